@@ -1,0 +1,31 @@
+"""The vocabulary: everything that flows, as immutable values. Imports nothing else of Penstock."""
+
+from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
+from .errors import PenstockError, ProviderError, UsageError
+from .fragment import Fragment, JsonError, Path
+from .json_form import Event, from_json, json_schema, to_dict, to_json
+from .segment_event import SegmentEvent
+from .tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
+
+__all__ = [
+    "ChunkResponse",
+    "Event",
+    "Fragment",
+    "InvocationFailed",
+    "JsonError",
+    "Notice",
+    "Path",
+    "PenstockError",
+    "ProviderError",
+    "SegmentEvent",
+    "TokenUsage",
+    "ToolCallArgumentProgress",
+    "ToolCallDelta",
+    "ToolCallUpdate",
+    "ToolInvocation",
+    "UsageError",
+    "from_json",
+    "json_schema",
+    "to_dict",
+    "to_json",
+]

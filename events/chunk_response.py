@@ -1,0 +1,77 @@
+"""What a provider streams, normalized: the input side of every chain."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+ArgumentsKind: TypeAlias = Literal["json", "text"]
+ExecutedBy: TypeAlias = Literal["client", "provider"]
+FinishReason: TypeAlias = Literal[
+    "stop", "length", "tool_calls", "content_filter", "refusal", "pause", "error", "other"
+]
+
+
+class ToolCallDelta(Struct, frozen=True, gc=False, omit_defaults=True, tag="TOOL_CALL_DELTA", tag_field="type"):
+    """One update of one tool call.
+
+    The first delta of a call has its name and id; the later ones have only what is new.
+    """
+
+    index: Annotated[int, Meta(description="Dense 0-based ordinal of the call in this response and choice.")]
+    call_id: Annotated[str | None, Meta(description="The call's id; first delta only.")] = None
+    name: Annotated[str | None, Meta(description="The tool's name; first delta only.")] = None
+    arguments_delta: Annotated[str, Meta(description="The next piece of the raw argument text.")] = ""
+    kind: Annotated[ArgumentsKind, Meta(description="json, or text for free-form tools.")] = "json"
+    done: Annotated[bool, Meta(description="The provider said that the call's block ended; nothing more.")] = False
+    executed_by: Annotated[ExecutedBy, Meta(description="provider: it runs the call itself.")] = "client"
+    native: Annotated[
+        dict[str, Any] | None,
+        Meta(description="The minimal plain dict needed to replay the call to its provider."),
+    ] = None
+
+
+class TokenUsage(Struct, frozen=True, gc=False, tag="TOKEN_USAGE", tag_field="type"):
+    """Tokens used so far, in total; a later one replaces an earlier one."""
+
+    prompt: Annotated[int, Meta(description="Input tokens, cached ones included.")] = 0
+    completion: Annotated[int, Meta(description="Output tokens, reasoning included.")] = 0
+    total: Annotated[int, Meta(description="What the provider gives as total, else prompt + completion.")] = 0
+    cached: Annotated[int, Meta(description="Input tokens read from the provider's cache.")] = 0
+    reasoning: Annotated[int, Meta(description="Output tokens spent on reasoning.")] = 0
+
+
+class ChunkResponse(Struct, frozen=True, gc=False, omit_defaults=True, tag="CHUNK_RESPONSE", tag_field="type"):
+    """One step of a provider's answer; its parts mean: reasoning, then content, then calls.
+
+    The grammar that all sources keep: a call's `index` is ours, dense and stable; its first delta has the name;
+    every argument character comes once, in order; unknown wire events pass as `raw`.
+    """
+
+    content: Annotated[str, Meta(description="Visible text.")] = ""
+    reasoning: Annotated[str, Meta(description="Reasoning text or its summary.")] = ""
+    tool_calls: Annotated[tuple[ToolCallDelta, ...], Meta(description="Updates of calls, in order.")] = ()
+    usage: Annotated[TokenUsage | None, Meta(description="Tokens so far.")] = None
+    is_complete: Annotated[bool, Meta(description="The provider's own end of this choice was seen.")] = False
+    finish_reason: Annotated[FinishReason | None, Meta(description="Why it ended, in our words.")] = None
+    finish_reason_raw: Annotated[str | None, Meta(description="Why it ended, in the provider's words.")] = None
+    refusal: Annotated[str, Meta(description="Text of a refusal.")] = ""
+    image_urls: Annotated[tuple[str, ...], Meta(description="Images, as URLs or data URLs.")] = ()
+    audio_urls: Annotated[tuple[str, ...], Meta(description="Audio, as URLs or data URLs.")] = ()
+    video_urls: Annotated[tuple[str, ...], Meta(description="Video, as URLs or data URLs.")] = ()
+    error: Annotated[
+        dict[str, Any] | None,
+        Meta(description="An error inside the stream: detail, code, type, status."),
+    ] = None
+    response_id: Annotated[str | None, Meta(description="The response's id on the wire.")] = None
+    model: Annotated[str | None, Meta(description="The model, as the wire names it.")] = None
+    choice: Annotated[int, Meta(description="Which of n answers this belongs to.")] = 0
+    raw: Annotated[
+        tuple[dict[str, Any], ...],
+        Meta(description="Plain JSON of wire events that nothing else here stands for."),
+    ] = ()
+    native: Annotated[
+        dict[str, Any] | None,
+        Meta(description="The minimal plain dict needed to replay reasoning to its provider."),
+    ] = None

@@ -1,0 +1,57 @@
+"""The exceptions: one base, two blames. Data as attributes, the message made from it."""
+
+from __future__ import annotations
+
+
+class PenstockError(Exception):
+    """Base of everything that Penstock raises by itself."""
+
+
+class UsageError(PenstockError):
+    """The caller's to fix: a wrong argument, a stage fed after its close, a stream subscribed twice."""
+
+
+class ProviderError(PenstockError):
+    """The stream's doing: the provider reported an error, or the connection was lost.
+
+    - `detail`: what the provider said, or what broke.
+    - `code`, `type`: the provider's own words for it, where it gave any.
+    - `status`: the HTTP status, where there was one.
+    - `transport`: True when the connection broke rather than the provider refusing.
+
+    The SDK's own exception, if there was one, is its `__cause__`.
+    """
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: str | None = None,
+        type: str | None = None,  # noqa: A002 - the wire's own word
+        status: int | None = None,
+        transport: bool = False,
+    ) -> None:
+        super().__init__(detail, code, type, status, transport)
+        self.detail = detail
+        self.code = code
+        self.type = type
+        self.status = status
+        self.transport = transport
+
+    def __str__(self) -> str:
+        what = "connection lost" if self.transport else "provider error"
+        marks = ", ".join(str(mark) for mark in (self.status, self.type, self.code) if mark is not None)
+        return f"{what} ({marks}): {self.detail}" if marks else f"{what}: {self.detail}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _provider_error, (self.detail, self.code, self.type, self.status, self.transport)
+
+
+def _provider_error(
+    detail: str,
+    code: str | None,
+    type_: str | None,
+    status: int | None,
+    transport: bool,  # noqa: FBT001 - unpickling passes positions
+) -> ProviderError:
+    return ProviderError(detail, code=code, type=type_, status=status, transport=transport)

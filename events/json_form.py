@@ -1,0 +1,108 @@
+"""The JSON form of every event, there and back, and its JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
+from .errors import UsageError
+from .fragment import Fragment, JsonError
+from .segment_event import SegmentEvent
+from .tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
+
+Event: TypeAlias = (
+    ChunkResponse
+    | ToolCallDelta
+    | TokenUsage
+    | SegmentEvent
+    | Fragment
+    | JsonError
+    | ToolCallArgumentProgress
+    | ToolCallUpdate
+    | ToolInvocation
+    | InvocationFailed
+    | Notice
+)
+
+_TAGGED = (
+    ChunkResponse,
+    ToolCallDelta,
+    TokenUsage,
+    Fragment,
+    JsonError,
+    ToolCallArgumentProgress,
+    ToolCallUpdate,
+    ToolInvocation,
+    InvocationFailed,
+    Notice,
+)
+_TYPES: dict[str, type[Event]] = {
+    **{str(kind.__struct_config__.tag): kind for kind in _TAGGED},
+    **dict.fromkeys(("SEGMENT_START", "SEGMENT_CONTENT", "SEGMENT_END"), SegmentEvent),
+}
+
+
+def to_dict(event: Event) -> dict[str, Any]:
+    """Give an event as plain JSON data, without `raw` and `fragments` of segments and without `model`.
+
+    >>> to_dict(Notice("late_text", "something came after the end"))
+    {'type': 'NOTICE', 'code': 'late_text', 'detail': 'something came after the end'}
+    """
+    if isinstance(event, SegmentEvent):
+        plain: dict[str, Any] = {"type": event.type, "segment_id": event.segment_id}
+        if event.segment_type is not None:
+            plain["segment_type"] = event.segment_type
+        plain["payload"] = event.payload
+        if event.turn_id is not None:
+            plain["turn_id"] = event.turn_id
+        return plain
+    if isinstance(event, ToolInvocation):
+        event = msgspec.structs.replace(event, model=None)
+    plain = msgspec.to_builtins(event)
+    if isinstance(event, ToolInvocation):
+        del plain["model"]
+    return plain
+
+
+def to_json(event: Event) -> bytes:
+    """Give an event as one line of JSON, UTF-8.
+
+    >>> to_json(Notice("late_text", "x"))
+    b'{"type":"NOTICE","code":"late_text","detail":"x"}'
+    """
+    return msgspec.json.encode(to_dict(event))
+
+
+def from_json(data: bytes | str) -> Event:
+    """Read an event back from its JSON form; raises `UsageError` for anything else.
+
+    >>> from_json(b'{"type":"NOTICE","code":"c","detail":"d"}')
+    Notice(code='c', detail='d')
+    """
+    try:
+        plain = msgspec.json.decode(data)
+        kind = _TYPES[plain["type"]]
+        return msgspec.convert(plain, kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError) as error:
+        known = ", ".join(sorted(_TYPES))
+        message = f"not the JSON form of an event ({error}); its 'type' must be one of: {known}"
+        raise UsageError(message) from error
+
+
+def json_schema() -> dict[str, Any]:
+    """Give the JSON Schema (2020-12) of all events; each event's definition stands under `$defs` by its name."""
+    schemas, definitions = msgspec.json.schema_components(
+        (*_TAGGED, SegmentEvent),
+        ref_template="#/$defs/{name}",
+    )
+    segment = definitions["SegmentEvent"]["properties"]
+    del segment["raw"], segment["fragments"]
+    del definitions["ToolInvocation"]["properties"]["model"]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Penstock events",
+        "oneOf": list(schemas),
+        "$defs": definitions,
+    }

@@ -1,0 +1,87 @@
+"""The other end of every chain: a call that may be run, one that may not, and what is worth a warning."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+from .fragment import Fragment
+
+FailureReason: TypeAlias = Literal[
+    "truncated",
+    "interrupted",
+    "malformed",
+    "invalid",
+    "unknown_tool",
+    "limit",
+    "duplicate_key",
+    "missing_path",
+    "provider_error",
+]
+
+
+class ToolInvocation(Struct, frozen=True, gc=False, tag="TOOL_INVOCATION", tag_field="type"):
+    """A call that is sealed and valid: run it."""
+
+    id: Annotated[str, Meta(description="The call's id, which is also its segment's id.")]
+    name: Annotated[str, Meta(description="The tool's name.")]
+    arguments: Annotated[dict[str, Any], Meta(description="The arguments; of a free-form tool: {'input': text}.")]
+    turn_id: Annotated[str | None, Meta(description="The turn that the call belongs to.")] = None
+    model: Annotated[Any, Meta(description="The validated pydantic instance where the tool has a model.")] = None
+    raw: Annotated[str, Meta(description="The call's source text, as it came.")] = ""
+    repaired: Annotated[bool, Meta(description="True when somebody mended the arguments.")] = False
+    native: Annotated[
+        dict[str, Any] | None,
+        Meta(description="The minimal plain dict needed to replay the call to its provider."),
+    ] = None
+
+
+class InvocationFailed(Struct, frozen=True, gc=False, tag="INVOCATION_FAILED", tag_field="type"):
+    """A call that must not be run, with all its text and the reason."""
+
+    id: Annotated[str, Meta(description="The call's id, which is also its segment's id.")]
+    name: Annotated[str, Meta(description="The tool's name.")]
+    reason: Annotated[FailureReason, Meta(description="Why it must not be run.")]
+    turn_id: Annotated[str | None, Meta(description="The turn that the call belongs to.")] = None
+    raw: Annotated[str, Meta(description="The call's source text, as far as it came.")] = ""
+    errors: Annotated[
+        tuple[dict[str, Any], ...],
+        Meta(description="Details: of JSON errors at, expected, found; of validation loc, msg, type."),
+    ] = ()
+
+
+class ToolCallArgumentProgress(Struct, frozen=True, gc=False, tag="TOOL_CALL_ARGUMENT_PROGRESS", tag_field="type"):
+    """One fragment of a call's arguments, with the call's name (seeds/004). Not meant to be stored."""
+
+    tool_call_id: Annotated[str, Meta(description="The call's id.")]
+    tool_name: Annotated[str, Meta(description="The tool's name.")]
+    fragment: Annotated[Fragment, Meta(description="The piece.")]
+
+
+class ToolCallUpdate(
+    Struct,
+    frozen=True,
+    gc=False,
+    rename="camel",
+    omit_defaults=True,
+    tag="assistant_streaming_tool_call",
+    tag_field="type",
+):
+    """A raw delta of a call's arguments, or its completion (seeds/003); JSON with that document's names."""
+
+    tool_call_id: Annotated[str, Meta(description="The call's id.")]
+    tool_name: Annotated[str, Meta(description="The tool's name.")]
+    arguments: Annotated[str, Meta(description="The raw delta, never repaired; empty at completion.")]
+    is_complete: Annotated[bool, Meta(description="Whether the call has ended.")]
+    message_id: Annotated[
+        str | None, Meta(description="Links the update to its message; the turn's id unless given.")
+    ] = None
+    status: Annotated[str | None, Meta(description="How the call ended, at completion.")] = None
+
+
+class Notice(Struct, frozen=True, gc=False, tag="NOTICE", tag_field="type"):
+    """A warning as a value in the stream; nothing was lost or stopped because of it."""
+
+    code: Annotated[str, Meta(description="What it is about, for programs.")]
+    detail: Annotated[str, Meta(description="What it is about, for people.")]

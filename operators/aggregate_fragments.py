@@ -1,0 +1,74 @@
+"""`aggregate_fragments`: fragments to whole values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from ..events.errors import UsageError
+from ..events.fragment import Fragment, JsonError, Path
+from .fragment_aggregator import FragmentAggregator
+from .stage import How, Operator, lift
+
+
+class PathValue(NamedTuple):
+    """A value and where it lies."""
+
+    path: Path
+    value: Any
+
+
+def aggregate_fragments(depth: int = 0) -> Operator[Fragment | JsonError, Any]:
+    """Give each value at one depth when it is complete: 0 for the whole, 1 for each argument of a call.
+
+        source                  --OPEN ()-SCALAR a 1-DONE a-OPEN b-TEXT b "x"-DONE b-DONE ()--|
+        aggregate_fragments(1)  -----------------------(a, 1)-----------------(b, "x")--------|
+
+    >>> from penstock.operators import drive, json_fragments
+    >>> for path, value in drive(['{"a": 1, "b', '": ["x"]}'], json_fragments(), aggregate_fragments(depth=1)):
+    ...     print(path, value)
+    ('a',) 1
+    ('b',) ['x']
+
+    Depth 0 gives the bare value, a greater depth `PathValue(path, value)`. Of a key repeated inside a value the last
+    wins; one repeated at the depth itself gives each. A `JsonError` passes through; a value that never was complete
+    is not given. A negative depth raises `UsageError`.
+    """
+    if depth < 0:
+        message = f"aggregate_fragments(depth=...) takes 0 or more, got {depth}"
+        raise UsageError(message)
+    return lift(partial(_AggregateFragments, depth))
+
+
+class _AggregateFragments:
+    def __init__(self, depth: int) -> None:
+        self._depth = depth
+        self._aggregator = FragmentAggregator()
+        self._inside = False
+        """Of a value at the depth."""
+
+    def feed(self, item: Fragment | JsonError) -> Sequence[Any]:
+        if isinstance(item, JsonError):
+            return (item,)
+        aggregator = self._aggregator
+        if not self._inside:
+            if len(item.path) != self._depth or item.kind == "DONE":
+                return ()
+            self._inside = True
+        aggregator.feed(item)
+        if not aggregator.done:
+            return ()
+        self._inside = False
+        value, aggregator.value = aggregator.value, None
+        return (PathValue(aggregator.path, value),) if self._depth else (value,)
+
+    def close(self, how: How) -> Sequence[Any]:  # noqa: ARG002 - nothing depends on it
+        return ()
+
+    def dump(self) -> Any:
+        return [self._inside, self._aggregator.dump()]
+
+    def load(self, state: Any) -> None:
+        self._inside, aggregator = state
+        self._aggregator.load(aggregator)

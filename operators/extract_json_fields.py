@@ -1,0 +1,173 @@
+"""`extract_json_fields`: the chosen fields of a JSON text as they arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from types import EllipsisType
+from typing import Any, TypeAlias
+
+from ..events.errors import UsageError
+from ..events.fragment import Fragment, JsonError
+from .json_machine import JsonMachine
+from .limits import DEFAULT_LIMITS, Limits
+from .stage import Completed, How, Operator, lift
+
+FieldPath: TypeAlias = tuple[str | int | EllipsisType, ...]
+
+
+def extract_json_fields(
+    *paths: str | FieldPath,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Operator[str, Fragment | JsonError]:
+    """Give the fragments of the chosen fields of a JSON text, in the text's order, as they arrive.
+
+        source                          --{"n": 1, "content": "h-------i"}----------------|
+        extract_json_fields("content")  -------OPEN content-TEXT "h"--TEXT "i"-DONE content--|
+
+    >>> from penstock.operators import drive
+    >>> pieces = drive(['{"meta": {"content": 0}, "content": "h', 'i"}'], extract_json_fields("content"))
+    >>> [(piece.path, piece.kind, piece.value) for piece in pieces if piece.kind == "TEXT"]
+    [(('content',), 'TEXT', 'h'), (('content',), 'TEXT', 'i')]
+
+    A `str` is one key of the root object, dots and all; a tuple is a path of keys and indexes, `...` in it any one
+    key or index, and `()` the whole. Everything at or below a chosen path is given.
+
+    The text must be JSON as for `json_fragments`, also where nothing is chosen; what is wrong with it comes as one
+    `JsonError`. So does a key repeated on a chosen path or on the way to one (`duplicate_key`, `at` the second value),
+    for the first may be on a screen already; elsewhere the last of repeated keys wins. After an error nothing comes.
+    No path, or one with anything else in it, raises `UsageError`.
+    """
+    if not paths:
+        message = "extract_json_fields(...) needs at least one path: a key, or a tuple of keys and indexes"
+        raise UsageError(message)
+    return lift(partial(_ExtractJsonFields, tuple(_as_path(path) for path in paths), limits))
+
+
+def _as_path(path: object) -> FieldPath:
+    if isinstance(path, str):
+        return (path,)
+    if isinstance(path, tuple):
+        steps: tuple[object, ...] = path
+        if all(type(step) in {str, EllipsisType} or (type(step) is int and step >= 0) for step in steps):
+            return path
+    message = f"a path is a key or a tuple of keys, indexes from 0 and ..., got {path!r}"
+    raise UsageError(message)
+
+
+class _Node:
+    """A step on the way to chosen paths."""
+
+    __slots__ = ("chosen", "following")
+
+    def __init__(self) -> None:
+        self.following: dict[str | int | EllipsisType, _Node] = {}
+        self.chosen = False
+
+
+def _following(nodes: tuple[_Node, ...], step: str | int) -> tuple[_Node, ...]:
+    return tuple(node.following[way] for node in nodes for way in (step, ...) if way in node.following)
+
+
+class _Container:
+    """An open container with chosen paths below it, and its keys on the way to them."""
+
+    __slots__ = ("nodes", "seen")
+
+    def __init__(self, nodes: tuple[_Node, ...], seen: Iterable[str] = ()) -> None:
+        self.nodes = nodes
+        self.seen = set(seen)
+
+
+class _ExtractJsonFields:
+    def __init__(self, paths: tuple[FieldPath, ...], limits: Limits) -> None:
+        self._machine = JsonMachine(limits)
+        self._root = _Node()
+        for path in paths:
+            node = self._root
+            for step in path:
+                node = node.following.setdefault(step, _Node())
+            node.chosen = True
+        self._around: list[_Container] = []
+        """The open containers that lead to chosen paths, from the root on."""
+        self._depth = -1
+        """Length of the path of the open value that passes whole or is skipped whole; -1 where there is none."""
+        self._passing = False
+        self._failed = False
+
+    def feed(self, text: str) -> Sequence[Fragment | JsonError]:
+        if self._failed:
+            return ()
+        fragments = self._machine.feed(text)
+        if len(fragments) == 1 and self._depth >= 0:
+            only = fragments[0]
+            if type(only) is Fragment and only.kind == "TEXT":
+                return fragments if self._passing else ()
+        return self._select(fragments) if fragments else fragments
+
+    def close(self, how: How) -> Sequence[Fragment | JsonError]:
+        if self._failed:
+            return ()
+        return self._select(self._machine.close(cut=not isinstance(how, Completed)))
+
+    def dump(self) -> Any:
+        return {
+            "machine": self._machine.dump(),
+            "seen": [sorted(container.seen) for container in self._around],
+            "depth": self._depth,
+            "passing": self._passing,
+            "failed": self._failed,
+        }
+
+    def load(self, state: Any) -> None:
+        self._machine.load(state["machine"])
+        # The path to the innermost of these containers is how the machine's own path begins.
+        steps = state["machine"]["path"]
+        nodes: tuple[_Node, ...] = (self._root,)
+        self._around = []
+        for depth, seen in enumerate(state["seen"]):
+            if depth:
+                nodes = _following(nodes, steps[depth - 1])
+            self._around.append(_Container(nodes, seen))
+        self._depth = state["depth"]
+        self._passing = state["passing"]
+        self._failed = state["failed"]
+
+    def _select(self, fragments: Sequence[Fragment | JsonError]) -> Sequence[Fragment | JsonError]:
+        out: list[Fragment | JsonError] = []
+        for fragment in fragments:
+            if type(fragment) is not Fragment:
+                out.append(fragment)
+                continue
+            if self._depth >= 0:
+                if self._passing:
+                    out.append(fragment)
+                if fragment.kind == "DONE" and len(fragment.path) == self._depth:
+                    self._depth = -1
+            elif fragment.kind == "DONE":
+                self._around.pop()
+            elif (error := self._open(fragment)) is not None:
+                out.append(error)
+                self._failed = True
+                break
+            elif self._passing and self._depth >= 0:
+                out.append(fragment)
+        return out
+
+    def _open(self, fragment: Fragment) -> JsonError | None:
+        """Decide about a value that opens: pass it, skip it, or look inside."""
+        path = fragment.path
+        nodes: tuple[_Node, ...] = (self._root,)
+        if path:
+            container, step = self._around[-1], path[-1]
+            nodes = _following(container.nodes, step)
+            if nodes and type(step) is str:
+                if step in container.seen:
+                    return JsonError("duplicate_key", fragment.at, "a key that is not there yet", step, path)
+                container.seen.add(step)
+        self._passing = any(node.chosen for node in nodes)
+        if nodes and not self._passing and fragment.kind == "OPEN" and fragment.value != '"':
+            self._around.append(_Container(nodes))
+        else:
+            self._depth = len(path)
+        return None

@@ -1,0 +1,52 @@
+"""`FieldSpec`: which argument of which tool streams as a segment of its own; `FILE_TOOLS`, the ones everybody has."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
+
+
+class FieldSpec(Struct, frozen=True):
+    """A tool whose calls become segments of their own type, with one decoded argument as content.
+
+    >>> FieldSpec("save_note", "body", metadata=("title",)).segment_type
+    'save_note'
+    """
+
+    tool: Annotated[str, Meta(description="The tool's name, exactly as the model calls it.")]
+    field: Annotated[str, Meta(description="The top-level string argument that streams.")]
+    metadata: Annotated[
+        tuple[str, ...], Meta(description="Arguments shown beside the content, at START if known.")
+    ] = ()
+    required: Annotated[
+        tuple[str, ...],
+        Meta(description="Those of `metadata` that a deferred START waits for; without them nothing is invoked."),
+    ] = ()
+    segment_type: Annotated[str, Meta(description="The segment's type; the tool's name unless given.")] = ""
+    aliases: Annotated[
+        tuple[tuple[str, str], ...],
+        Meta(description="(other name, argument) pairs understood in the metadata of segments read back from JSON."),
+    ] = ()
+    markers: Annotated[
+        tuple[str, str] | None,
+        Meta(description="Sentinels (start, end) to be stripped from the content, and from the invocation."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if not self.segment_type:
+            force_setattr(self, "segment_type", self.tool)
+
+
+FILE_TOOLS: tuple[FieldSpec, ...] = (
+    FieldSpec("write_file", "content", metadata=("path",), required=("path",)),
+    FieldSpec("edit_file", "patch", metadata=("path",), required=("path",)),
+    FieldSpec("patch_file", "patch", metadata=("path",), required=("path",)),
+    FieldSpec(
+        "run_bash",
+        "command",
+        metadata=("timeout_seconds", "cwd"),
+        aliases=(("timeoutSeconds", "timeout_seconds"), ("cmd", "command")),
+    ),
+)

@@ -1,0 +1,121 @@
+"""Fragments put together again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from ..events.fragment import Fragment, JsonError, Path
+
+
+class FragmentAggregator:
+    """Build a value from its fragments.
+
+    >>> aggregator = FragmentAggregator()
+    >>> aggregator.feed_all([Fragment((), "OPEN", "["), Fragment((0,), "SCALAR", 1), Fragment((0,), "DONE")])
+    >>> aggregator.value, aggregator.done
+    ([1], False)
+    >>> aggregator.feed(Fragment((), "DONE"))
+    >>> aggregator.value, aggregator.done
+    ([1], True)
+
+    The value may lie at any path: the first fragment's value is taken for the root, and after its `DONE` the next
+    one's. A string is there when it is `DONE`, containers grow as they come; who keeps a container must copy it.
+    Of a repeated key the last value wins, as with `json.loads`. A `JsonError` changes nothing: `done` stays False.
+
+    - `value`: the root value as far as it came; None before it.
+    - `done`: the root value is complete.
+    - `path`: where the root value lies.
+    """
+
+    __slots__ = ("_containers", "_keys", "_open", "_pieces", "done", "path", "value")
+
+    def __init__(self) -> None:
+        self._containers: list[Any] = []
+        self._keys: list[str | int] = []
+        """Of the open containers, each in the one around it; the root's own is left out."""
+        self._pieces: list[str] = []
+        """Of the open string."""
+        self._open = ""
+        """What the next DONE ends: "text", "scalar", or "" for the innermost container."""
+        self.value: Any = None
+        self.done = False
+        self.path: Path = ()
+
+    def feed_all(self, fragments: Sequence[Fragment | JsonError]) -> None:
+        """Take some fragments; the usual single piece of text costs least."""
+        if len(fragments) == 1:
+            only = fragments[0]
+            if type(only) is Fragment and only.kind == "TEXT":
+                self._pieces.append(only.value)
+                return
+        for fragment in fragments:
+            self.feed(fragment)
+
+    def feed(self, fragment: Fragment | JsonError) -> None:
+        """Take one fragment."""
+        if type(fragment) is not Fragment:
+            return
+        kind = fragment.kind
+        if kind == "TEXT":
+            self._pieces.append(fragment.value)
+        elif kind == "DONE":
+            self._close(fragment.path)
+        elif kind == "SCALAR":
+            self._put(fragment.path, fragment.value)
+            self._open = "scalar"
+        elif fragment.value == '"':
+            if not self._containers:
+                self._put(fragment.path, None)
+            self._open = "text"
+        else:
+            container: dict[str, Any] | list[Any] = {} if fragment.value == "{" else []
+            inside = bool(self._containers)
+            self._put(fragment.path, container)
+            self._containers.append(container)
+            if inside:
+                self._keys.append(fragment.path[-1])
+
+    def dump(self) -> Any:
+        """Give the state as plain data; the value as JSON text, because of infinities."""
+        value = json.dumps(self.value)
+        keys = list(self._keys)
+        return [value, keys, bool(self._containers), ["".join(self._pieces)], self._open, self.done, list(self.path)]
+
+    def load(self, state: Any) -> None:
+        """Go on from a dumped state."""
+        value, keys, inside, pieces, self._open, self.done, path = state
+        self.path = tuple(path)
+        self.value = json.loads(value)
+        self._keys = list(keys)
+        self._pieces = list(pieces)
+        self._containers = [self.value] if inside else []
+        for key in keys:
+            self._containers.append(self._containers[-1][key])
+
+    def _close(self, path: Path) -> None:
+        if self._open == "text":
+            self._put(path, "".join(self._pieces))
+            self._pieces.clear()
+            self._open = ""
+        elif self._open:
+            self._open = ""
+        else:
+            self._containers.pop()
+            if self._keys:
+                self._keys.pop()
+        if not self._containers:
+            self.done = True
+
+    def _put(self, path: Path, value: Any) -> None:
+        if not self._containers:
+            self.path = path
+            self.value = value
+            self.done = False
+            return
+        around = self._containers[-1]
+        if type(around) is dict:
+            around[path[-1]] = value
+        else:
+            around.append(value)

@@ -1,0 +1,39 @@
+"""`json_fragments`: JSON text in pieces to fragments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from ..events.fragment import Fragment, JsonError
+from .json_machine import JsonMachine
+from .limits import DEFAULT_LIMITS, Limits
+from .stage import Completed, How, Operator, lift
+
+
+def json_fragments(*, limits: Limits = DEFAULT_LIMITS) -> Operator[str, Fragment | JsonError]:
+    """Give the pieces of a JSON value as they arrive.
+
+        source            --{"a": "h-------i"}------------------------|
+        json_fragments    --OPEN ()-OPEN a-TEXT a "h"--TEXT a "i"-DONE a-DONE ()--|
+
+    >>> from penstock.operators import drive
+    >>> [(piece.path, piece.kind, piece.value) for piece in drive(["[tr", "ue]"], json_fragments())]
+    [((), 'OPEN', '['), ((0,), 'SCALAR', True), ((0,), 'DONE', None), ((), 'DONE', None)]
+
+    Any root value, strictly RFC 8259; a lone surrogate becomes U+FFFD. `Fragment.at` counts characters of the text.
+    A text that is not JSON, exceeds `limits` or stops ends with one `JsonError`; what comes after it is ignored.
+    Follows the fragment protocol of seeds/004.
+    """
+    return lift(partial(_JsonFragments, limits))
+
+
+class _JsonFragments:
+    def __init__(self, limits: Limits) -> None:
+        self._machine = machine = JsonMachine(limits)
+        self.feed = machine.feed
+        self.dump = machine.dump
+        self.load = machine.load
+
+    def close(self, how: How) -> Sequence[Fragment | JsonError]:
+        return self._machine.close(cut=not isinstance(how, Completed))

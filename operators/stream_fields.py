@@ -1,0 +1,353 @@
+"""`stream_fields`: calls of named tools as segments of their own type, whose content is one decoded argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+from msgspec import convert, to_builtins
+
+from ..events.errors import UsageError
+from ..events.fragment import Fragment, Path
+from ..events.segment_event import SegmentEvent
+from ..events.tool_invocation import Notice
+from .field_spec import FILE_TOOLS, FieldSpec
+from .fragment_aggregator import FragmentAggregator
+from .json_machine import JsonMachine
+from .limits import DEFAULT_LIMITS, Limits
+from .segment_end import OpenSegments, end_payload, end_status
+from .stage import How, Operator, StageChain, lift, stage
+from .strip_markers import strip_markers
+
+Segment: TypeAlias = SegmentEvent | Notice
+
+
+def stream_fields(
+    specs: Iterable[FieldSpec] = FILE_TOOLS,
+    *,
+    start: Literal["deferred", "immediate"] = "deferred",
+    limits: Limits = DEFAULT_LIMITS,
+) -> Operator[Segment, Segment]:
+    r"""Turn calls of named tools into segments of their own type that stream one decoded argument.
+
+        tool_call segment   --S--C {"path": "a.py", "con--C tent": "x--C = 1\n"}--E--|
+        stream_fields       -----S write_file a.py--------C x----------C = 1⏎-----E--|
+
+    >>> from penstock.events import ChunkResponse, ToolCallDelta
+    >>> from penstock.operators import drive, to_segments
+    >>> call = ToolCallDelta(0, "call_1", "write_file", '{"path": "a.py", "content": "x = 1')
+    >>> for event in drive([ChunkResponse(tool_calls=(call,))], to_segments(), stream_fields()):
+    ...     print(event.type, event.segment_type, event.payload)
+    SEGMENT_START write_file {'metadata': {'tool_name': 'write_file', 'path': 'a.py'}}
+    SEGMENT_CONTENT write_file {'delta': 'x = 1'}
+    SEGMENT_END write_file {'status': 'truncated', 'metadata': {...}}
+
+    All other segments pass unchanged. Every argument, streamed or not, still reaches `to_invocations`; the END's
+    metadata has those that were not streamed. A streamed key that is repeated fails its call (`duplicate_key`).
+
+    - `specs`: the tools; `FILE_TOOLS` are write_file, edit_file, patch_file and run_bash; `()` turns it off.
+    - `start`: `deferred`: START waits for the spec's required metadata, or where there are none for the field to
+      open, at most until `limits.deferred_length` characters of content are waiting. `immediate`: START follows the
+      call's at once, what was not known then is in the END's metadata.
+    """
+    if start not in ("deferred", "immediate"):
+        message = f"start must be 'deferred' or 'immediate', got {start!r}"
+        raise UsageError(message)
+    by_tool: dict[str, FieldSpec] = {}
+    for spec in specs:
+        if spec.tool in by_tool:
+            message = f"two specs for the tool {spec.tool!r}"
+            raise UsageError(message)
+        by_tool[spec.tool] = spec
+    return lift(partial(_StreamFields, by_tool, limits, deferred=start == "deferred"))
+
+
+class _FieldCall:
+    """One call of a tool with a spec: what is known of its arguments and what has not been given out yet."""
+
+    __slots__ = (
+        "arguments",
+        "content",
+        "content_length",
+        "duplicate",
+        "field_path",
+        "fragments",
+        "live_path",
+        "machine",
+        "metadata",
+        "open_value",
+        "opened",
+        "raw",
+        "segment_id",
+        "spec",
+        "started",
+        "stripping",
+        "turn_id",
+    )
+
+    def __init__(self, spec: FieldSpec, segment_id: str, turn_id: str | None, metadata: dict[str, Any]) -> None:
+        self.spec = spec
+        self.segment_id = segment_id
+        self.turn_id = turn_id
+        self.metadata = metadata
+        self.arguments: dict[str, Any] = {}  # those that are not streamed, as they close
+        self.open_value: FragmentAggregator | None = None  # the one of them that is open
+        self.content: list[str] = []  # decoded content that waits for START
+        self.content_length = 0
+        self.raw: list[str] = []  # source text that no event has accounted for yet, and its fragments
+        self.fragments: list[Fragment] = []
+        self.field_path: Path = (spec.field,)
+        self.live_path: Path | None = None  # the path object of the open field, while text can go straight through
+        self.opened = False
+        self.duplicate = False
+        self.started = False
+        self.machine: JsonMachine | None = None  # for events that nobody has parsed yet
+        self.stripping = None if spec.markers is None else stage(strip_markers(*spec.markers))
+
+    def dump(self) -> dict[str, Any]:
+        state = {name: getattr(self, name) for name in _PLAIN}
+        state["fragments"] = to_builtins(self.fragments)
+        for name in ("open_value", "machine", "stripping"):
+            part = getattr(self, name)
+            state[name] = None if part is None else part.dump()
+        return {**state, "tool": self.spec.tool}
+
+    @classmethod
+    def loaded(cls, state: dict[str, Any], spec: FieldSpec, limits: Limits) -> _FieldCall:
+        call = cls(spec, "", None, {})
+        for name in _PLAIN:
+            setattr(call, name, state[name])
+        call.fragments = convert(state["fragments"], list[Fragment])
+        if state["open_value"] is not None:
+            call.open_value = FragmentAggregator()
+            call.open_value.load(state["open_value"])
+        if state["machine"] is not None:
+            call.machine = JsonMachine(limits)
+            call.machine.load(state["machine"])
+        if call.stripping is not None:
+            call.stripping.load(state["stripping"])
+        return call
+
+
+_PLAIN = (
+    "segment_id",
+    "turn_id",
+    "metadata",
+    "arguments",
+    "content",
+    "content_length",
+    "raw",
+    "opened",
+    "duplicate",
+    "started",
+)
+
+
+class _StreamFields:
+    def __init__(self, specs: dict[str, FieldSpec], limits: Limits, *, deferred: bool) -> None:
+        self._specs = specs
+        self._deferred = deferred
+        self._limits = limits
+        self._calls: dict[str, _FieldCall] = {}
+        self._others = OpenSegments()
+
+    def feed(self, event: Segment) -> Iterable[Segment]:
+        if not isinstance(event, SegmentEvent):
+            return (event,)
+        if event.type == "SEGMENT_CONTENT":
+            call = self._calls.get(event.segment_id)
+            if call is None:
+                return (event,)
+            fragments = event.fragments
+            if fragments is not None and len(fragments) == 1:
+                piece = fragments[0]
+                if piece.path is call.live_path and piece.kind == "TEXT":
+                    return (
+                        SegmentEvent(
+                            "SEGMENT_CONTENT",
+                            event.segment_id,
+                            call.spec.segment_type,
+                            {"delta": piece.value},
+                            event.turn_id,
+                            event.raw,
+                            fragments,
+                        ),
+                    )
+            return self._content(call, event)
+        if event.type == "SEGMENT_START":
+            metadata = event.payload.get("metadata", {})
+            spec = self._specs.get(metadata.get("tool_name", ""))
+            if spec is not None and event.segment_type == "tool_call" and metadata.get("executed_by") != "provider":
+                return self._start(spec, event)
+        elif event.segment_id in self._calls:
+            return self._end(self._calls.pop(event.segment_id), event)
+        self._others.note(event)
+        return (event,)
+
+    def close(self, how: How) -> Iterable[Segment]:
+        events: list[Segment] = list(self._others.ends(how))
+        for call in self._calls.values():
+            payload = end_payload(*end_status(how), call.metadata)
+            end = SegmentEvent("SEGMENT_END", call.segment_id, "tool_call", payload, call.turn_id)
+            events += self._end(call, end)
+        self._calls.clear()
+        return events
+
+    def _start(self, spec: FieldSpec, event: SegmentEvent) -> list[Segment]:
+        call = _FieldCall(spec, event.segment_id, event.turn_id, event.payload["metadata"])
+        self._calls[event.segment_id] = call
+        events: list[Segment] = []
+        self._take(call, event)
+        if not self._deferred:
+            self._give_start(call, events)
+        return events
+
+    def _content(self, call: _FieldCall, event: SegmentEvent) -> list[Segment]:
+        text = self._take(call, event)
+        events: list[Segment] = []
+        if call.started:
+            if text:
+                self._give_content(call, text, events)
+        else:
+            if text:
+                call.content.append(text)
+                call.content_length += len(text)
+            required = call.spec.required
+            ready = all(name in call.arguments for name in required) if required else call.opened
+            if ready or call.content_length > self._limits.deferred_length:
+                self._give_start(call, events)
+        straight = call.started and call.opened and not (call.raw or call.duplicate or call.stripping)
+        call.live_path = call.field_path if straight else None
+        return events
+
+    def _end(self, call: _FieldCall, event: SegmentEvent) -> list[Segment]:
+        text = self._take(call, event, ending=True)
+        events: list[Segment] = []
+        if not call.started:
+            if text:
+                call.content.append(text)
+            self._give_start(call, events)
+        elif text:
+            self._give_content(call, text, events)
+        payload = event.payload
+        status, reason = payload.get("status", "complete"), payload.get("reason")
+        if call.duplicate and status == "complete":
+            status, reason = "failed", "duplicate_key"
+        given = {key: value for key, value in payload.get("metadata", {}).items() if key != "arguments"}
+        payload = end_payload(status, reason, {**call.metadata, **given, **call.arguments})
+        raw, fragments = _taken(call)
+        events.append(
+            SegmentEvent(
+                "SEGMENT_END", call.segment_id, call.spec.segment_type, payload, event.turn_id, raw, fragments or None
+            )
+        )
+        return events
+
+    def _give_start(self, call: _FieldCall, events: list[Segment]) -> None:
+        call.started = True
+        known = {name: call.arguments[name] for name in call.spec.metadata if name in call.arguments}
+        payload = {"metadata": {**call.metadata, **known}}
+        raw, fragments = _taken(call)
+        kind = call.spec.segment_type
+        events.append(
+            SegmentEvent("SEGMENT_START", call.segment_id, kind, payload, call.turn_id, raw, fragments or None)
+        )
+        if call.content:
+            self._give_content(call, "".join(call.content), events)
+            call.content.clear()
+
+    def _give_content(self, call: _FieldCall, text: str, events: list[Segment]) -> None:
+        raw, fragments = _taken(call)
+        kind = call.spec.segment_type
+        events.append(
+            SegmentEvent("SEGMENT_CONTENT", call.segment_id, kind, {"delta": text}, call.turn_id, raw, fragments)
+        )
+
+    def _take(self, call: _FieldCall, event: SegmentEvent, *, ending: bool = False) -> str:
+        """Take in an event's source text and fragments; give the new text of the streamed field."""
+        fragments: Iterable[Fragment] = event.fragments or ()
+        raw = event.raw
+        if event.fragments is None and event.type == "SEGMENT_CONTENT":
+            raw = raw or event.payload["delta"]
+            fragments = self._parsed(call, raw)
+        if raw:
+            call.raw.append(raw)
+        if call.stripping is not None:
+            fragments = _stripped(call, call.stripping, fragments, ending=ending)
+        pieces: list[str] = []
+        for piece in fragments:
+            call.fragments.append(piece)
+            path = piece.path
+            if not path or call.duplicate:
+                continue
+            if path == call.field_path and self._field(call, piece, pieces):
+                continue
+            self._argument(call, piece)
+        return "".join(pieces)
+
+    def _field(self, call: _FieldCall, piece: Fragment, pieces: list[str]) -> bool:
+        """Take in a piece of the field itself; False where the field is no string and so an argument as any other."""
+        if piece.kind == "TEXT":
+            call.field_path = piece.path
+            pieces.append(piece.value)
+            return True
+        if piece.kind == "DONE":
+            return call.open_value is None
+        if call.opened:
+            call.duplicate = True
+            return True
+        call.opened = True
+        call.field_path = piece.path
+        return bool(piece.value == '"')
+
+    def _argument(self, call: _FieldCall, piece: Fragment) -> None:
+        if call.open_value is None:
+            call.open_value = FragmentAggregator()
+        call.open_value.feed(piece)
+        if piece.kind == "DONE" and len(piece.path) == 1:
+            call.arguments[str(piece.path[0])] = call.open_value.value
+            call.open_value = None
+
+    def _parsed(self, call: _FieldCall, text: str) -> list[Fragment]:
+        if call.machine is None:
+            call.machine = JsonMachine(self._limits)
+        # What is wrong with the text is for the END to say: it is known where the text was checked.
+        return [piece for piece in call.machine.feed(text) if isinstance(piece, Fragment)]
+
+    def dump(self) -> Any:
+        return {"calls": [call.dump() for call in self._calls.values()], "others": self._others.dump()}
+
+    def load(self, state: Any) -> None:
+        calls = [_FieldCall.loaded(each, self._specs[each["tool"]], self._limits) for each in state["calls"]]
+        self._calls = {call.segment_id: call for call in calls}
+        self._others.load(state["others"])
+
+
+def _taken(call: _FieldCall) -> tuple[str, tuple[Fragment, ...]]:
+    taken = "".join(call.raw), tuple(call.fragments)
+    call.raw.clear()
+    call.fragments.clear()
+    return taken
+
+
+def _stripped(
+    call: _FieldCall,
+    stripping: StageChain[str, str],
+    fragments: Iterable[Fragment],
+    *,
+    ending: bool,
+) -> list[Fragment]:
+    """Take the sentinels out of the field's fragments, so that the invocation does not have them either."""
+    given: list[Fragment] = []
+    for piece in fragments:
+        if piece.path == call.field_path and piece.kind in ("TEXT", "DONE"):
+            texts = stripping.feed(piece.value) if piece.kind == "TEXT" else stripping.close()
+            if texts:
+                given.append(Fragment(piece.path, "TEXT", "".join(texts), piece.at))
+            if piece.kind == "TEXT":
+                continue
+        given.append(piece)
+    if ending and (rest := stripping.close()):
+        given.append(Fragment(call.field_path, "TEXT", "".join(rest), 0))
+    return given

@@ -1,0 +1,120 @@
+"""Optional sentinels around a content are taken off while it streams."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Literal, TypeAlias
+
+from ..events.errors import UsageError
+from .marker_search import marker_pattern
+from .stage import How, Operator, lift
+
+BLANKS = " \t\r\n"
+
+Phase: TypeAlias = Literal["before", "newline", "inside", "unmarked"]
+"""Before the start marker is decided; right after it; in the content; or there is no start marker: all passes."""
+
+
+def strip_markers(start: str, end: str) -> Operator[str, str]:
+    r"""Take the marker before a content and the one after it off, if they are there; one stream is one content.
+
+        source                     -- <S>--\na--b\n</S>--\n--|
+        strip_markers(<S>, </S>)   --------a----b\n----------|
+
+    >>> from penstock.operators import drive
+    >>> list(drive([" __ST", "ART__\n", "a = 1\n__END", "__\n"], strip_markers("__START__", "__END__")))
+    ['a = 1\n']
+
+    Blanks (space, tab, carriage return, newline) before the start marker go with it, and so does exactly one newline
+    right after it. The end marker and the blanks after it go only if the input ends there, however it ends; otherwise
+    they were content. The newline before the end marker stays. A text that does not begin with the start marker passes
+    unchanged, end marker included. What waits: blanks and the beginning of the start marker at the beginning; then a
+    possible end marker and the blanks after it. No item is empty.
+
+    Raises `UsageError` for an empty marker, a start marker that begins with a blank and an end marker that ends with
+    one: blanks there go in any case.
+    """
+    marker_pattern((start, end))  # refuses what is no marker
+    if start[0] in BLANKS:
+        message = f"the start marker {start!r} begins with a blank; leave it out, blanks before the marker go anyway"
+        raise UsageError(message)
+    if end[-1] in BLANKS:
+        message = f"the end marker {end!r} ends with a blank; leave it out, blanks after the marker go anyway"
+        raise UsageError(message)
+    return lift(partial(_StripMarkers, start, end))
+
+
+class _StripMarkers:
+    # Cost: what is withheld is read again only when it turns out to be content, apart from the beginning of a marker,
+    # which is shorter than the marker. Blanks, of which there may be any number, are kept as the pieces they came in.
+
+    __slots__ = ("_begun", "_end", "_phase", "_search", "_start", "_withheld")
+
+    def __init__(self, start: str, end: str) -> None:
+        self._start = start
+        self._end = end
+        self._search = re.compile(rf"(?:{marker_pattern((end,)).pattern})[{BLANKS}]*\Z").search
+        self._phase: Phase = "before"
+        self._withheld: list[str] = []
+        self._begun = ""
+        """As much of the marker as is among what is withheld."""
+
+    def feed(self, item: str, /) -> list[str]:
+        if not item:
+            return []
+        match self._phase:
+            case "unmarked":
+                return [item]
+            case "before":
+                return self._look_for_start(item)
+            case "newline":
+                self._phase = "inside"
+                return self._look_for_end(item.removeprefix("\n"))
+            case "inside":
+                return self._look_for_end(item)
+
+    def close(self, _how: How, /) -> list[str]:
+        text = self._take("")
+        ended = self._phase == "inside" and text.startswith(self._end)
+        return [text] if text and not ended else []
+
+    def dump(self) -> list[str]:
+        return [self._phase, "".join(self._withheld)]
+
+    def load(self, state: tuple[Phase, str], /) -> None:
+        self._phase, text = state
+        self._withheld = [text] if text else []
+        self._begun = text.lstrip(BLANKS) if self._phase == "before" else text[: len(self._end)]
+
+    def _look_for_start(self, item: str) -> list[str]:
+        begun = self._begun + item if self._begun else item.lstrip(BLANKS)
+        if begun.startswith(self._start):
+            self._take("")
+            self._phase = "newline"
+            return self.feed(begun.removeprefix(self._start))
+        if self._start.startswith(begun):
+            self._withheld.append(item)
+            self._begun = begun
+            return []
+        self._phase = "unmarked"
+        return [self._take(item)]
+
+    def _look_for_end(self, item: str) -> list[str]:
+        if self._begun == self._end and not item.strip(BLANKS):
+            self._withheld.append(item)
+            return []
+        text = self._take(item)
+        found = self._search(text)
+        if found is None:
+            return [text] if text else []
+        self._withheld.append(found[0])
+        self._begun = found[0][: len(self._end)]
+        return [text[: found.start()]] if found.start() else []
+
+    def _take(self, item: str) -> str:
+        """Give what was withheld, and the item after it."""
+        text = "".join([*self._withheld, item]) if self._withheld else item
+        self._withheld.clear()
+        self._begun = ""
+        return text

@@ -1,0 +1,284 @@
+"""`to_invocations`: each tool call of a stream as one invocation, or one failure, at the moment it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, TypeAlias, cast, get_args
+
+from msgspec.structs import replace
+from pydantic import BaseModel, ValidationError
+
+from ..events.errors import UsageError
+from ..events.fragment import JsonError
+from ..events.segment_event import SegmentEvent
+from ..events.tool_invocation import FailureReason, InvocationFailed, Notice, ToolInvocation
+from .field_spec import FILE_TOOLS, FieldSpec
+from .fragment_aggregator import FragmentAggregator
+from .limits import DEFAULT_LIMITS, Limits
+from .segment_end import OpenSegments, end_payload, end_status, error_detail
+from .stage import How, Operator, lift
+from .whole_json import decode_json
+
+Model: TypeAlias = type[BaseModel] | None
+Tools: TypeAlias = Mapping[str, Model] | Iterable[type[BaseModel]]
+Result: TypeAlias = SegmentEvent | ToolInvocation | InvocationFailed | Notice
+
+_REASONS = frozenset(get_args(FailureReason))
+_OURS = frozenset(("tool_name", "kind", "native", "executed_by", "error", "arguments"))
+"""Metadata keys that are not arguments."""
+
+
+def to_invocations(
+    tools: Tools | None = None,
+    *,
+    keep_segments: bool = False,
+    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Operator[SegmentEvent | Notice, Result]:
+    """Turn each tool call into one `ToolInvocation` or one `InvocationFailed` when its segment ends.
+
+        segments                        --S call--C--C--E call------|
+        to_invocations                  ----------------invocation--|
+        ... with keep_segments=True     --S call--C--C--E call invocation--|
+
+    >>> from penstock.events import ChunkResponse, ToolCallDelta
+    >>> from penstock.operators import drive, to_segments
+    >>> call = ToolCallDelta(0, "call_1", "add", '{"a": 1, "b": 2}')
+    >>> chunks = [ChunkResponse(tool_calls=(call,)), ChunkResponse(finish_reason="tool_calls")]
+    >>> [(each.name, each.arguments) for each in drive(chunks, to_segments(), to_invocations())]
+    [('add', {'a': 1, 'b': 2})]
+
+    Only a call whose segment ended as `complete` is invoked, once per (turn_id, id); every other gives an
+    `InvocationFailed` with its reason and all its text. Calls that the provider runs itself give neither.
+
+    - `tools`: names with their pydantic models (None: no model), or the models alone, named as their classes.
+      With `tools`, other names fail as `unknown_tool`, arguments that do not validate as `invalid`.
+    - `keep_segments`: pass the segment events too; the END of a call that fails here says so.
+    - `fields`: what the segments of `stream_fields` mean, where they were read back from JSON.
+
+    Arguments that are literally `null` are none, `{}`; any other root that is not an object is `invalid`.
+    """
+    models = None if tools is None else _models(tools)
+    return lift(partial(_ToInvocations, models, tuple(fields), limits, keep_segments=keep_segments))
+
+
+class _Call:
+    __slots__ = ("content", "metadata", "name", "raw", "segment_type", "turn_id", "unparsed", "values")
+
+    def __init__(self, segment_type: str, turn_id: str | None, name: str, metadata: dict[str, Any]) -> None:
+        self.segment_type = segment_type
+        self.turn_id = turn_id
+        self.name = name
+        self.metadata = metadata
+        self.raw: list[str] = []
+        self.values: FragmentAggregator | None = None
+        self.unparsed: list[str] = []  # JSON text that came without fragments
+        self.content: list[str] = []  # decoded content of a field segment that came without fragments
+
+
+class _ToInvocations:
+    def __init__(
+        self,
+        models: dict[str, Model] | None,
+        fields: tuple[FieldSpec, ...],
+        limits: Limits,
+        *,
+        keep_segments: bool,
+    ) -> None:
+        self._models = models
+        self._keep = keep_segments
+        self._specs = {spec.segment_type: spec for spec in fields}
+        self._limits = limits
+        self._calls: dict[str, _Call] = {}
+        self._others = OpenSegments()
+        self._settled: set[tuple[str | None, str]] = set()
+
+    def feed(self, event: SegmentEvent | Notice) -> Iterable[Result]:
+        if not isinstance(event, SegmentEvent):
+            return (event,)
+        if event.type == "SEGMENT_CONTENT":
+            call = self._calls.get(event.segment_id)
+            if call is not None:
+                self._content(call, event)
+            return (event,) if self._keep else ()
+        if event.type == "SEGMENT_START":
+            self._start(event)
+            return (event,) if self._keep else ()
+        call = self._calls.pop(event.segment_id, None)
+        if call is not None:
+            return self._end(call, event)
+        if not self._keep:
+            return ()
+        self._others.note(event)
+        return (event,)
+
+    def close(self, how: How) -> Iterable[Result]:
+        results: list[Result] = list(self._others.ends(how))
+        for segment_id, call in self._calls.items():
+            payload = end_payload(*end_status(how), {"tool_name": call.name})
+            end = SegmentEvent("SEGMENT_END", segment_id, call.segment_type, payload, call.turn_id)
+            results += self._end(call, end)
+        self._calls.clear()
+        return results
+
+    def _start(self, event: SegmentEvent) -> None:
+        metadata = event.payload.get("metadata", {})
+        kind = event.segment_type or ""
+        spec = self._specs.get(kind)
+        name = metadata.get("tool_name")
+        if name is None and spec is not None:
+            name = spec.tool
+        if name is None and kind != "tool_call":
+            if self._keep:
+                self._others.note(event)
+            return
+        if metadata.get("executed_by") == "provider":
+            if self._keep:
+                self._others.note(event)
+            return
+        call = _Call(kind, event.turn_id, name or "", dict(metadata))
+        self._calls[event.segment_id] = call
+        self._fragments(call, event)
+
+    def _content(self, call: _Call, event: SegmentEvent) -> None:
+        fragments = event.fragments
+        if fragments is None:
+            # Whole JSON that nobody has parsed yet, or an event that was read back from its JSON form.
+            text = event.raw or event.payload["delta"]
+            call.raw.append(text)
+            (call.content if call.segment_type != "tool_call" else call.unparsed).append(text)
+            return
+        call.raw.append(event.raw)
+        if call.values is None:
+            self._fragments(call, event, keep_raw=False)
+        else:
+            call.values.feed_all(fragments)
+
+    def _fragments(self, call: _Call, event: SegmentEvent, *, keep_raw: bool = True) -> None:
+        if keep_raw and event.raw:
+            call.raw.append(event.raw)
+        if event.fragments:
+            if call.values is None:
+                call.values = FragmentAggregator()
+            call.values.feed_all(event.fragments)
+
+    def _end(self, call: _Call, event: SegmentEvent) -> Iterable[Result]:
+        self._fragments(call, event)
+        metadata = event.payload.get("metadata", {})
+        call.metadata.update(metadata)
+        call.name = call.name or metadata.get("tool_name", "")
+        identity = (event.turn_id, event.segment_id)
+        result: Result
+        if identity in self._settled:
+            result = Notice("duplicate_call", f"a second call with the id {event.segment_id!r} was not invoked")
+        else:
+            self._settled.add(identity)
+            result = self._settle(call, event)
+        if not self._keep:
+            return (result,)
+        if isinstance(result, InvocationFailed) and event.payload.get("status", "complete") == "complete":
+            event = replace(event, payload=end_payload("failed", result.reason, metadata))
+        return event, result
+
+    def _settle(self, call: _Call, event: SegmentEvent) -> ToolInvocation | InvocationFailed:
+        raw = "".join(call.raw)
+        status = event.payload.get("status", "complete")
+        reason: str = event.payload.get("reason", "") if status == "failed" else status
+        errors: list[dict[str, Any]] = [call.metadata["error"]] if "error" in call.metadata else []
+        model: Any = None
+        arguments: Any = {}
+        if status == "complete":
+            reason = ""
+            arguments, error = self._arguments(call, raw)
+            spec = self._specs.get(call.segment_type)
+            if error is not None:
+                reason, errors = error.reason, [error_detail(error)]
+            elif not isinstance(arguments, dict):
+                reason, errors = "invalid", [{"loc": [], "msg": "arguments must be an object", "type": "dict_type"}]
+            elif not call.name:
+                reason, errors = "malformed", [{"msg": "the call has no tool name"}]
+            elif spec is not None and any(name not in arguments for name in spec.required):
+                reason = "missing_path"
+                errors = [{"loc": [name], "msg": "missing", "type": "missing"} for name in spec.required]
+            elif self._models is not None:
+                reason, errors, model = self._validate(call.name, cast("dict[str, Any]", arguments))
+        if not reason:
+            native = call.metadata.get("native")
+            valid = cast("dict[str, Any]", arguments)
+            return ToolInvocation(event.segment_id, call.name, valid, event.turn_id, model, raw, native=native)
+        failure = cast("FailureReason", reason if reason in _REASONS else "malformed")
+        return InvocationFailed(event.segment_id, call.name, failure, event.turn_id, raw, tuple(errors))
+
+    def _arguments(self, call: _Call, raw: str) -> tuple[Any, JsonError | None]:
+        if call.values is not None:
+            value = call.values.value
+            return ({} if value is None else value), None
+        if "arguments" in call.metadata:
+            return call.metadata["arguments"], None
+        spec = self._specs.get(call.segment_type)
+        if spec is not None:
+            aliases = dict(spec.aliases)
+            arguments = {aliases.get(key, key): value for key, value in call.metadata.items() if key not in _OURS}
+            if call.content:
+                arguments[spec.field] = "".join(call.content)
+            return arguments, None
+        if call.metadata.get("kind") == "text":
+            return {"input": raw}, None
+        if not call.unparsed:
+            return {}, None
+        value, error = decode_json("".join(call.unparsed), self._limits)
+        return ({} if value is None else value), error
+
+    def _validate(self, name: str, arguments: dict[str, Any]) -> tuple[str, list[dict[str, Any]], BaseModel | None]:
+        models = self._models or {}
+        if name not in models:
+            return "unknown_tool", [{"msg": f"known tools: {', '.join(sorted(models))}"}], None
+        model = models[name]
+        if model is None:
+            return "", [], None
+        try:
+            return "", [], model.model_validate(arguments)
+        except ValidationError as error:
+            details = error.errors(include_url=False, include_context=False, include_input=False)
+            return "invalid", [dict(detail) for detail in details], None
+
+    def dump(self) -> Any:
+        return {
+            "calls": [
+                {
+                    "id": segment_id,
+                    "values": None if call.values is None else call.values.dump(),
+                    **{name: getattr(call, name) for name in _Call.__slots__ if name != "values"},
+                }
+                for segment_id, call in self._calls.items()
+            ],
+            "others": self._others.dump(),
+            "settled": [list(identity) for identity in self._settled],
+        }
+
+    def load(self, state: Any) -> None:
+        self._calls = {}
+        for each in state["calls"]:
+            call = _Call(each["segment_type"], each["turn_id"], each["name"], each["metadata"])
+            call.raw, call.unparsed, call.content = each["raw"], each["unparsed"], each["content"]
+            if each["values"] is not None:
+                call.values = FragmentAggregator()
+                call.values.load(each["values"])
+            self._calls[each["id"]] = call
+        self._others.load(state["others"])
+        self._settled = {(turn_id, segment_id) for turn_id, segment_id in state["settled"]}
+
+
+def _models(tools: Tools) -> dict[str, Model]:
+    given: Any = tools
+    models: dict[str, Any]
+    if isinstance(given, Mapping):
+        models = dict(cast("Mapping[str, Any]", given))
+    else:
+        models = {getattr(each, "__name__", repr(each)): each for each in given}
+    for name, model in models.items():
+        if model is not None and not (isinstance(model, type) and issubclass(model, BaseModel)):
+            message = f"the model of tool {name!r} must be a pydantic model class or None, got {model!r}"
+            raise UsageError(message)
+    return models

@@ -1,0 +1,117 @@
+"""`collect` and `acollect`: a whole stream of events as one value."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Iterable
+from typing import Any
+
+from msgspec import Struct, field
+
+from ..events.segment_event import SegmentEvent
+from ..events.tool_invocation import InvocationFailed, ToolInvocation
+
+
+class Segment(Struct):
+    """A segment as it stands when its events are put together."""
+
+    id: str
+    type: str
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    content: str = ""
+    raw: str = ""
+    status: str | None = None
+    """None while it is open."""
+    reason: str | None = None
+    turn_id: str | None = None
+
+
+class Collected(Struct):
+    """Everything that came, in order, and what it amounts to."""
+
+    events: list[Any] = field(default_factory=list[Any])
+    segments: list[Segment] = field(default_factory=list[Segment])
+    """In the order of their STARTs."""
+    invocations: list[ToolInvocation] = field(default_factory=list[ToolInvocation])
+    failures: list[InvocationFailed] = field(default_factory=list[InvocationFailed])
+
+    @property
+    def text(self) -> str:
+        return self.joined("text")
+
+    @property
+    def reasoning(self) -> str:
+        return self.joined("reasoning")
+
+    def joined(self, segment_type: str) -> str:
+        """Give the content of all segments of a type as one text."""
+        return "".join(segment.content for segment in self.segments if segment.type == segment_type)
+
+
+class _Fold:
+    """Puts events together; pieces of text are joined once, at the end of their segment."""
+
+    def __init__(self) -> None:
+        self.collected = Collected()
+        self._open: dict[str, tuple[Segment, list[str], list[str]]] = {}
+
+    def feed(self, event: Any) -> None:
+        self.collected.events.append(event)
+        if isinstance(event, SegmentEvent):
+            self._segment(event)
+        elif isinstance(event, ToolInvocation):
+            self.collected.invocations.append(event)
+        elif isinstance(event, InvocationFailed):
+            self.collected.failures.append(event)
+
+    def close(self) -> Collected:
+        for segment_id in list(self._open):
+            self._end(segment_id)
+        return self.collected
+
+    def _segment(self, event: SegmentEvent) -> None:
+        if event.type == "SEGMENT_START":
+            segment = Segment(event.segment_id, event.segment_type or "", turn_id=event.turn_id)
+            self.collected.segments.append(segment)
+            self._open[event.segment_id] = (segment, [], [])
+        entry = self._open.get(event.segment_id)
+        if entry is None:
+            return
+        segment, content, raw = entry
+        raw.append(event.raw)
+        segment.metadata.update(event.payload.get("metadata", {}))
+        if event.type == "SEGMENT_CONTENT":
+            content.append(event.payload["delta"])
+        elif event.type == "SEGMENT_END":
+            segment.status = event.payload.get("status", "complete")
+            segment.reason = event.payload.get("reason")
+            self._end(event.segment_id)
+
+    def _end(self, segment_id: str) -> None:
+        segment, content, raw = self._open.pop(segment_id)
+        segment.content = "".join(content)
+        segment.raw = "".join(raw)
+
+
+def collect(events: Iterable[Any]) -> Collected:
+    """Run a stream of events to its end and give what it amounts to.
+
+    >>> from penstock.events import ChunkResponse
+    >>> from penstock.operators import drive, to_segments
+    >>> result = collect(drive([ChunkResponse(content="Hi"), ChunkResponse(content="!")], to_segments()))
+    >>> result.text, [segment.type for segment in result.segments]
+    ('Hi!', ['text'])
+
+    An exception of the stream passes through. `acollect` is its twin for async streams.
+    """
+    fold = _Fold()
+    for event in events:
+        fold.feed(event)
+    return fold.close()
+
+
+async def acollect(events: AsyncIterable[Any]) -> Collected:
+    """Run an async stream of events to its end and give what it amounts to; see `collect`."""
+    fold = _Fold()
+    async for event in events:
+        fold.feed(event)
+    return fold.close()

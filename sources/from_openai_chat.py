@@ -1,0 +1,74 @@
+"""`from_openai_chat`: what the OpenAI SDK streams, as ChunkResponses."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterable, Iterable
+from functools import partial
+
+from reactivex import Observable
+
+from ..events.chunk_response import ChunkResponse
+from ..events.errors import UsageError
+from ..operators.limits import DEFAULT_LIMITS, Limits
+from .openai_chat import Choices, OpenAIChat
+from .stream_bridge import bridge
+
+
+def from_openai_chat(
+    source: object,
+    *,
+    choices: Choices = 0,
+    turn_id: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Observable[ChunkResponse]:
+    """Stream a chat completion of the OpenAI SDK, or of anything that speaks its format.
+
+        SDK chunks          --"Hel"----"lo"-----f {"a"------: 1}--finish--|
+        from_openai_chat    --"Hel"----"lo"-----f {"a"------: 1}--finish--|
+
+    >>> chunks = [{"choices": [{"delta": {"content": "Hi"}}]}]
+    >>> from_openai_chat(lambda: chunks).subscribe(lambda chunk: print(chunk.content)) and None
+    Hi
+
+    - `source`: what `create(stream=True)` returned, sync or async, or a zero-argument callable (also async) that starts
+      the request at subscription. An open stream has one subscriber. What is neither is a `UsageError`.
+    - `choices`: which of n answers: a number, or "all", where each chunk has its `choice`.
+    - `turn_id`: used for the ids of calls whose wire gives none; else the response's id, else a random one.
+    - `dispose()` cancels and closes the HTTP response: async at once, sync at the next chunk.
+    - Errors of the provider and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
+
+    Follows the Chat Completions streaming reference.
+    """
+    check_choices(choices)
+    check_chat_stream(source)
+    return bridge(source, partial(OpenAIChat, choices=choices, turn_id=turn_id, limits=limits), check_chat_stream)
+
+
+def check_choices(choices: object) -> None:
+    """Raise `UsageError` for anything but a number from 0 and "all"."""
+    if choices != "all" and (isinstance(choices, bool) or not isinstance(choices, int) or choices < 0):
+        message = f'choices= is the number of one answer, from 0, or "all"; got {choices!r}'
+        raise UsageError(message)
+
+
+def check_chat_stream(source: object) -> None:
+    """Raise `UsageError` for what is no stream of chat chunks, saying what to pass instead."""
+    wanted = "pass client.chat.completions.create(..., stream=True), or a lambda: that calls it"
+    kind = type(source).__name__
+    if inspect.iscoroutine(source):
+        source.close()
+        message = f"from_openai_chat got a coroutine that nobody awaits; await it first, or {wanted}"
+    elif type(source).__module__.startswith("openai.lib.streaming"):
+        message = f"from_openai_chat got the .stream() helper's {kind}, which parses everything again; {wanted}"
+    elif hasattr(source, "choices"):
+        message = f"from_openai_chat got a whole {kind}, not a stream; {wanted}"
+    elif isinstance(source, str | bytes | dict) or hasattr(source, "__pydantic_fields_set__"):
+        message = f"from_openai_chat got a {kind}, not a stream; {wanted}"
+    elif callable(source) or isinstance(source, Iterable | AsyncIterable):
+        return
+    elif inspect.isawaitable(source):
+        message = f"from_openai_chat got a {kind} that nobody awaits; await it first, or {wanted}"
+    else:
+        message = f"from_openai_chat got a {kind}, which is no stream; {wanted}"
+    raise UsageError(message)

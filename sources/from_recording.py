@@ -1,0 +1,76 @@
+"""`from_recording`: the recorded body of a provider's answer, as ChunkResponses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+
+from reactivex import Observable
+
+from ..events.chunk_response import ChunkResponse
+from ..events.errors import UsageError
+from ..operators.limits import DEFAULT_LIMITS, Limits
+from .apis import APIS
+from .from_wire import from_wire
+from .openai_chat import Choices
+from .sse import ServerSentEvent, SseDecoder
+
+_EVENTS_ASKED = 32
+
+
+def from_recording(
+    path: str | PathLike[str],
+    api: str | None = None,
+    *,
+    chunk_size: int | None = None,
+    choices: Choices = 0,
+    turn_id: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Observable[ChunkResponse]:
+    """Play a file with the body of a streamed HTTP response; any number of subscribers.
+
+        from_recording("answer.sse").pipe(to_segments()).subscribe(print)
+
+    `api` as in `from_wire`; without it the body itself says whose it is, and one that does not is a `UsageError`, as is a
+    file that cannot be read. `chunk_size`: the bytes given at a time; the whole body without it.
+    """
+    try:
+        body = Path(path).read_bytes()
+    except OSError as error:
+        message = f"cannot read the recording: {error}"
+        raise UsageError(message) from error
+    if chunk_size is not None and chunk_size < 1:
+        message = f"chunk_size= is a number of bytes from 1, got {chunk_size}"
+        raise UsageError(message)
+    size = chunk_size or max(len(body), 1)
+    pieces = [body[start : start + size] for start in range(0, len(body), size)]
+    return from_wire(api or recognised_api(body), pieces, choices=choices, turn_id=turn_id, limits=limits)
+
+
+def recognised_api(body: bytes) -> str:
+    """Give the name of the API whose first events these are; raises `UsageError` where none is.
+
+    >>> recognised_api(b'data: {"object": "chat.completion.chunk", "choices": []}\\n\\n')
+    'openai-chat'
+    """
+    for event in islice(_events(body), _EVENTS_ASKED):
+        try:
+            data = json.loads(event.data)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(data, dict):
+            for api in APIS:
+                if api.is_its_own(data):
+                    return api.name
+    known = ", ".join(repr(api.name) for api in APIS)
+    message = f"this body does not say which provider's it is; pass api=, one of {known}"
+    raise UsageError(message)
+
+
+def _events(body: bytes) -> Iterator[ServerSentEvent]:
+    decoder = SseDecoder()
+    for start in range(0, len(body), 4096):
+        yield from decoder.feed(body[start : start + 4096])

@@ -1,0 +1,58 @@
+"""`from_wire`: the bytes of a provider's answer, as ChunkResponses, without its SDK."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Iterable
+
+from reactivex import Observable
+
+from ..events.chunk_response import ChunkResponse
+from ..events.errors import UsageError
+from ..operators.limits import DEFAULT_LIMITS, Limits
+from .apis import api_of
+from .decode_wire import WireMachine
+from .from_openai_chat import check_choices
+from .openai_chat import Choices
+from .stream_bridge import bridge
+
+
+def from_wire(
+    api: str,
+    byte_chunks: object,
+    *,
+    choices: Choices = 0,
+    turn_id: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Observable[ChunkResponse]:
+    """Decode an HTTP response's body, cut anywhere, from any client.
+
+        bytes      b'data: {"choic'------b'es":[{"delta":{"content":"Hi"}}]}\\n\\n'--|
+        from_wire  --------------------- ChunkResponse(content="Hi")-------------|
+
+    >>> body = [b'data: {"choices": [{"delta": {"cont', b'ent": "Hi"}}]}\\n\\n']
+    >>> from_wire("openai-chat", body).subscribe(lambda chunk: print(chunk.content)) and None
+    Hi
+
+    - `api`: `openai-chat` (alias `chat`); `UsageError` for another.
+    - `byte_chunks`: an iterable or async iterable of bytes, or a zero-argument callable that gives one. An iterator has
+      one subscriber; a list any number.
+    - The rest is as with `from_openai_chat`; both ways give equal ChunkResponses.
+    """
+    new_machine = api_of(api).new_machine
+    check_choices(choices)
+    _check_bytes(byte_chunks)
+    return bridge(
+        byte_chunks,
+        lambda: WireMachine(new_machine(choices=choices, turn_id=turn_id, limits=limits)),
+        _check_bytes,
+    )
+
+
+def _check_bytes(byte_chunks: object) -> None:
+    if isinstance(byte_chunks, bytes | bytearray | str):
+        message = f"from_wire takes an iterable of bytes, got bare {type(byte_chunks).__name__}; put it in a list"
+        raise UsageError(message)
+    if not (callable(byte_chunks) or isinstance(byte_chunks, Iterable | AsyncIterable)):
+        kind = type(byte_chunks).__name__
+        message = f"from_wire takes an iterable or async iterable of bytes, got {kind}; try response.iter_bytes()"
+        raise UsageError(message)

@@ -1,0 +1,388 @@
+"""OpenAI Chat Completions, as all its relatives stream it, to ChunkResponses."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+from uuid import uuid4
+
+from msgspec import convert, structs, to_builtins
+
+from ..events.chunk_response import ChunkResponse, FinishReason, TokenUsage, ToolCallDelta
+from ..events.errors import ProviderError
+from ..operators.limits import DEFAULT_LIMITS, Limits
+from ..operators.stage import Failed, How
+from .call_tracker import CallTracker, Key
+from .chat_usage import chat_usage
+from .provider_error import error_fields, error_in_body
+from .sdk_fields import Fields, fields_of
+from .surrogates import Held, plain_json, rest_of_text, whole_text, without_halves
+
+Choices: TypeAlias = int | Literal["all"]
+
+FINISH_REASONS: dict[str, FinishReason] = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "content_filter",
+    "refusal": "refusal",
+    "pause": "pause",
+    "error": "error",
+    # relatives
+    "end_turn": "stop",
+    "eos": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_length": "length",
+    "tool_use": "tool_calls",
+    "tool_call": "tool_calls",
+    "sensitive": "content_filter",
+    "safety": "content_filter",
+    "network_error": "error",
+    "insufficient_system_resource": "error",
+}
+
+_ENVELOPE = frozenset(
+    {"id", "object", "created", "model", "choices", "usage", "error", "provider", "obfuscation", "service_tier"},
+) | {"system_fingerprint", "moderation", "x_groq"}
+_TEXT_STREAMS = ("reasoning", "content", "refusal")
+
+
+class _Choice:
+    """What is remembered of one of n answers."""
+
+    __slots__ = ("calls", "finished", "held", "spoke")
+
+    def __init__(self, calls: CallTracker) -> None:
+        self.calls = calls
+        self.held: Held = {}
+        self.finished = False
+        self.spoke = False
+
+
+class OpenAIChat:
+    """The machine: SDK chunks or the wire's plain dicts in, equal ChunkResponses out for both.
+
+        {"choices": [{"delta": {"content": "Hi"}}]}   [ChunkResponse(content="Hi")]
+
+    Follows the Chat Completions streaming reference and what its relatives do to it. Of each choice the first finish
+    reason counts; what comes after it still passes. An error without choices stops the stream, one beside choices ends it.
+    """
+
+    def __init__(self, *, choices: Choices = 0, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._wanted = choices
+        self._given_turn_id = turn_id
+        self._limits = limits
+        self._made_turn_id: str | None = None
+        self._response_id: str | None = None
+        self._model: str | None = None
+        self._usage: TokenUsage | None = None
+        self._choices: dict[int, _Choice] = {}
+        self.stopped = False
+        self.failure: ProviderError | None = None
+
+    def feed(self, item: object, /) -> list[ChunkResponse]:
+        """Give what one chunk says; nothing for one that says nothing."""
+        if self.stopped:
+            return []
+        chunk = fields_of(item)
+        if chunk is None:
+            if isinstance(item, list):
+                return [response for each in item for response in self.feed(each)]
+            return [] if item is None else [self._response(raw=({"value": plain_json(item)},))]
+        if self._response_id is None and isinstance(given := chunk.get("id"), str) and given:
+            self._response_id = without_halves(given)
+        if isinstance(model := chunk.get("model"), str) and model and model != self._model:
+            self._model = without_halves(model)
+        responses: list[ChunkResponse] = []
+        choices = chunk.get("choices")
+        valid = [each for each in map(fields_of, choices) if each] if isinstance(choices, list) else []
+        for position, choice in enumerate(valid):
+            self._choice(position, choice, responses)
+        self._add_usage(chunk, valid, responses)
+        if error := _error(chunk):
+            self._error(error, responses, beside_choices=bool(valid))
+        elif not valid and not responses and any(chunk[key] for key in chunk if key not in _ENVELOPE):
+            responses.append(self._response(raw=(plain_json(item),)))
+        return responses
+
+    def close(self, how: How, /) -> list[ChunkResponse]:
+        """Give what is still held, and for an error from outside the chunk that says it."""
+        if self.stopped:
+            return []
+        self.stopped = True
+        responses = self._rest()
+        if isinstance(how, Failed) and isinstance(how.error, ProviderError) and how.error is not self.failure:
+            responses.append(self._response(error=error_fields(how.error)))
+        return responses
+
+    def dump(self) -> Any:
+        """Give the state as plain data."""
+        failure = self.failure
+        return {
+            "turn_id": self._made_turn_id,
+            "response_id": self._response_id,
+            "model": self._model,
+            "usage": to_builtins(self._usage),
+            "choices": [
+                [number, choice.calls.dump(), {name: ord(half) for name, half in choice.held.items()}]
+                + [choice.finished, choice.spoke]
+                for number, choice in self._choices.items()
+            ],
+            "stopped": self.stopped,
+            "failure": failure and [failure.detail, failure.code, failure.type, failure.status],
+        }
+
+    def load(self, state: Any, /) -> None:
+        """Go on from a dumped state."""
+        self._made_turn_id, self._response_id = state["turn_id"], state["response_id"]
+        self._model, self.stopped = state["model"], state["stopped"]
+        self._usage = convert(state["usage"], TokenUsage | None)
+        self._choices = {}
+        for number, calls, held, finished, spoke in state["choices"]:
+            choice = self._new_choice(number)
+            choice.calls.load(calls)
+            choice.held = {name: chr(half) for name, half in held.items()}
+            choice.finished, choice.spoke = finished, spoke
+        self.failure = None
+        if state["failure"]:
+            detail, code, kind, status = state["failure"]
+            self.failure = ProviderError(detail, code=code, type=kind, status=status)
+
+    def _response(self, **said: Any) -> ChunkResponse:
+        return ChunkResponse(response_id=self._response_id, model=self._model, **said)
+
+    def _turn_id(self) -> str:
+        if self._made_turn_id is None:
+            self._made_turn_id = self._given_turn_id or self._response_id or f"turn_{uuid4().hex}"
+        return self._made_turn_id
+
+    def _new_choice(self, number: int) -> _Choice:
+        choice = self._choices[number] = _Choice(CallTracker(self._turn_id, number, self._limits))
+        return choice
+
+    def _choice(self, position: int, fields: Fields, responses: list[ChunkResponse]) -> None:
+        index = fields.get("index")
+        number = index if isinstance(index, int) and index >= 0 else position
+        if self._wanted not in ("all", number):
+            return
+        choice = self._choices.get(number) or self._new_choice(number)
+        delta = fields_of(fields.get("delta"))
+        if delta is None:
+            # A whole message, from who streams in form only; beside deltas it repeats what they said.
+            delta = None if choice.spoke else fields_of(fields.get("message"))
+        said = self._delta(choice, number, delta, responses) if delta else {}
+        if isinstance(reason := fields.get("finish_reason"), str) and reason and not choice.finished:
+            choice.finished = True
+            said["is_complete"] = True
+            said["finish_reason"] = FINISH_REASONS.get(reason.lower(), "other")
+            said["finish_reason_raw"] = without_halves(reason)
+            self._finish(choice, said)
+        if error := fields.get("error"):
+            self.failure = error_in_body(plain_json(error))
+            said["error"] = error_fields(self.failure)
+        if said:
+            choice.spoke = True
+            responses.append(self._response(choice=number, **said))
+
+    def _delta(self, choice: _Choice, number: int, delta: Fields, responses: list[ChunkResponse]) -> dict[str, Any]:
+        said: dict[str, Any] = {}
+        raw: list[dict[str, Any]] = []
+        if reasoning := _reasoning(delta):
+            said["reasoning"] = reasoning
+        content = delta.get("content")
+        if isinstance(content, str):
+            if content:
+                said["content"] = content
+        elif isinstance(content, list):
+            said = self._parts(choice, number, content, said, raw, responses)
+        if isinstance(refusal := delta.get("refusal"), str) and refusal:
+            said["refusal"] = refusal
+        if images := delta.get("images"):
+            _add_images(said, images)
+        if audio := fields_of(delta.get("audio")):
+            _add_audio(said, raw, audio)
+        if annotations := delta.get("annotations"):
+            raw.append({"annotations": plain_json(annotations)})
+        if details := _replayable(delta.get("reasoning_details")):
+            said["native"] = {"reasoning_details": details}
+        calls = self._calls(choice.calls, delta)
+        if calls:
+            said["tool_calls"] = tuple(calls)
+        if raw := raw + choice.calls.lost():
+            said["raw"] = tuple(raw)
+        return self._whole(choice, number, said, responses) if said else said
+
+    def _parts(
+        self,
+        choice: _Choice,
+        number: int,
+        parts: list[Any],
+        said: dict[str, Any],
+        raw: list[dict[str, Any]],
+        responses: list[ChunkResponse],
+    ) -> dict[str, Any]:
+        """Read Mistral's list-typed content; reasoning after text is split off, because one chunk means reasoning first."""
+        for part in map(fields_of, parts):
+            kind = part and part.get("type")
+            if part is None:
+                continue
+            if kind == "thinking":
+                if text := _thinking(part.get("thinking")):
+                    if "content" in said:
+                        said = self._whole(choice, number, said, responses)
+                        responses.append(self._response(choice=number, **said))
+                        said = {}
+                    said["reasoning"] = said.get("reasoning", "") + text
+            elif kind in ("text", "output_text") and isinstance(text := part.get("text"), str):
+                if text:
+                    said["content"] = said.get("content", "") + text
+            elif kind == "image_url":
+                _add_images(said, [part])
+            else:
+                raw.append(plain_json(part))
+        return said
+
+    def _whole(
+        self, choice: _Choice, number: int, said: dict[str, Any], responses: list[ChunkResponse]
+    ) -> dict[str, Any]:
+        """Put halves of characters together; what waits in a text stream that is left for another comes out before."""
+        held = choice.held
+        if held:
+            for stream in _TEXT_STREAMS:
+                if stream in held and stream not in said:
+                    responses.append(self._response(choice=number, **{stream: rest_of_text(held, stream)}))
+        for stream in _TEXT_STREAMS:
+            if stream in said:
+                said[stream] = whole_text(held, stream, said[stream])
+                if not said[stream]:
+                    del said[stream]
+        return said
+
+    def _calls(self, tracker: CallTracker, delta: Fields) -> list[ToolCallDelta]:
+        given = delta.get("tool_calls")
+        entries = given if isinstance(given, list) else [given]
+        deltas: list[ToolCallDelta | None] = []
+        for call in map(fields_of, entries):
+            if call is None:
+                continue
+            call_id, key = call.get("id"), _key(call.get("index"))
+            if custom := fields_of(call.get("custom")):
+                name, text, native = custom.get("name"), custom.get("input"), {"type": "custom"} if custom.get("name") else None
+                deltas.append(tracker.delta(key, call_id=call_id, name=name, arguments=text, kind="text", native=native))
+            else:
+                function = fields_of(call.get("function")) or {}
+                name, text = function.get("name"), function.get("arguments")
+                deltas.append(tracker.delta(key, call_id=call_id, name=name, arguments=text))
+        if not given and (legacy := fields_of(delta.get("function_call"))):
+            name = legacy.get("name")
+            native = {"type": "function_call"} if name else None
+            text = legacy.get("arguments")
+            deltas.append(tracker.delta("function_call", name=name, arguments=text, native=native))
+        return [each for each in deltas if each is not None]
+
+    def _finish(self, choice: _Choice, said: dict[str, Any]) -> None:
+        for stream in _TEXT_STREAMS:
+            if rest := rest_of_text(choice.held, stream):
+                said[stream] = said.get(stream, "") + rest
+        if rest := choice.calls.rest():
+            said["tool_calls"] = (*said.get("tool_calls", ()), *rest)
+        if lost := choice.calls.lost(closing=True):
+            said["raw"] = (*said.get("raw", ()), *lost)
+
+    def _rest(self) -> list[ChunkResponse]:
+        responses: list[ChunkResponse] = []
+        for number, choice in self._choices.items():
+            said: dict[str, Any] = {}
+            self._finish(choice, said)
+            if said:
+                responses.append(self._response(choice=number, **said))
+        return responses
+
+    def _add_usage(self, chunk: Fields, choices: list[Fields], responses: list[ChunkResponse]) -> None:
+        given = chunk.get("usage")
+        if not given and (groq := fields_of(chunk.get("x_groq"))):
+            given = groq.get("usage")
+        for choice in choices:
+            given = given or choice.get("usage")
+        if not given:
+            return
+        usage = chat_usage(given)
+        if usage is None or usage == self._usage:
+            return
+        self._usage = usage
+        if responses:
+            responses[-1] = structs.replace(responses[-1], usage=usage)
+        else:
+            responses.append(self._response(usage=usage))
+
+    def _error(self, error: Any, responses: list[ChunkResponse], *, beside_choices: bool) -> None:
+        self.failure = error_in_body(plain_json(error))
+        if not beside_choices:
+            responses += self._rest()
+            self.stopped = True
+            responses.append(self._response(error=error_fields(self.failure)))
+        elif responses:
+            responses[-1] = structs.replace(responses[-1], error=error_fields(self.failure))
+        else:
+            responses.append(self._response(error=error_fields(self.failure)))
+
+
+def _error(chunk: Fields) -> Any:
+    """Give what the chunk says went wrong; vLLM's form is an event that is itself the error."""
+    return chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
+
+
+def _key(index: Any) -> Key:
+    if isinstance(index, float) and index.is_integer():
+        return int(index)
+    return index if isinstance(index, int | str) else None
+
+
+def _reasoning(delta: Fields) -> str:
+    """Give the reasoning, which some send under two or three names at once: it is the same text each time."""
+    for name in ("reasoning_content", "reasoning"):
+        if isinstance(text := delta.get(name), str) and text:
+            return text
+    details = delta.get("reasoning_details")
+    if not isinstance(details, list):
+        return ""
+    texts = ((part.get("text") or part.get("summary")) for part in map(fields_of, details) if part)
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _replayable(details: Any) -> list[Any]:
+    """Give the reasoning details that are more than text: signatures and encrypted data, which the provider wants back."""
+    if not isinstance(details, list):
+        return []
+    parts = ((each, fields_of(each)) for each in details)
+    return [plain_json(each) for each, part in parts if part and (part.get("signature") or part.get("data"))]
+
+
+def _thinking(thinking: Any) -> str:
+    if isinstance(thinking, str):
+        return thinking
+    parts = map(fields_of, thinking if isinstance(thinking, list) else [])
+    return "".join(text for part in parts if part and isinstance(text := part.get("text"), str))
+
+
+def _add_images(said: dict[str, Any], images: Any) -> None:
+    urls: list[str] = []
+    for image in map(fields_of, images if isinstance(images, list) else [images]):
+        place = image and image.get("image_url")
+        url = place if isinstance(place, str) else (fields_of(place) or {}).get("url")
+        if isinstance(url, str) and url:
+            urls.append(without_halves(url))
+    if urls:
+        said["image_urls"] = (*said.get("image_urls", ()), *urls)
+
+
+def _add_audio(said: dict[str, Any], raw: list[dict[str, Any]], audio: Fields) -> None:
+    """Read a piece of speech: its transcript is what the answer says, its data is 16-bit PCM (the one streamed format)."""
+    if isinstance(text := audio.get("transcript"), str) and text:
+        said["content"] = said.get("content", "") + text
+    if isinstance(data := audio.get("data"), str) and data:
+        said["audio_urls"] = (f"data:audio/pcm;base64,{without_halves(data)}",)
+    rest = {key: value for key, value in audio.items() if key not in ("transcript", "data") and value}
+    if rest:
+        raw.append({"audio": plain_json(rest)})

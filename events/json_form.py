@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
@@ -44,6 +44,27 @@ _TYPES: dict[str, type[Event]] = {
 }
 
 
+class _Metadata(msgspec.Struct, frozen=True):
+    """What operators rely on in the metadata of segments that somebody else wrote."""
+
+    tool_name: str | None = None
+    native: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+
+class _Payload(msgspec.Struct):
+    metadata: _Metadata = _Metadata()
+    status: str = ""
+    reason: str = ""
+
+
+class _ContentPayload(_Payload, kw_only=True):
+    delta: str
+
+
+_PAYLOADS = {"SEGMENT_START": _Payload, "SEGMENT_CONTENT": _ContentPayload, "SEGMENT_END": _Payload}
+
+
 def to_dict(event: Event) -> dict[str, Any]:
     """Give an event as plain JSON data, without `raw` and `fragments` of segments and without `model`.
 
@@ -60,10 +81,19 @@ def to_dict(event: Event) -> dict[str, Any]:
         return plain
     if isinstance(event, ToolInvocation):
         event = msgspec.structs.replace(event, model=None)
-    plain = msgspec.to_builtins(event)
+    plain = _with_lists(msgspec.to_builtins(event))
     if isinstance(event, ToolInvocation):
         del plain["model"]
     return plain
+
+
+def _with_lists(value: Any) -> Any:
+    """Give JSON's arrays for tuples, as the schema demands."""
+    if isinstance(value, dict):
+        return {key: _with_lists(each) for key, each in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_with_lists(each) for each in cast("list[Any]", value)]
+    return value
 
 
 def to_json(event: Event) -> bytes:
@@ -84,8 +114,10 @@ def from_json(data: bytes | str) -> Event:
     try:
         plain = msgspec.json.decode(data)
         kind = _TYPES[plain["type"]]
+        if kind is SegmentEvent:
+            msgspec.convert(plain["payload"], _PAYLOADS[plain["type"]])
         return msgspec.convert(plain, kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError) as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError, KeyError, TypeError) as error:
         known = ", ".join(sorted(_TYPES))
         message = f"not the JSON form of an event ({error}); its 'type' must be one of: {known}"
         raise UsageError(message) from error

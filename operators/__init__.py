@@ -1,7 +1,10 @@
 """What transforms the flow: one operator a file, the file named as its function. Needs no provider SDK."""
 
+from .aggregate_fragments import PathValue, aggregate_fragments
+from .extract_json_fields import extract_json_fields
 from .field_spec import FILE_TOOLS, FieldSpec
 from .holdback import holdback
+from .json_fragments import json_fragments
 from .limits import Limits
 from .stage import Completed, Failed, Interrupted, Operator, Stage, adrive, compose, drive, lift, stage
 from .stream_fields import stream_fields
@@ -17,11 +20,15 @@ __all__ = [
     "Interrupted",
     "Limits",
     "Operator",
+    "PathValue",
     "Stage",
     "adrive",
+    "aggregate_fragments",
     "compose",
     "drive",
+    "extract_json_fields",
     "holdback",
+    "json_fragments",
     "lift",
     "stage",
     "stream_fields",

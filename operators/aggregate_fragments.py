@@ -53,7 +53,7 @@ class _AggregateFragments:
             return (item,)
         aggregator = self._aggregator
         if not self._inside:
-            if len(item.path) != self._depth or item.kind == "DONE":
+            if len(item.path) != self._depth:
                 return ()
             self._inside = True
         aggregator.feed(item)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from types import EllipsisType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ..events.errors import UsageError
 from ..events.fragment import Fragment, JsonError
@@ -35,7 +35,8 @@ def extract_json_fields(
 
     The text must be JSON as for `json_fragments`, also where nothing is chosen; what is wrong with it comes as one
     `JsonError`. So does a key repeated on a chosen path or on the way to one (`duplicate_key`, `at` the second value),
-    for the first may be on a screen already; elsewhere the last of repeated keys wins. After an error nothing comes.
+    for the first may be on a screen already; elsewhere, also below a chosen path, the last of repeated
+    keys wins. After an error nothing comes.
     No path, or one with anything else in it, raises `UsageError`.
     """
     if not paths:
@@ -48,9 +49,9 @@ def _as_path(path: object) -> FieldPath:
     if isinstance(path, str):
         return (path,)
     if isinstance(path, tuple):
-        steps: tuple[object, ...] = path
+        steps = cast("FieldPath", path)
         if all(type(step) in {str, EllipsisType} or (type(step) is int and step >= 0) for step in steps):
-            return path
+            return steps
     message = f"a path is a key or a tuple of keys, indexes from 0 and ..., got {path!r}"
     raise UsageError(message)
 
@@ -149,6 +150,7 @@ class _ExtractJsonFields:
             elif (error := self._open(fragment)) is not None:
                 out.append(error)
                 self._failed = True
+                self._around.clear()  # the machine has gone on: its path no longer leads there
                 break
             elif self._passing and self._depth >= 0:
                 out.append(fragment)

@@ -101,6 +101,8 @@ class FragmentAggregator:
             self._open = ""
         elif self._open:
             self._open = ""
+        elif not self._containers:
+            return  # the end of something whose beginning came to somebody else
         else:
             self._containers.pop()
             if self._keys:

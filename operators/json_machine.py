@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
 from ..events.fragment import Fragment, JsonError, JsonErrorReason, Path
 from .limits import DEFAULT_LIMITS, Limits
 
-_scan: Callable[[str, int], tuple[str, int]] = scanstring
+_scan: Final = cast("Callable[[str, int], tuple[str, int]]", scanstring)
 
 # What is right in each state, in words: the `expected` of an error there.
 _EXPECTED: Final = {
@@ -68,8 +68,6 @@ _match_plain_key: Final = re.compile(r'[ \t\n\r]*+"([^"\\\x00-\x1f\ud800-\udfff]
 _match_text: Final = re.compile(
     r'[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})[^"\\\x00-\x1f]*+)*+',
 ).match
-# What `feed` itself can wait with inside a string; the steps do the rest.
-_EASY_TO_PEND: Final = ("", "\\")
 # What waits for the next chunk: an escape cut in two, and a high surrogate whose low one may still come.
 _match_cut_escape: Final = re.compile(
     r"\\(?:u(?:[0-9A-Fa-f]{0,3}|[dD][89abAB][0-9A-Fa-f]{2}(?:\\(?:u(?:[dD](?:[c-fC-F][0-9A-Fa-f]?)?)?)?)?))?\Z",
@@ -134,7 +132,7 @@ class JsonMachine:
         self._path: Path = ()
         """Of the value that is open, comes next, or closed last."""
         self._text_path: Path | None = None
-        """Of the open string, while at most a backslash is pending: where `feed` need not ask for the state."""
+        """Of the open string: while there is one, `feed` need not ask for the state."""
         self._pending = ""
         """Raw text of a string that the next chunk decides."""
         self._pieces: list[str] = []
@@ -162,7 +160,7 @@ class JsonMachine:
                 if "\\" not in text and not self._pending:
                     if '"' not in text:
                         self.at = end
-                        return [Fragment(path, "TEXT", text, at)]
+                        return (Fragment(path, "TEXT", text, at),)
                 elif "\\u" not in (raw := self._pending + text):
                     body = raw
                     if raw[-1] == "\\" and (len(raw) - len(raw.rstrip("\\"))) & 1:
@@ -175,8 +173,13 @@ class JsonMachine:
                         at -= len(self._pending)
                         self.at = end
                         self._pending = raw[len(body) :]
-                        return [Fragment(path, "TEXT", decoded, at)] if decoded else ()
+                        return (Fragment(path, "TEXT", decoded, at),) if decoded else ()
         return self._feed(text)
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing but blanks has come."""
+        return self._state == "value" and not self._containers and self.error is None
 
     def close(self, *, cut: bool = False) -> Sequence[Item]:
         """Give what the end of the text settles: a root number, or the error that the text is unfinished.
@@ -189,7 +192,7 @@ class JsonMachine:
         self._base = self.at
         if self._state == "number":
             if not self._containers and not cut and self._number_state in _NUMBER_MAY_END:
-                self._end_number(0, out)
+                self._end_number("", 0, out)
                 return out
             expected = _NUMBER_STATES[self._number_state][1]
         elif self._state == "literal":
@@ -234,7 +237,7 @@ class JsonMachine:
         if state["error"] is not None:
             reason, at, expected, found, path = state["error"]
             self.error = JsonError(reason, at, expected, found, tuple(path))
-        self._text_path = self._path if self._state == "string" and self._pending in _EASY_TO_PEND else None
+        self._text_path = self._path if self._state == "string" else None
 
     def _feed(self, text: str) -> Sequence[Item]:
         if not text or self.error is not None:
@@ -256,7 +259,7 @@ class JsonMachine:
         if excess and self.error is None:
             self._base = self.at
             self._fail("limit", excess, 0, f"at most {self._longest} characters", out)
-        self._text_path = self._path if self._state == "string" and self._pending in _EASY_TO_PEND else None
+        self._text_path = self._path if self._state == "string" else None
         return out
 
     # Each step reads `text` from `position` on in its state, and gives the position after what it read.
@@ -303,7 +306,6 @@ class JsonMachine:
         char = text[position]
         if char == '"':
             self._start = self._base + position + 1
-            self._pieces = []
             self._state = "key_text"
             return position + 1
         if char in _BLANKS:
@@ -400,8 +402,7 @@ class JsonMachine:
         match = _match_number(text, position)
         if match is not None and len(match[0]) <= self._limits.number_length:
             self._pieces = [match[0]]
-            return self._end_number(match.end(), out)
-        self._pieces = []
+            return self._end_number(text, match.end(), out)
         self._number_state = "start"
         self._state = "number"
         return self._read_number(text, position, out)
@@ -422,20 +423,21 @@ class JsonMachine:
             return position
         char = text[position]
         if char in _DELIMITERS and state in _NUMBER_MAY_END:
-            return self._end_number(position, out)
+            return self._end_number(text, position, out)
         moves, expected = _NUMBER_STATES[state]
         if char in moves:
             expected = f"a number of at most {self._limits.number_length} characters"
             return self._fail("limit", text, position, expected, out)
         return self._fail("malformed", text, position, expected, out)
 
-    def _end_number(self, position: int, out: list[Item]) -> int:
+    def _end_number(self, text: str, position: int, out: list[Item]) -> int:
         raw = "".join(self._pieces)
         self._pieces = []
         try:
             value = int(raw) if raw.lstrip("-").isdigit() else float(raw)
         except ValueError:  # the interpreter's own limit for integers is below ours
-            return self._fail("limit", "", position, "an integer of fewer digits", out)
+            self._state = "number"
+            return self._fail("limit", text, position, "an integer of fewer digits", out)
         self._scalar(value, position, out)
         return position
 
@@ -491,6 +493,7 @@ class JsonMachine:
         self._pending = ""
         self._pieces = []
         self._state = "end"
+        self._text_path = None
         return len(text)
 
     _STEPS: ClassVar[dict[str, Callable[[JsonMachine, str, int, list[Item]], int]]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from msgspec import convert, to_builtins
 
@@ -13,7 +13,7 @@ from .json_machine import JsonMachine
 from .limits import Limits
 from .whole_json import decode_whole
 
-_BLANKS = " \t\n\r"
+BLANKS = " \t\n\r"
 
 
 class NativeCall:
@@ -24,15 +24,14 @@ class NativeCall:
 
     __slots__ = (
         "_limits",
-        "_machine",
         "_whole",
         "error",
         "executed_by",
         "given_id",
-        "has_text",
         "index",
         "kind",
         "length",
+        "machine",
         "name",
         "native",
         "segment_id",
@@ -53,46 +52,69 @@ class NativeCall:
         self.given_id = given_id
         self.segment_id = segment_id
         self.name = name
-        self.kind = kind
+        self.kind: ArgumentsKind = kind
         self.executed_by = executed_by
         self.native: dict[str, Any] | None = None
         self.error: JsonError | None = None
-        self.has_text = False
         self.length = 0
         self.texts: list[str] = []
         """The text so far, if somebody keeps it here."""
         self._limits = limits
-        self._machine: JsonMachine | None = None
+        self.machine: JsonMachine | None = None
         self._whole: str | None = None
+
+    @property
+    def has_text(self) -> bool:
+        """Whether anything but blanks came."""
+        if self.machine is not None:
+            return not self.machine.is_blank
+        return self._whole is not None or self.length > 0
 
     @property
     def closed(self) -> bool:
         """Whether the JSON root has closed, so that another call's beginning seals this one."""
         if self._whole is not None:
             return True
-        return self.error is None and self._machine is not None and self._machine.root_closed
+        return self.error is None and self.machine is not None and self.machine.root_closed
 
     def feed(self, text: str) -> tuple[Fragment, ...] | None:
         """Give the fragments of the next argument text; None where it came whole and nobody has parsed it."""
-        machine = self._machine
-        if machine is None:
+        if self.machine is None:
             if self.kind == "text":
                 return self._feed_free_form(text)
-            if not self.has_text:
-                if not text.strip(_BLANKS):
-                    return ()
-                self.has_text = True
-                if decode_whole(text, self._limits) is not None:
-                    self._whole = text
-                    return None
-            machine = self._machine = JsonMachine(self._limits)
+            if self._whole is None and decode_whole(text, self._limits) is not None:
+                self._whole = text
+                return None
+            self.machine = JsonMachine(self._limits)
             if self._whole is not None:
-                machine.feed(self._whole)
+                self.machine.feed(self._whole)
                 self._whole = None
-        fragments = machine.feed(text)
-        if machine.error is None:
-            return tuple(cast("Sequence[Fragment]", fragments))
-        return self._without_error(fragments)
+        return self.checked(self.machine.feed(text))
+
+    def checked(self, items: Sequence[Fragment | JsonError]) -> tuple[Fragment, ...]:
+        """Give the fragments of what the machine said, and keep the error that may stand at its end."""
+        if items and isinstance(error := items[-1], JsonError):
+            self.error = error
+            items = items[:-1]
+        return tuple(items)  # type: ignore[arg-type]  # pyright: ignore[reportReturnType] - the error stands last
+
+    def feed_to_root(self, text: str) -> tuple[str, tuple[Fragment, ...] | None, str]:
+        """Feed text up to where the root closes; give that text, its fragments, and the text that is left over.
+
+        For calls that are sealed there: what follows the root is not theirs, wherever the text is cut.
+        """
+        if self.kind == "text":
+            return text, self.feed(text), ""
+        begin = 0 if self.machine is None else self.machine.at
+        fragments = self.feed(text)
+        end = len(text)
+        if fragments is None:
+            end = len(text.rstrip(BLANKS))
+        elif fragments and fragments[-1].kind == "DONE" and not fragments[-1].path:
+            is_scalar = len(fragments) > 1 and fragments[-2].kind == "SCALAR"  # whose DONE stands after it, not on it
+            end = fragments[-1].at - begin + (0 if is_scalar else 1)
+            self.error = None
+        return text[:end], fragments, text[end:]
 
     def end(self) -> tuple[Fragment, ...] | None:
         """Settle what the end settles: a root number, or that the text is truncated."""
@@ -100,29 +122,29 @@ class NativeCall:
             if self.error is not None or not self.has_text:
                 return None
             return Fragment(("input",), "DONE", None, self.length), Fragment((), "DONE", None, self.length)
-        if self._machine is None or self.error is not None:
+        if self.machine is None or self.error is not None or not self.has_text:
             return None
-        return self._without_error(self._machine.close()) or None
+        return self.checked(self.machine.close()) or None
 
     @property
     def over_limit(self) -> bool:
         """Whether a limit was passed: then the call ends at once, so that nothing piles up."""
         return self.error is not None and self.error.reason == "limit"
 
-    def metadata(self, native: dict[str, Any] | None = None) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         metadata: dict[str, Any] = {"tool_name": self.name}
         if self.kind == "text":
             metadata["kind"] = "text"
         if self.executed_by == "provider":
             metadata["executed_by"] = "provider"
-        if native or self.native:
-            metadata["native"] = native or self.native
+        if self.native:
+            metadata["native"] = self.native
         return metadata
 
     def dump(self) -> dict[str, Any]:
         state = {name: getattr(self, name) for name in _PLAIN}
         state["error"] = to_builtins(self.error)
-        state["machine"] = None if self._machine is None else self._machine.dump()
+        state["machine"] = None if self.machine is None else self.machine.dump()
         return state
 
     @classmethod
@@ -132,8 +154,8 @@ class NativeCall:
             setattr(call, name, state[name])
         call.error = convert(state["error"], JsonError | None)
         if state["machine"] is not None:
-            call._machine = JsonMachine(limits)
-            call._machine.load(state["machine"])
+            call.machine = JsonMachine(limits)
+            call.machine.load(state["machine"])
         return call
 
     def _feed_free_form(self, text: str) -> tuple[Fragment, ...]:
@@ -145,15 +167,9 @@ class NativeCall:
             self.error = JsonError("limit", self._limits.arguments_length, "no more text")
             return ()
         piece = Fragment(("input",), "TEXT", text, at)
-        if self.has_text:
+        if at:
             return (piece,)
-        self.has_text = True
         return Fragment((), "OPEN", "{"), Fragment(("input",), "OPEN", '"'), piece
-
-    def _without_error(self, fragments: Sequence[Fragment | JsonError]) -> tuple[Fragment, ...]:
-        if fragments and isinstance(fragments[-1], JsonError):
-            self.error = fragments[-1]
-        return tuple(piece for piece in fragments if isinstance(piece, Fragment))
 
 
 _PLAIN = (
@@ -164,7 +180,6 @@ _PLAIN = (
     "kind",
     "executed_by",
     "native",
-    "has_text",
     "length",
     "texts",
     "_whole",

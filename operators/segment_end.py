@@ -9,6 +9,9 @@ from ..events.fragment import JsonError
 from ..events.segment_event import SegmentEvent, Status
 from .stage import Completed, Failed, How, Interrupted
 
+RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "arguments"))
+"""Metadata keys that the library gives itself; an argument of such a name never stands beside them."""
+
 
 def end_status(how: How, finish: str | None = None) -> tuple[Status, str | None]:
     """Give the status and reason with which the end of a stream ends what is open.
@@ -54,27 +57,27 @@ class OpenSegments:
     __slots__ = ("_open",)
 
     def __init__(self) -> None:
-        self._open: dict[str, tuple[str | None, str | None]] = {}
+        self._open: dict[tuple[str | None, str], str | None] = {}
 
     def note(self, event: SegmentEvent) -> None:
         """Note a START or an END that passes."""
         if event.type == "SEGMENT_START":
-            self._open[event.segment_id] = (event.segment_type, event.turn_id)
+            self._open[event.turn_id, event.segment_id] = event.segment_type
         else:
-            self._open.pop(event.segment_id, None)
+            self._open.pop((event.turn_id, event.segment_id), None)
 
     def ends(self, how: How) -> list[SegmentEvent]:
         """Give the ENDs that did not come."""
         payload = end_payload(*end_status(how), None)
         ends = [
             SegmentEvent("SEGMENT_END", segment_id, segment_type, payload, turn_id)
-            for segment_id, (segment_type, turn_id) in self._open.items()
+            for (turn_id, segment_id), segment_type in self._open.items()
         ]
         self._open.clear()
         return ends
 
     def dump(self) -> Any:
-        return [[segment_id, *rest] for segment_id, rest in self._open.items()]
+        return [[*identity, segment_type] for identity, segment_type in self._open.items()]
 
     def load(self, state: Any) -> None:
-        self._open = {segment_id: (segment_type, turn_id) for segment_id, segment_type, turn_id in state}
+        self._open = {(turn_id, segment_id): segment_type for turn_id, segment_id, segment_type in state}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -9,14 +10,14 @@ from typing import Any, Literal, TypeAlias
 from msgspec import convert, to_builtins
 
 from ..events.errors import UsageError
-from ..events.fragment import Fragment, Path
+from ..events.fragment import Fragment, JsonError, Path
 from ..events.segment_event import SegmentEvent
 from ..events.tool_invocation import Notice
 from .field_spec import FILE_TOOLS, FieldSpec
 from .fragment_aggregator import FragmentAggregator
 from .json_machine import JsonMachine
 from .limits import DEFAULT_LIMITS, Limits
-from .segment_end import OpenSegments, end_payload, end_status
+from .segment_end import RESERVED, OpenSegments, end_payload, end_status, error_detail
 from .stage import How, Operator, StageChain, lift, stage
 from .strip_markers import strip_markers
 
@@ -70,16 +71,20 @@ class _FieldCall:
         "arguments",
         "content",
         "content_length",
+        "due",
         "duplicate",
+        "error",
         "field_path",
         "fragments",
         "live_path",
         "machine",
         "metadata",
+        "no_object",
         "open_value",
         "opened",
         "raw",
         "segment_id",
+        "segment_type",
         "spec",
         "started",
         "stripping",
@@ -88,6 +93,7 @@ class _FieldCall:
 
     def __init__(self, spec: FieldSpec, segment_id: str, turn_id: str | None, metadata: dict[str, Any]) -> None:
         self.spec = spec
+        self.segment_type = spec.segment_type
         self.segment_id = segment_id
         self.turn_id = turn_id
         self.metadata = metadata
@@ -99,15 +105,20 @@ class _FieldCall:
         self.fragments: list[Fragment] = []
         self.field_path: Path = (spec.field,)
         self.live_path: Path | None = None  # the path object of the open field, while text can go straight through
+        self.due: dict[str, Any] | None = None  # the metadata of START, known since START is due
         self.opened = False
         self.duplicate = False
+        self.no_object = False  # the root is something else
+        self.error: JsonError | None = None  # of text that nobody had parsed before
         self.started = False
         self.machine: JsonMachine | None = None  # for events that nobody has parsed yet
         self.stripping = None if spec.markers is None else stage(strip_markers(*spec.markers))
 
     def dump(self) -> dict[str, Any]:
         state = {name: getattr(self, name) for name in _PLAIN}
-        state["fragments"] = to_builtins(self.fragments)
+        # As JSON text: arguments may have infinities and integers of any size, which not every encoding has.
+        state["values"] = json.dumps([self.metadata, self.arguments, self.due, to_builtins(self.fragments)])
+        state["error"] = to_builtins(self.error)
         for name in ("open_value", "machine", "stripping"):
             part = getattr(self, name)
             state[name] = None if part is None else part.dump()
@@ -118,28 +129,31 @@ class _FieldCall:
         call = cls(spec, "", None, {})
         for name in _PLAIN:
             setattr(call, name, state[name])
-        call.fragments = convert(state["fragments"], list[Fragment])
+        call.metadata, call.arguments, call.due, fragments = json.loads(state["values"])
+        call.fragments = convert(fragments, list[Fragment])
+        call.error = convert(state["error"], JsonError | None)
         if state["open_value"] is not None:
             call.open_value = FragmentAggregator()
             call.open_value.load(state["open_value"])
         if state["machine"] is not None:
             call.machine = JsonMachine(limits)
             call.machine.load(state["machine"])
-        if call.stripping is not None:
+        if call.stripping is not None and state["stripping"] is not None:
             call.stripping.load(state["stripping"])
+        else:
+            call.stripping = None
         return call
 
 
 _PLAIN = (
     "segment_id",
     "turn_id",
-    "metadata",
-    "arguments",
     "content",
     "content_length",
     "raw",
     "opened",
     "duplicate",
+    "no_object",
     "started",
 )
 
@@ -149,14 +163,14 @@ class _StreamFields:
         self._specs = specs
         self._deferred = deferred
         self._limits = limits
-        self._calls: dict[str, _FieldCall] = {}
+        self._calls: dict[tuple[str | None, str], _FieldCall] = {}
         self._others = OpenSegments()
 
     def feed(self, event: Segment) -> Iterable[Segment]:
-        if not isinstance(event, SegmentEvent):
+        if type(event) is not SegmentEvent:
             return (event,)
         if event.type == "SEGMENT_CONTENT":
-            call = self._calls.get(event.segment_id)
+            call = self._calls.get((event.turn_id, event.segment_id))
             if call is None:
                 return (event,)
             fragments = event.fragments
@@ -167,7 +181,7 @@ class _StreamFields:
                         SegmentEvent(
                             "SEGMENT_CONTENT",
                             event.segment_id,
-                            call.spec.segment_type,
+                            call.segment_type,
                             {"delta": piece.value},
                             event.turn_id,
                             event.raw,
@@ -180,8 +194,8 @@ class _StreamFields:
             spec = self._specs.get(metadata.get("tool_name", ""))
             if spec is not None and event.segment_type == "tool_call" and metadata.get("executed_by") != "provider":
                 return self._start(spec, event)
-        elif event.segment_id in self._calls:
-            return self._end(self._calls.pop(event.segment_id), event)
+        elif (event.turn_id, event.segment_id) in self._calls:
+            return self._end(self._calls.pop((event.turn_id, event.segment_id)), event)
         self._others.note(event)
         return (event,)
 
@@ -196,11 +210,11 @@ class _StreamFields:
 
     def _start(self, spec: FieldSpec, event: SegmentEvent) -> list[Segment]:
         call = _FieldCall(spec, event.segment_id, event.turn_id, event.payload["metadata"])
-        self._calls[event.segment_id] = call
+        self._calls[event.turn_id, event.segment_id] = call
         events: list[Segment] = []
         self._take(call, event)
         if not self._deferred:
-            self._give_start(call, events)
+            self._give_start(call, {}, events)
         return events
 
     def _content(self, call: _FieldCall, event: SegmentEvent) -> list[Segment]:
@@ -212,12 +226,9 @@ class _StreamFields:
         else:
             if text:
                 call.content.append(text)
-                call.content_length += len(text)
-            required = call.spec.required
-            ready = all(name in call.arguments for name in required) if required else call.opened
-            if ready or call.content_length > self._limits.deferred_length:
-                self._give_start(call, events)
-        straight = call.started and call.opened and not (call.raw or call.duplicate or call.stripping)
+            if call.due is not None:
+                self._give_start(call, call.due, events)
+        straight = call.started and call.content_length > 0 and not (call.raw or call.duplicate or call.stripping)
         call.live_path = call.field_path if straight else None
         return events
 
@@ -227,29 +238,39 @@ class _StreamFields:
         if not call.started:
             if text:
                 call.content.append(text)
-            self._give_start(call, events)
+            self._give_start(call, _known(call) if call.due is None else call.due, events)
         elif text:
             self._give_content(call, text, events)
         payload = event.payload
         status, reason = payload.get("status", "complete"), payload.get("reason")
+        metadata = {**call.metadata, **payload.get("metadata", {})}
+        metadata.pop("arguments", None)  # the content, once more
+        metadata |= _shown(call)
+        if status == "complete" and call.machine is not None:
+            for item in () if call.error else call.machine.close():
+                if isinstance(item, JsonError):
+                    call.error = item
+        if call.error is not None and status == "complete":
+            status, reason = ("truncated", None) if call.error.reason == "truncated" else ("failed", call.error.reason)
+            metadata["error"] = error_detail(call.error)
         if call.duplicate and status == "complete":
             status, reason = "failed", "duplicate_key"
-        given = {key: value for key, value in payload.get("metadata", {}).items() if key != "arguments"}
-        payload = end_payload(status, reason, {**call.metadata, **given, **call.arguments})
+        missing = next((name for name in call.spec.required if name not in call.arguments), None)
+        if missing is not None and status == "complete" and not call.no_object:
+            status, reason = "failed", "missing_path"
+            metadata["error"] = {"loc": [missing], "msg": "missing", "type": "missing"}
         raw, fragments = _taken(call)
+        kind, payload = call.segment_type, end_payload(status, reason, metadata)
         events.append(
-            SegmentEvent(
-                "SEGMENT_END", call.segment_id, call.spec.segment_type, payload, event.turn_id, raw, fragments or None
-            )
+            SegmentEvent("SEGMENT_END", call.segment_id, kind, payload, event.turn_id, raw, fragments or None)
         )
         return events
 
-    def _give_start(self, call: _FieldCall, events: list[Segment]) -> None:
+    def _give_start(self, call: _FieldCall, known: dict[str, Any], events: list[Segment]) -> None:
         call.started = True
-        known = {name: call.arguments[name] for name in call.spec.metadata if name in call.arguments}
         payload = {"metadata": {**call.metadata, **known}}
         raw, fragments = _taken(call)
-        kind = call.spec.segment_type
+        kind = call.segment_type
         events.append(
             SegmentEvent("SEGMENT_START", call.segment_id, kind, payload, call.turn_id, raw, fragments or None)
         )
@@ -259,7 +280,7 @@ class _StreamFields:
 
     def _give_content(self, call: _FieldCall, text: str, events: list[Segment]) -> None:
         raw, fragments = _taken(call)
-        kind = call.spec.segment_type
+        kind = call.segment_type
         events.append(
             SegmentEvent("SEGMENT_CONTENT", call.segment_id, kind, {"delta": text}, call.turn_id, raw, fragments)
         )
@@ -279,17 +300,27 @@ class _StreamFields:
         for piece in fragments:
             call.fragments.append(piece)
             path = piece.path
+            if not path:
+                call.no_object = call.no_object or piece.value not in ("{", None)
             if not path or call.duplicate:
                 continue
-            if path == call.field_path and self._field(call, piece, pieces):
-                continue
-            self._argument(call, piece)
+            if not (path == call.field_path and self._field(call, piece, pieces)):
+                self._argument(call, piece)
+            # At the very piece, and not at the end of its chunk: what START says must not depend on the cutting.
+            if call.due is None and not call.started and self._is_due(call):
+                call.due = _known(call)
         return "".join(pieces)
+
+    def _is_due(self, call: _FieldCall) -> bool:
+        required = call.spec.required
+        known = all(name in call.arguments for name in required) if required else call.opened
+        return known or call.content_length > self._limits.deferred_length
 
     def _field(self, call: _FieldCall, piece: Fragment, pieces: list[str]) -> bool:
         """Take in a piece of the field itself; False where the field is no string and so an argument as any other."""
         if piece.kind == "TEXT":
             call.field_path = piece.path
+            call.content_length += len(piece.value)
             pieces.append(piece.value)
             return True
         if piece.kind == "DONE":
@@ -312,16 +343,32 @@ class _StreamFields:
     def _parsed(self, call: _FieldCall, text: str) -> list[Fragment]:
         if call.machine is None:
             call.machine = JsonMachine(self._limits)
-        # What is wrong with the text is for the END to say: it is known where the text was checked.
-        return [piece for piece in call.machine.feed(text) if isinstance(piece, Fragment)]
+        items = call.machine.feed(text)
+        call.error = call.machine.error
+        return [item for item in items if isinstance(item, Fragment)]
 
     def dump(self) -> Any:
         return {"calls": [call.dump() for call in self._calls.values()], "others": self._others.dump()}
 
     def load(self, state: Any) -> None:
         calls = [_FieldCall.loaded(each, self._specs[each["tool"]], self._limits) for each in state["calls"]]
-        self._calls = {call.segment_id: call for call in calls}
+        self._calls = {(call.turn_id, call.segment_id): call for call in calls}
         self._others.load(state["others"])
+
+
+def _known(call: _FieldCall) -> dict[str, Any]:
+    """Give the spec's metadata as far as it is known."""
+    names = call.spec.metadata
+    return {name: call.arguments[name] for name in names if name in call.arguments and name not in RESERVED}
+
+
+def _shown(call: _FieldCall) -> dict[str, Any]:
+    """Give the arguments that were not streamed, as END metadata; those with names of ours one level down."""
+    shown = {name: value for name, value in call.arguments.items() if name not in RESERVED}
+    hidden = {name: value for name, value in call.arguments.items() if name in RESERVED}
+    if call.opened and not call.content_length and call.spec.field not in call.arguments:
+        hidden[call.spec.field] = ""  # an empty content has no CONTENT that would tell it from none
+    return {**shown, "arguments": hidden} if hidden else shown
 
 
 def _taken(call: _FieldCall) -> tuple[str, tuple[Fragment, ...]]:
@@ -341,13 +388,15 @@ def _stripped(
     """Take the sentinels out of the field's fragments, so that the invocation does not have them either."""
     given: list[Fragment] = []
     for piece in fragments:
-        if piece.path == call.field_path and piece.kind in ("TEXT", "DONE"):
+        if call.stripping is not None and piece.path == call.field_path and piece.kind in ("TEXT", "DONE"):
             texts = stripping.feed(piece.value) if piece.kind == "TEXT" else stripping.close()
+            if piece.kind == "DONE":
+                call.stripping = None
             if texts:
                 given.append(Fragment(piece.path, "TEXT", "".join(texts), piece.at))
             if piece.kind == "TEXT":
                 continue
         given.append(piece)
-    if ending and (rest := stripping.close()):
+    if ending and call.stripping is not None and (rest := stripping.close()):
         given.append(Fragment(call.field_path, "TEXT", "".join(rest), 0))
     return given

@@ -88,7 +88,7 @@ class _StripMarkers:
         self._begun = text.lstrip(BLANKS) if self._phase == "before" else text[: len(self._end)]
 
     def _look_for_start(self, item: str) -> list[str]:
-        begun = self._begun + item if self._begun else item.lstrip(BLANKS)
+        begun = (self._begun + item).lstrip(BLANKS)
         if begun.startswith(self._start):
             self._take("")
             self._phase = "newline"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, TypeAlias, cast, get_args
@@ -16,7 +17,7 @@ from ..events.tool_invocation import FailureReason, InvocationFailed, Notice, To
 from .field_spec import FILE_TOOLS, FieldSpec
 from .fragment_aggregator import FragmentAggregator
 from .limits import DEFAULT_LIMITS, Limits
-from .segment_end import OpenSegments, end_payload, end_status, error_detail
+from .segment_end import RESERVED, OpenSegments, end_payload, end_status, error_detail
 from .stage import How, Operator, lift
 from .whole_json import decode_json
 
@@ -25,8 +26,6 @@ Tools: TypeAlias = Mapping[str, Model] | Iterable[type[BaseModel]]
 Result: TypeAlias = SegmentEvent | ToolInvocation | InvocationFailed | Notice
 
 _REASONS = frozenset(get_args(FailureReason))
-_OURS = frozenset(("tool_name", "kind", "native", "executed_by", "error", "arguments"))
-"""Metadata keys that are not arguments."""
 
 
 def to_invocations(
@@ -77,6 +76,9 @@ class _Call:
         self.content: list[str] = []  # decoded content of a field segment that came without fragments
 
 
+_PLAIN = ("segment_type", "turn_id", "name", "raw", "unparsed", "content")
+
+
 class _ToInvocations:
     def __init__(
         self,
@@ -90,22 +92,27 @@ class _ToInvocations:
         self._keep = keep_segments
         self._specs = {spec.segment_type: spec for spec in fields}
         self._limits = limits
-        self._calls: dict[str, _Call] = {}
+        self._calls: dict[tuple[str | None, str], _Call] = {}
         self._others = OpenSegments()
         self._settled: set[tuple[str | None, str]] = set()
 
     def feed(self, event: SegmentEvent | Notice) -> Iterable[Result]:
-        if not isinstance(event, SegmentEvent):
+        if type(event) is not SegmentEvent:
             return (event,)
         if event.type == "SEGMENT_CONTENT":
-            call = self._calls.get(event.segment_id)
+            call = self._calls.get((event.turn_id, event.segment_id))
             if call is not None:
-                self._content(call, event)
+                fragments = event.fragments
+                if fragments is not None and call.values is not None:
+                    call.raw.append(event.raw)
+                    call.values.feed_all(fragments)
+                else:
+                    self._content(call, event)
             return (event,) if self._keep else ()
         if event.type == "SEGMENT_START":
             self._start(event)
             return (event,) if self._keep else ()
-        call = self._calls.pop(event.segment_id, None)
+        call = self._calls.pop((event.turn_id, event.segment_id), None)
         if call is not None:
             return self._end(call, event)
         if not self._keep:
@@ -115,7 +122,7 @@ class _ToInvocations:
 
     def close(self, how: How) -> Iterable[Result]:
         results: list[Result] = list(self._others.ends(how))
-        for segment_id, call in self._calls.items():
+        for (_, segment_id), call in self._calls.items():
             payload = end_payload(*end_status(how), {"tool_name": call.name})
             end = SegmentEvent("SEGMENT_END", segment_id, call.segment_type, payload, call.turn_id)
             results += self._end(call, end)
@@ -138,25 +145,20 @@ class _ToInvocations:
                 self._others.note(event)
             return
         call = _Call(kind, event.turn_id, name or "", dict(metadata))
-        self._calls[event.segment_id] = call
+        self._calls[event.turn_id, event.segment_id] = call
         self._fragments(call, event)
 
     def _content(self, call: _Call, event: SegmentEvent) -> None:
-        fragments = event.fragments
-        if fragments is None:
+        if event.fragments is None:
             # Whole JSON that nobody has parsed yet, or an event that was read back from its JSON form.
             text = event.raw or event.payload["delta"]
             call.raw.append(text)
             (call.content if call.segment_type != "tool_call" else call.unparsed).append(text)
             return
-        call.raw.append(event.raw)
-        if call.values is None:
-            self._fragments(call, event, keep_raw=False)
-        else:
-            call.values.feed_all(fragments)
+        self._fragments(call, event)
 
-    def _fragments(self, call: _Call, event: SegmentEvent, *, keep_raw: bool = True) -> None:
-        if keep_raw and event.raw:
+    def _fragments(self, call: _Call, event: SegmentEvent) -> None:
+        if event.raw:
             call.raw.append(event.raw)
         if event.fragments:
             if call.values is None:
@@ -184,7 +186,7 @@ class _ToInvocations:
     def _settle(self, call: _Call, event: SegmentEvent) -> ToolInvocation | InvocationFailed:
         raw = "".join(call.raw)
         status = event.payload.get("status", "complete")
-        reason: str = event.payload.get("reason", "") if status == "failed" else status
+        reason: str = (event.payload.get("reason") if status == "failed" else status) or "malformed"
         errors: list[dict[str, Any]] = [call.metadata["error"]] if "error" in call.metadata else []
         model: Any = None
         arguments: Any = {}
@@ -200,7 +202,8 @@ class _ToInvocations:
                 reason, errors = "malformed", [{"msg": "the call has no tool name"}]
             elif spec is not None and any(name not in arguments for name in spec.required):
                 reason = "missing_path"
-                errors = [{"loc": [name], "msg": "missing", "type": "missing"} for name in spec.required]
+                missing = (name for name in spec.required if name not in arguments)
+                errors = [{"loc": [name], "msg": "missing", "type": "missing"} for name in missing]
             elif self._models is not None:
                 reason, errors, model = self._validate(call.name, cast("dict[str, Any]", arguments))
         if not reason:
@@ -212,14 +215,19 @@ class _ToInvocations:
 
     def _arguments(self, call: _Call, raw: str) -> tuple[Any, JsonError | None]:
         if call.values is not None:
+            if not call.values.done:
+                return None, JsonError("truncated", len(raw), "the closing of the arguments")
             value = call.values.value
             return ({} if value is None else value), None
-        if "arguments" in call.metadata:
-            return call.metadata["arguments"], None
         spec = self._specs.get(call.segment_type)
+        if spec is None and "arguments" in call.metadata:
+            return call.metadata["arguments"], None
         if spec is not None:
-            aliases = dict(spec.aliases)
-            arguments = {aliases.get(key, key): value for key, value in call.metadata.items() if key not in _OURS}
+            # Other names are understood in what others wrote; what we wrote has the tool's name and its own names.
+            aliases = {} if "tool_name" in call.metadata else dict(spec.aliases)
+            arguments = {aliases.get(key, key): value for key, value in call.metadata.items() if key not in RESERVED}
+            if isinstance(more := call.metadata.get("arguments"), dict):
+                arguments |= more
             if call.content:
                 arguments[spec.field] = "".join(call.content)
             return arguments, None
@@ -249,9 +257,10 @@ class _ToInvocations:
                 {
                     "id": segment_id,
                     "values": None if call.values is None else call.values.dump(),
-                    **{name: getattr(call, name) for name in _Call.__slots__ if name != "values"},
+                    "metadata": json.dumps(call.metadata),
+                    **{name: getattr(call, name) for name in _PLAIN},
                 }
-                for segment_id, call in self._calls.items()
+                for (_, segment_id), call in self._calls.items()
             ],
             "others": self._others.dump(),
             "settled": [list(identity) for identity in self._settled],
@@ -260,12 +269,12 @@ class _ToInvocations:
     def load(self, state: Any) -> None:
         self._calls = {}
         for each in state["calls"]:
-            call = _Call(each["segment_type"], each["turn_id"], each["name"], each["metadata"])
+            call = _Call(each["segment_type"], each["turn_id"], each["name"], json.loads(each["metadata"]))
             call.raw, call.unparsed, call.content = each["raw"], each["unparsed"], each["content"]
             if each["values"] is not None:
                 call.values = FragmentAggregator()
                 call.values.load(each["values"])
-            self._calls[each["id"]] = call
+            self._calls[call.turn_id, each["id"]] = call
         self._others.load(state["others"])
         self._settled = {(turn_id, segment_id) for turn_id, segment_id in state["settled"]}
 

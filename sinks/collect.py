@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
@@ -47,12 +47,15 @@ class Collected(Struct):
         return "".join(segment.content for segment in self.segments if segment.type == segment_type)
 
 
+_Identity: TypeAlias = tuple[str | None, str]
+
+
 class _Fold:
     """Puts events together; pieces of text are joined once, at the end of their segment."""
 
     def __init__(self) -> None:
         self.collected = Collected()
-        self._open: dict[str, tuple[Segment, list[str], list[str]]] = {}
+        self._open: dict[_Identity, tuple[Segment, list[str], list[str]]] = {}
 
     def feed(self, event: Any) -> None:
         self.collected.events.append(event)
@@ -64,16 +67,17 @@ class _Fold:
             self.collected.failures.append(event)
 
     def close(self) -> Collected:
-        for segment_id in list(self._open):
-            self._end(segment_id)
+        for identity in list(self._open):
+            self._end(identity)
         return self.collected
 
     def _segment(self, event: SegmentEvent) -> None:
+        identity = (event.turn_id, event.segment_id)
         if event.type == "SEGMENT_START":
             segment = Segment(event.segment_id, event.segment_type or "", turn_id=event.turn_id)
             self.collected.segments.append(segment)
-            self._open[event.segment_id] = (segment, [], [])
-        entry = self._open.get(event.segment_id)
+            self._open[identity] = (segment, [], [])
+        entry = self._open.get(identity)
         if entry is None:
             return
         segment, content, raw = entry
@@ -84,10 +88,10 @@ class _Fold:
         elif event.type == "SEGMENT_END":
             segment.status = event.payload.get("status", "complete")
             segment.reason = event.payload.get("reason")
-            self._end(event.segment_id)
+            self._end(identity)
 
-    def _end(self, segment_id: str) -> None:
-        segment, content, raw = self._open.pop(segment_id)
+    def _end(self, identity: _Identity) -> None:
+        segment, content, raw = self._open.pop(identity)
         segment.content = "".join(content)
         segment.raw = "".join(raw)
 

@@ -10,7 +10,7 @@ from msgspec import Struct, convert, to_builtins
 
 from ..events.chunk_response import ArgumentsKind, ExecutedBy, ToolCallDelta
 from ..operators.limits import DEFAULT_LIMITS, Limits
-from .surrogates import Held, plain_json, rest_of_text, whole_text, without_halves
+from .surrogates import Held, held_dump, held_load, plain_json, rest_of_text, whole_text, without_halves
 
 Key: TypeAlias = int | str | None
 """What the wire files a delta under: an index, an item's id, or nothing."""
@@ -55,6 +55,8 @@ class CallTracker:
         self._last: Key = None
         self._begun = 0
         self._held: Held = {}
+        self._left: list[_Call] = []
+        """Calls whose key has gone to another one while half a character of theirs was held."""
         self._lost: list[dict[str, Any]] = []
 
     def delta(
@@ -114,7 +116,8 @@ class CallTracker:
 
     def rest(self) -> list[ToolCallDelta]:
         """Give what is held of the argument texts, when no more can come: half a character is U+FFFD."""
-        by_index = {str(call.index): call for call in self._open.values()}
+        by_index = {str(call.index): call for call in (*self._open.values(), *self._left)}
+        self._left = []
         return [_update(by_index[index], rest_of_text(self._held, index)) for index in sorted(self._held, key=int)]
 
     def lost(self, *, closing: bool = False) -> list[dict[str, Any]]:
@@ -130,20 +133,21 @@ class CallTracker:
     def dump(self) -> Any:
         """Give the state as plain data."""
         return {
-            "open": [to_builtins(call) for call in self._open.values()],
+            "open": [_dumped(call) for call in self._open.values()],
+            "left": [_dumped(call) for call in self._left],
             "last": self._last,
             "begun": self._begun,
-            "held": {index: ord(half) for index, half in self._held.items()},
+            "held": held_dump(self._held),
             "lost": list(self._lost),
         }
 
     def load(self, state: Any) -> None:
         """Go on from a dumped state."""
-        calls = [convert(each, _Call) for each in state["open"]]
-        self._open = {call.key: call for call in calls}
+        self._open = {call.key: call for call in map(_loaded, state["open"])}
+        self._left = [_loaded(each) for each in state["left"]]
         self._last = state["last"]
         self._begun = state["begun"]
-        self._held = {index: chr(half) for index, half in state["held"].items()}
+        self._held = held_load(state["held"])
         self._lost = list(state["lost"])
 
     def _call(self, key: Key, given_id: str | None, name: str | None) -> _Call:
@@ -170,7 +174,8 @@ class CallTracker:
 
     def _leave(self, call: _Call) -> None:
         """Another call begins under this call's key: nothing more can come for it."""
-        self._held.pop(str(call.index), None)
+        if str(call.index) in self._held:
+            self._left.append(call)
         if call.index == WAITING:
             self._lose("call_without_name", call, call.arguments, call.given_id, "")
 
@@ -210,6 +215,15 @@ class CallTracker:
         if text or given_id or name:
             entry = {"type": kind, "key": call.key, "id": given_id, "name": name, "arguments": without_halves(text)}
             self._lost.append({field: value for field, value in entry.items() if value not in (None, "")})
+
+
+def _dumped(call: _Call) -> Any:
+    """Give a call as plain data: what waits in it may still have half a character, which JSON text can only escape."""
+    return {**to_builtins(call), "arguments": json.dumps(call.arguments)}
+
+
+def _loaded(state: Any) -> _Call:
+    return convert({**state, "arguments": json.loads(state["arguments"])}, _Call)
 
 
 def _update(call: _Call, text: str, *, done: bool = False, native: dict[str, Any] | None = None) -> ToolCallDelta:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
@@ -24,13 +24,13 @@ def decode_wire(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[bytes, ChunkResponse]:
-    """Decode a provider's server-sent events, cut anywhere, without its SDK.
+    r"""Decode a provider's server-sent events, cut anywhere, without its SDK.
 
-        bytes               b'data: {"choic'------b'es":[{"delta":{"content":"Hi"}}]}\\n\\n'--|
+        bytes               b'data: {"choic'------b'es":[{"delta":{"content":"Hi"}}]}\n\n'--|
         decode_wire("chat") --------------------- ChunkResponse(content="Hi")-------------|
 
     >>> from penstock.operators import drive
-    >>> body = b'data: {"choices": [{"delta": {"content": "Hi"}}]}\\n\\n'
+    >>> body = b'data: {"choices": [{"delta": {"content": "Hi"}}]}\n\n'
     >>> [chunk.content for chunk in drive([body], decode_wire("openai-chat"))]
     ['Hi']
 
@@ -58,12 +58,12 @@ class WireMachine:
     def failure(self) -> ProviderError | None:
         return self._failure or self._machine.failure
 
-    def feed(self, item: bytes, /) -> list[ChunkResponse]:
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
         if not isinstance(item, bytes | bytearray | memoryview):
             message = f"the wire is bytes, got {type(item).__name__}; encode text with .encode()"
             raise UsageError(message)
         responses: list[ChunkResponse] = []
-        for _, data in self._decoder.feed(bytes(item)):
+        for _, data in self._decoder.feed(bytes(cast("bytes", item))):
             if self.stopped:
                 break
             if data.startswith("[DONE]"):

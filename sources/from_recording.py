@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from os import PathLike
 from pathlib import Path
+from typing import Any, cast
 
 from reactivex import Observable
 
@@ -34,8 +35,8 @@ def from_recording(
 
         from_recording("answer.sse").pipe(to_segments()).subscribe(print)
 
-    `api` as in `from_wire`; without it the body itself says whose it is, and one that does not is a `UsageError`, as is a
-    file that cannot be read. `chunk_size`: the bytes given at a time; the whole body without it.
+    `api` as in `from_wire`; without it the body itself says whose it is, and one that does not is a `UsageError`, as
+    is a file that cannot be read. `chunk_size`: the bytes given at a time; the whole body without it.
     """
     try:
         body = Path(path).read_bytes()
@@ -51,19 +52,19 @@ def from_recording(
 
 
 def recognised_api(body: bytes) -> str:
-    """Give the name of the API whose first events these are; raises `UsageError` where none is.
+    r"""Give the name of the API whose first events these are; raises `UsageError` where none is.
 
-    >>> recognised_api(b'data: {"object": "chat.completion.chunk", "choices": []}\\n\\n')
+    >>> recognised_api(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n')
     'openai-chat'
     """
     for event in islice(_events(body), _EVENTS_ASKED):
         try:
-            data = json.loads(event.data)
+            data: Any = json.loads(event.data)
         except (ValueError, RecursionError):
             continue
         if isinstance(data, dict):
             for api in APIS:
-                if api.is_its_own(data):
+                if api.is_its_own(cast("dict[str, Any]", data)):
                     return api.name
     known = ", ".join(repr(api.name) for api in APIS)
     message = f"this body does not say which provider's it is; pass api=, one of {known}"

@@ -11,7 +11,7 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
 from ..operators.stage import How
 from .stream_bridge import bridge
-from .surrogates import Held, rest_of_text, whole_text
+from .surrogates import Held, held_dump, held_load, rest_of_text, whole_text
 
 
 def from_text(chunks: object) -> Observable[ChunkResponse]:
@@ -24,8 +24,9 @@ def from_text(chunks: object) -> Observable[ChunkResponse]:
     Hel
     lo
 
-    `chunks`: a text, an iterable or async iterable of texts, or a zero-argument callable that gives one; an iterator has
-    one subscriber. Halves of characters are put together, a lone one becomes U+FFFD. What is no text is a `UsageError`.
+    `chunks`: a text, an iterable or async iterable of texts, or a zero-argument callable that gives one; an iterator
+    has one subscriber. Halves of characters are put together, a lone one becomes U+FFFD. What is no text is a
+    `UsageError`.
     """
     source = [chunks] if isinstance(chunks, str) else chunks
     _check_text(source)
@@ -53,10 +54,10 @@ class _Text:
         return [ChunkResponse(content=rest)] if rest else []
 
     def dump(self) -> Any:
-        return {stream: ord(half) for stream, half in self._held.items()}
+        return held_dump(self._held)
 
     def load(self, state: Any, /) -> None:
-        self._held = {stream: chr(half) for stream, half in state.items()}
+        self._held = held_load(state)
 
 
 def _check_text(chunks: object) -> None:

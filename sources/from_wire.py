@@ -24,12 +24,12 @@ def from_wire(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Observable[ChunkResponse]:
-    """Decode an HTTP response's body, cut anywhere, from any client.
+    r"""Decode an HTTP response's body, cut anywhere, from any client.
 
-        bytes      b'data: {"choic'------b'es":[{"delta":{"content":"Hi"}}]}\\n\\n'--|
+        bytes      b'data: {"choic'------b'es":[{"delta":{"content":"Hi"}}]}\n\n'--|
         from_wire  --------------------- ChunkResponse(content="Hi")-------------|
 
-    >>> body = [b'data: {"choices": [{"delta": {"cont', b'ent": "Hi"}}]}\\n\\n']
+    >>> body = [b'data: {"choices": [{"delta": {"cont', b'ent": "Hi"}}]}\n\n']
     >>> from_wire("openai-chat", body).subscribe(lambda chunk: print(chunk.content)) and None
     Hi
 

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from ..events.errors import UsageError
 
@@ -14,21 +14,21 @@ LogKind: TypeAlias = Literal["request", "sent", "finished", "client_left"]
 
 
 class LogEntry(NamedTuple):
-    """What happened: `at` on the monotonic clock; `count` is the request's number, or the bytes of the body sent so far."""
+    """What happened, `at` on the monotonic clock; `number`: which request it is, or the bytes of the body sent."""
 
     at: float
     kind: LogKind
-    count: int
+    number: int
 
 
 class LoopbackServer:
-    """Serve one body to every POST, in pieces, on 127.0.0.1.
+    """Serve one body to every request, in pieces, on 127.0.0.1.
 
         with LoopbackServer(body, pieces=20) as server:
             client = OpenAI(base_url=f"{server.url}/v1", api_key="-", max_retries=0)
 
     - `pieces`: bytes of each piece, a number or a list (the rest follows in one); None for all at once.
-    - `gated`: a piece is sent only when `allow()` has allowed it; `pace`: seconds before each piece.
+    - `gated`: a piece is sent only when `allow()` has allowed it. `pace`: seconds before each piece.
     - `cut`: the connection breaks after so many bytes of the body. `status`: of the answer.
     - `log`: what happened, as it happens; `wait_for(kind)` waits for an entry.
     """
@@ -48,7 +48,8 @@ class LoopbackServer:
         self.url = ""
         self._pieces = _cut(body if cut is None else body[:cut], pieces)
         self._pace, self._is_gated, self._is_cut = pace, gated, cut is not None
-        self._head = f"HTTP/1.1 {status} -\r\ncontent-type: {content_type}\r\ntransfer-encoding: chunked\r\n\r\n".encode()
+        head = f"HTTP/1.1 {status} -", f"content-type: {content_type}", "transfer-encoding: chunked", "", ""
+        self._head = "\r\n".join(head).encode()
         self._requests = 0
         self._changed = threading.Condition()
         self._loop = asyncio.new_event_loop()
@@ -77,22 +78,22 @@ class LoopbackServer:
         for _ in range(pieces):
             self._loop.call_soon_threadsafe(self._allowed.release)
 
-    def wait_for(self, kind: LogKind, *, count: int = 0, timeout: float = 20.0) -> LogEntry:
-        """Wait for the first entry of a kind with at least `count`; `UsageError` after `timeout` seconds without one."""
+    def wait_for(self, kind: LogKind, *, number: int = 0, timeout: float = 20.0) -> LogEntry:
+        """Wait for the first entry of a kind with at least `number`; `UsageError` after `timeout` seconds."""
 
         def found() -> LogEntry | None:
-            return next((entry for entry in self.log if entry.kind == kind and entry.count >= count), None)
+            return next((entry for entry in self.log if entry.kind == kind and entry.number >= number), None)
 
         with self._changed:
             entry = self._changed.wait_for(found, timeout)
         if entry is None:
-            message = f"no {kind!r} of {count} within {timeout} s; the log has {self.log}"
+            message = f"no {kind!r} of {number} within {timeout} s; the log has {self.log}"
             raise UsageError(message)
         return entry
 
-    def _note(self, kind: LogKind, count: int) -> None:
+    def _note(self, kind: LogKind, number: int) -> None:
         with self._changed:
-            self.log.append(LogEntry(time.monotonic(), kind, count))
+            self.log.append(LogEntry(time.monotonic(), kind, number))
             self._changed.notify_all()
 
     async def _stop(self) -> None:
@@ -113,6 +114,8 @@ class LoopbackServer:
                     break
         except (asyncio.IncompleteReadError, ConnectionError):
             self._note("client_left", 0)
+        except asyncio.CancelledError:
+            pass  # by `_stop`; asyncio's streams would print a traceback if the task ended as cancelled
         finally:
             self._connections.discard(task)
             writer.close()
@@ -120,14 +123,14 @@ class LoopbackServer:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Send the body; give whether the connection may be used again."""
         sent = 0
-        leaving = asyncio.ensure_future(reader.read(1))
+        leaving: asyncio.Future[Any] = asyncio.ensure_future(reader.read(1))
+        ready: asyncio.Future[Any] = leaving
         try:
             writer.write(self._head)
             for piece in self._pieces:
                 ready = asyncio.ensure_future(self._ready())
                 await asyncio.wait({ready, leaving}, return_when=asyncio.FIRST_COMPLETED)
                 if leaving.done():
-                    ready.cancel()
                     self._note("client_left", sent)
                     return False
                 writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
@@ -143,8 +146,9 @@ class LoopbackServer:
             self._note("client_left", sent)
             return False
         finally:
+            ready.cancel()
             leaving.cancel()
-            await asyncio.wait({leaving})
+            await asyncio.wait({ready, leaving})
         self._note("finished", sent)
         return not (leaving.done() and not leaving.cancelled())
 

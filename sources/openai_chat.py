@@ -12,10 +12,11 @@ from ..events.errors import ProviderError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import Failed, How
 from .call_tracker import CallTracker, Key
+from .chat_parts import add_audio, add_images, reasoning_text, replayable_details, thinking_text
 from .chat_usage import chat_usage
 from .provider_error import error_fields, error_in_body
-from .sdk_fields import Fields, fields_of
-from .surrogates import Held, plain_json, rest_of_text, whole_text, without_halves
+from .sdk_fields import Fields, entries_of, fields_of
+from .surrogates import Held, held_dump, held_load, plain_json, rest_of_text, whole_text, without_halves
 
 Choices: TypeAlias = int | Literal["all"]
 
@@ -45,6 +46,9 @@ FINISH_REASONS: dict[str, FinishReason] = {
 _ENVELOPE = frozenset(
     {"id", "object", "created", "model", "choices", "usage", "error", "provider", "obfuscation", "service_tier"},
 ) | {"system_fingerprint", "moderation", "x_groq"}
+# How a call goes back to the provider, where it is not as a function in `tool_calls`.
+_CUSTOM = {"type": "custom"}
+_LEGACY = {"type": "function_call"}
 _TEXT_STREAMS = ("reasoning", "content", "refusal")
 
 
@@ -66,7 +70,8 @@ class OpenAIChat:
         {"choices": [{"delta": {"content": "Hi"}}]}   [ChunkResponse(content="Hi")]
 
     Follows the Chat Completions streaming reference and what its relatives do to it. Of each choice the first finish
-    reason counts; what comes after it still passes. An error without choices stops the stream, one beside choices ends it.
+    reason counts; what comes after it still passes. An error without choices stops the stream at once, one beside
+    choices lets it go on and is told at its end.
     """
 
     def __init__(self, *, choices: Choices = 0, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -81,28 +86,28 @@ class OpenAIChat:
         self.stopped = False
         self.failure: ProviderError | None = None
 
-    def feed(self, item: object, /) -> list[ChunkResponse]:
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
         """Give what one chunk says; nothing for one that says nothing."""
         if self.stopped:
             return []
         chunk = fields_of(item)
         if chunk is None:
             if isinstance(item, list):
-                return [response for each in item for response in self.feed(each)]
+                return [response for each in entries_of(item) for response in self.feed(each)]
             return [] if item is None else [self._response(raw=({"value": plain_json(item)},))]
         if self._response_id is None and isinstance(given := chunk.get("id"), str) and given:
             self._response_id = without_halves(given)
         if isinstance(model := chunk.get("model"), str) and model and model != self._model:
             self._model = without_halves(model)
         responses: list[ChunkResponse] = []
-        choices = chunk.get("choices")
-        valid = [each for each in map(fields_of, choices) if each] if isinstance(choices, list) else []
+        valid = [each for each in map(fields_of, entries_of(chunk.get("choices"))) if each is not None]
         for position, choice in enumerate(valid):
             self._choice(position, choice, responses)
         self._add_usage(chunk, valid, responses)
-        if error := _error(chunk):
-            self._error(error, responses, beside_choices=bool(valid))
-        elif not valid and not responses and any(chunk[key] for key in chunk if key not in _ENVELOPE):
+        error = chunk.get("error")
+        if error or chunk.get("object") == "error":  # the second is vLLM's: an event that is itself the error
+            self._error(error or _unknown(chunk), responses, beside_choices=bool(valid))
+        elif not valid and not responses and any(_unknown(chunk).values()):
             responses.append(self._response(raw=(plain_json(item),)))
         return responses
 
@@ -125,8 +130,7 @@ class OpenAIChat:
             "model": self._model,
             "usage": to_builtins(self._usage),
             "choices": [
-                [number, choice.calls.dump(), {name: ord(half) for name, half in choice.held.items()}]
-                + [choice.finished, choice.spoke]
+                [number, choice.calls.dump(), held_dump(choice.held), choice.finished, choice.spoke]
                 for number, choice in self._choices.items()
             ],
             "stopped": self.stopped,
@@ -142,7 +146,7 @@ class OpenAIChat:
         for number, calls, held, finished, spoke in state["choices"]:
             choice = self._new_choice(number)
             choice.calls.load(calls)
-            choice.held = {name: chr(half) for name, half in held.items()}
+            choice.held = held_load(held)
             choice.finished, choice.spoke = finished, spoke
         self.failure = None
         if state["failure"]:
@@ -188,28 +192,29 @@ class OpenAIChat:
     def _delta(self, choice: _Choice, number: int, delta: Fields, responses: list[ChunkResponse]) -> dict[str, Any]:
         said: dict[str, Any] = {}
         raw: list[dict[str, Any]] = []
-        if reasoning := _reasoning(delta):
+        if reasoning := reasoning_text(delta):
             said["reasoning"] = reasoning
         content = delta.get("content")
         if isinstance(content, str):
             if content:
                 said["content"] = content
-        elif isinstance(content, list):
-            said = self._parts(choice, number, content, said, raw, responses)
+        elif content:
+            said = self._parts(choice, number, entries_of(content), said, raw, responses)
         if isinstance(refusal := delta.get("refusal"), str) and refusal:
             said["refusal"] = refusal
         if images := delta.get("images"):
-            _add_images(said, images)
+            add_images(said, images)
         if audio := fields_of(delta.get("audio")):
-            _add_audio(said, raw, audio)
+            add_audio(said, raw, audio)
         if annotations := delta.get("annotations"):
             raw.append({"annotations": plain_json(annotations)})
-        if details := _replayable(delta.get("reasoning_details")):
+        if (details := delta.get("reasoning_details")) and (details := replayable_details(details)):
             said["native"] = {"reasoning_details": details}
-        calls = self._calls(choice.calls, delta)
-        if calls:
-            said["tool_calls"] = tuple(calls)
-        if raw := raw + choice.calls.lost():
+        if delta.get("tool_calls") or delta.get("function_call"):
+            if calls := self._calls(choice.calls, delta):
+                said["tool_calls"] = tuple(calls)
+            raw += choice.calls.lost()
+        if raw:
             said["raw"] = tuple(raw)
         return self._whole(choice, number, said, responses) if said else said
 
@@ -217,28 +222,28 @@ class OpenAIChat:
         self,
         choice: _Choice,
         number: int,
-        parts: list[Any],
+        parts: list[object],
         said: dict[str, Any],
         raw: list[dict[str, Any]],
         responses: list[ChunkResponse],
     ) -> dict[str, Any]:
-        """Read Mistral's list-typed content; reasoning after text is split off, because one chunk means reasoning first."""
+        """Read Mistral's list-typed content; what precedes reasoning is split off: one chunk means reasoning first."""
         for part in map(fields_of, parts):
-            kind = part and part.get("type")
             if part is None:
                 continue
+            kind = part.get("type")
             if kind == "thinking":
-                if text := _thinking(part.get("thinking")):
+                if text := thinking_text(part.get("thinking")):
                     if "content" in said:
                         said = self._whole(choice, number, said, responses)
                         responses.append(self._response(choice=number, **said))
                         said = {}
                     said["reasoning"] = said.get("reasoning", "") + text
-            elif kind in ("text", "output_text") and isinstance(text := part.get("text"), str):
-                if text:
-                    said["content"] = said.get("content", "") + text
+            elif kind in ("text", "output_text") and isinstance(part.get("text"), str):
+                if part["text"]:
+                    said["content"] = said.get("content", "") + part["text"]
             elif kind == "image_url":
-                _add_images(said, [part])
+                add_images(said, [part])
             else:
                 raw.append(plain_json(part))
         return said
@@ -248,10 +253,8 @@ class OpenAIChat:
     ) -> dict[str, Any]:
         """Put halves of characters together; what waits in a text stream that is left for another comes out before."""
         held = choice.held
-        if held:
-            for stream in _TEXT_STREAMS:
-                if stream in held and stream not in said:
-                    responses.append(self._response(choice=number, **{stream: rest_of_text(held, stream)}))
+        left = [stream for stream in _TEXT_STREAMS if stream in held and stream not in said] if held else []
+        responses += [self._response(choice=number, **{stream: rest_of_text(held, stream)}) for stream in left]
         for stream in _TEXT_STREAMS:
             if stream in said:
                 said[stream] = whole_text(held, stream, said[stream])
@@ -260,33 +263,33 @@ class OpenAIChat:
         return said
 
     def _calls(self, tracker: CallTracker, delta: Fields) -> list[ToolCallDelta]:
-        given = delta.get("tool_calls")
-        entries = given if isinstance(given, list) else [given]
+        given = entries_of(delta.get("tool_calls"))
         deltas: list[ToolCallDelta | None] = []
-        for call in map(fields_of, entries):
+        for call in map(fields_of, given):
             if call is None:
                 continue
-            call_id, key = call.get("id"), _key(call.get("index"))
+            key, call_id = _key(call.get("index")), call.get("id")
             if custom := fields_of(call.get("custom")):
-                name, text, native = custom.get("name"), custom.get("input"), {"type": "custom"} if custom.get("name") else None
-                deltas.append(tracker.delta(key, call_id=call_id, name=name, arguments=text, kind="text", native=native))
+                name, text = custom.get("name"), custom.get("input")
+                native = _CUSTOM if name else None
+                deltas.append(
+                    tracker.delta(key, call_id=call_id, name=name, arguments=text, kind="text", native=native)
+                )
             else:
                 function = fields_of(call.get("function")) or {}
                 name, text = function.get("name"), function.get("arguments")
                 deltas.append(tracker.delta(key, call_id=call_id, name=name, arguments=text))
         if not given and (legacy := fields_of(delta.get("function_call"))):
-            name = legacy.get("name")
-            native = {"type": "function_call"} if name else None
-            text = legacy.get("arguments")
-            deltas.append(tracker.delta("function_call", name=name, arguments=text, native=native))
+            name, text = legacy.get("name"), legacy.get("arguments")
+            deltas.append(tracker.delta("function_call", name=name, arguments=text, native=_LEGACY if name else None))
         return [each for each in deltas if each is not None]
 
     def _finish(self, choice: _Choice, said: dict[str, Any]) -> None:
         for stream in _TEXT_STREAMS:
             if rest := rest_of_text(choice.held, stream):
                 said[stream] = said.get(stream, "") + rest
-        if rest := choice.calls.rest():
-            said["tool_calls"] = (*said.get("tool_calls", ()), *rest)
+        if deltas := choice.calls.rest():
+            said["tool_calls"] = (*said.get("tool_calls", ()), *deltas)
         if lost := choice.calls.lost(closing=True):
             said["raw"] = (*said.get("raw", ()), *lost)
 
@@ -300,14 +303,11 @@ class OpenAIChat:
         return responses
 
     def _add_usage(self, chunk: Fields, choices: list[Fields], responses: list[ChunkResponse]) -> None:
-        given = chunk.get("usage")
-        if not given and (groq := fields_of(chunk.get("x_groq"))):
-            given = groq.get("usage")
-        for choice in choices:
-            given = given or choice.get("usage")
-        if not given:
+        groq = fields_of(chunk.get("x_groq")) or {}
+        places = [chunk.get("usage"), groq.get("usage")] + [choice.get("usage") for choice in choices]
+        if not any(places):
             return
-        usage = chat_usage(given)
+        usage = next((found for given in places if (found := chat_usage(given))), None)
         if usage is None or usage == self._usage:
             return
         self._usage = usage
@@ -328,61 +328,11 @@ class OpenAIChat:
             responses.append(self._response(error=error_fields(self.failure)))
 
 
-def _error(chunk: Fields) -> Any:
-    """Give what the chunk says went wrong; vLLM's form is an event that is itself the error."""
-    return chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
+def _unknown(chunk: Fields) -> Fields:
+    return {key: value for key, value in chunk.items() if key not in _ENVELOPE}
 
 
 def _key(index: Any) -> Key:
     if isinstance(index, float) and index.is_integer():
         return int(index)
     return index if isinstance(index, int | str) else None
-
-
-def _reasoning(delta: Fields) -> str:
-    """Give the reasoning, which some send under two or three names at once: it is the same text each time."""
-    for name in ("reasoning_content", "reasoning"):
-        if isinstance(text := delta.get(name), str) and text:
-            return text
-    details = delta.get("reasoning_details")
-    if not isinstance(details, list):
-        return ""
-    texts = ((part.get("text") or part.get("summary")) for part in map(fields_of, details) if part)
-    return "".join(text for text in texts if isinstance(text, str))
-
-
-def _replayable(details: Any) -> list[Any]:
-    """Give the reasoning details that are more than text: signatures and encrypted data, which the provider wants back."""
-    if not isinstance(details, list):
-        return []
-    parts = ((each, fields_of(each)) for each in details)
-    return [plain_json(each) for each, part in parts if part and (part.get("signature") or part.get("data"))]
-
-
-def _thinking(thinking: Any) -> str:
-    if isinstance(thinking, str):
-        return thinking
-    parts = map(fields_of, thinking if isinstance(thinking, list) else [])
-    return "".join(text for part in parts if part and isinstance(text := part.get("text"), str))
-
-
-def _add_images(said: dict[str, Any], images: Any) -> None:
-    urls: list[str] = []
-    for image in map(fields_of, images if isinstance(images, list) else [images]):
-        place = image and image.get("image_url")
-        url = place if isinstance(place, str) else (fields_of(place) or {}).get("url")
-        if isinstance(url, str) and url:
-            urls.append(without_halves(url))
-    if urls:
-        said["image_urls"] = (*said.get("image_urls", ()), *urls)
-
-
-def _add_audio(said: dict[str, Any], raw: list[dict[str, Any]], audio: Fields) -> None:
-    """Read a piece of speech: its transcript is what the answer says, its data is 16-bit PCM (the one streamed format)."""
-    if isinstance(text := audio.get("transcript"), str) and text:
-        said["content"] = said.get("content", "") + text
-    if isinstance(data := audio.get("data"), str) and data:
-        said["audio_urls"] = (f"data:audio/pcm;base64,{without_halves(data)}",)
-    rest = {key: value for key, value in audio.items() if key not in ("transcript", "data") and value}
-    if rest:
-        raw.append({"audio": plain_json(rest)})

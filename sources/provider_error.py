@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
 from ..events.errors import ProviderError
+from .sdk_fields import fields_of
 from .surrogates import plain_json, without_halves
 
-_CLIENTS = frozenset({"openai", "anthropic", "google", "httpx", "httpx2", "httpcore", "httpcore2", "h11", "h2", "aiohttp"})
-_TRANSPORTS = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "h11", "h2", "aiohttp"})
+_TRANSPORTS = frozenset({"aiohttp", "h11", "h2", "httpcore", "httpcore2", "httpx", "httpx2"})
+_CLIENTS = _TRANSPORTS | {"anthropic", "google", "openai"}
 _NO_MESSAGE = "the provider reported an error without a message"
 
 
-def error_in_body(body: object) -> ProviderError:
+def error_in_body(body: Any) -> ProviderError:
     """Read the value of the key `error` in a wire event: an object of message, code and type, or whatever it is.
 
     >>> str(error_in_body({"message": "try again", "code": 502}))
     'provider error (502, 502): try again'
     """
-    fields = body if isinstance(body, Mapping) else {}
+    fields = fields_of(body) or {}
     code, status = fields.get("code"), fields.get("status_code", fields.get("status"))
     return ProviderError(
         _detail(body),
@@ -81,25 +81,27 @@ def _sdk_error(error: Exception) -> ProviderError:
         cause = f" ({type(error.__cause__).__name__}: {error.__cause__})" if error.__cause__ else ""
         return ProviderError(f"{_said(error)}{cause}", type=type(error).__name__, transport=True)
     body: Any = getattr(error, "body", None)
-    if isinstance(body, Mapping) and "message" not in body and isinstance(body.get("error"), Mapping):
-        body = body["error"]
+    fields = fields_of(body) or {}
+    if "message" not in fields and fields_of(fields.get("error")):
+        body = fields["error"]
     status = _status(getattr(error, "status_code", None))
     if body is None:
-        return ProviderError(_said(error), type=_word(getattr(error, "type", None)) or type(error).__name__, status=status)
+        kind = _word(getattr(error, "type", None)) or type(error).__name__
+        return ProviderError(_said(error), type=kind, status=status)
     found = error_in_body(body)
     return ProviderError(found.detail, code=found.code, type=found.type, status=status or found.status)
 
 
-def _detail(body: object) -> str:
+def _detail(body: Any) -> str:
     if isinstance(body, str) and body:
         return without_halves(body)
-    if isinstance(body, Mapping):
-        for key in ("message", "detail", "error"):
-            if isinstance(text := body.get(key), str) and text:
-                return without_halves(text)
-    if body in (None, "", True) or body == {} or body == []:
+    fields = fields_of(body) or {}
+    for key in ("message", "detail", "error"):
+        if isinstance(text := fields.get(key), str) and text:
+            return without_halves(text)
+    if not body or body is True:
         return _NO_MESSAGE
-    return json.dumps(plain_json(body), ensure_ascii=False)
+    return json.dumps(plain_json(body), ensure_ascii=False, sort_keys=True)
 
 
 def _said(error: Exception) -> str:
@@ -113,7 +115,7 @@ def _word(value: object) -> str | None:
 
 
 def _status(value: object) -> int | None:
-    return value if isinstance(value, int) and 400 <= value < 600 else None  # noqa: PLR2004 - HTTP's error range
+    return value if isinstance(value, int) and 400 <= value < 600 else None
 
 
 def _root(module: str) -> str:

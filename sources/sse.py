@@ -15,9 +15,9 @@ class ServerSentEvent(NamedTuple):
 
 
 class SseDecoder:
-    """Decode the WHATWG event-stream format, pushed in pieces.
+    r"""Decode the WHATWG event-stream format, pushed in pieces.
 
-        b'data: {"a', b'":1}\\n', b'\\n'     [], [], [ServerSentEvent('', '{"a":1}')]
+        b'data: {"a', b'":1}\n', b'\n'     [], [], [ServerSentEvent('', '{"a":1}')]
 
     Lines end by LF, CRLF or CR; lines of one event's data are joined by LF; U+2028 is text. What is not UTF-8 becomes
     U+FFFD. An event counts when its blank line has come, so one that the end cuts off is dropped, as the document

@@ -1,11 +1,11 @@
-"""From a provider's stream, sync or async, open or yet to be asked for, to an Observable; the one place that does I/O."""
+"""From a provider's stream, sync or async, open or yet to be asked for, to an Observable: here is the I/O."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import Any, TypeAlias
 
 from reactivex import Observable, abc
@@ -49,10 +49,10 @@ def bridge(source: object, new_machine: Callable[[], Machine], check: Check) -> 
             return Disposable()
         is_taken = True
         run = _Run(source, new_machine(), check, observer)
-        if isinstance(source, AsyncIterable):
+        if _is_async(source):
             started = run.start_async(source)
         else:
-            started = (scheduler or CurrentThreadScheduler.singleton()).schedule(lambda *_: run.start())
+            started = (scheduler or CurrentThreadScheduler.singleton()).schedule(run.start)
         return CompositeDisposable(Disposable(run.dispose), started)
 
     return Observable(subscribe)
@@ -79,14 +79,14 @@ class _Run:
         self._disposed = True
         self._asynchronous.dispose()
 
-    def start(self) -> None:
+    def start(self, _scheduler: object = None, _state: object = None) -> None:
         stream: Any = None
         error: Exception | None = None
         if self._disposed and callable(self._source):
             return
         try:
             stream = self._source() if callable(self._source) else self._source
-            if inspect.isawaitable(stream) or isinstance(stream, AsyncIterable):
+            if _is_async(stream):
                 self._asynchronous.disposable = self.start_async(stream)
                 return
             self._check(stream)
@@ -105,7 +105,7 @@ class _Run:
         except RuntimeError:
             if inspect.iscoroutine(stream):
                 stream.close()
-            message = "an async stream needs a running event loop: subscribe inside a coroutine, on the loop's own thread"
+            message = "an async stream needs a running event loop: subscribe inside a coroutine, on the loop's thread"
             self._observer.on_error(UsageError(message))
             return Disposable()
         pump = _Pump(stream, self._feed_async, self._end, self._check)
@@ -124,8 +124,8 @@ class _Run:
                 break
             except Exception as error:  # noqa: BLE001 - told by on_error
                 return error
-            if error := self._feed(item):
-                return error
+            if failure := self._feed(item):
+                return failure
         return None
 
     def _feed_async(self, item: Any) -> tuple[bool, Exception | None]:
@@ -229,9 +229,9 @@ class _Pump:
                     break
                 except Exception as error:  # noqa: BLE001 - told by on_error
                     return error
-                is_wanted, error = self._feed(item)
-                if error is not None:
-                    return error
+                is_wanted, failure = self._feed(item)
+                if failure is not None:
+                    return failure
             return None
         finally:
             self._is_finished = True
@@ -242,15 +242,20 @@ _NOTHING: set[asyncio.Task[None]] = set()
 """Closing tasks of streams whose pump never ran: the loop keeps only weak references."""
 
 
-def _async_iterator(stream: Any) -> AsyncIterator[Any]:
-    if isinstance(stream, AsyncIterable):
-        return aiter(stream)
+def _is_async(stream: object) -> bool:
+    return inspect.isawaitable(stream) or isinstance(stream, AsyncIterable)
 
-    async def items(iterator: Iterator[Any]) -> AsyncIterator[Any]:
-        for item in iterator:
+
+def _async_iterator(stream: Any) -> AsyncIterator[Any]:
+    if _is_async(stream):
+        iterator: AsyncIterator[Any] = aiter(stream)
+        return iterator
+
+    async def items() -> AsyncIterator[Any]:
+        for item in stream:
             yield item
 
-    return items(iter(stream))
+    return items()
 
 
 def _close(stream: Any) -> None:

@@ -1,9 +1,9 @@
-"""Halves of characters: providers cut `\\ud83d\\ude00` in two, and what stays half must never come out."""
+r"""Halves of characters: providers cut `\ud83d\ude00` in two, and what stays half must never come out."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 _HALF = re.compile("[\ud800-\udfff]")
 _FIRST_HALVES = ("\ud800", "\udbff")
@@ -13,10 +13,10 @@ Held: TypeAlias = dict[str, str]
 
 
 def whole_text(held: Held, stream: str, text: str) -> str:
-    """Give the next piece of a text stream in whole characters; a first half at its end is held, a lone one is U+FFFD.
+    r"""Give the next piece of a text stream in whole characters; a first half at its end is held, a lone one is U+FFFD.
 
     >>> held = {}
-    >>> whole_text(held, "content", "a\\ud83d"), whole_text(held, "content", "\\ude00b"), held
+    >>> whole_text(held, "content", "a\ud83d"), whole_text(held, "content", "\ude00b"), held
     ('a', '😀b', {})
     """
     if text.isascii() and stream not in held:
@@ -37,6 +37,16 @@ def rest_of_text(held: Held, stream: str) -> str:
     return "\ufffd" if held.pop(stream, "") else ""
 
 
+def held_dump(held: Held) -> dict[str, int]:
+    """Give what is held as plain data: half a character has no JSON, its number has."""
+    return {stream: ord(half) for stream, half in held.items()}
+
+
+def held_load(state: dict[str, int]) -> Held:
+    """Read back what `held_dump` gave."""
+    return {stream: chr(half) for stream, half in state.items()}
+
+
 def without_halves(text: str) -> str:
     """Give a text that comes in one piece with its halves joined and each lone one as U+FFFD."""
     return text if text.isascii() or not _HALF.search(text) else _joined(text)
@@ -52,9 +62,9 @@ def plain_json(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, list | tuple):
-        return [plain_json(each) for each in value]
+        return [plain_json(each) for each in cast("list[object]", value)]
     if isinstance(value, dict):
-        return {without_halves(str(key)): plain_json(each) for key, each in value.items()}
+        return {without_halves(str(key)): plain_json(each) for key, each in cast("dict[object, object]", value).items()}
     fields: dict[str, Any] = getattr(value, "__dict__", {})
     known: set[str] = getattr(value, "__pydantic_fields_set__", set(fields))
     extras: dict[str, Any] | None = getattr(value, "__pydantic_extra__", None)

@@ -270,6 +270,12 @@ def test_a_state_of_other_markers_is_a_usage_error() -> None:
         stage(holdback("[tool]")).load(chain.dump())
 
 
+def test_after_a_load_the_marker_goes_on_where_it_was_without_being_searched_for_again() -> None:
+    markers = ("<tool>", "<tools>")
+    assert characters_read(markers, ["ol"], withheld="<to") == len("<tool")
+    assert characters_read(markers, ["ol"]) == len("ol")
+
+
 def test_the_operator_pickles_and_says_its_name() -> None:
     operator = pickle.loads(pickle.dumps(holdback("<tool>", "</tool>")))
     assert list(drive(["a<to", "ol>"], operator)) == ["a", "<tool>"]
@@ -306,9 +312,10 @@ def test_on_an_error_of_the_source_the_withheld_text_comes_before_the_error() ->
     assert "<to" in given[1][1]
 
 
-def characters_read(markers: tuple[str, ...], pieces: Sequence[str]) -> int:
+def characters_read(markers: tuple[str, ...], pieces: Sequence[str], withheld: str = "") -> int:
     """Count the characters that are handed to the search, copies of withheld ones too, and those walked over."""
     machine: Any = holdback(*markers).factories[0]()
+    machine.load(withheld)
     search, total = machine._search, 0
 
     def counting(text: str, position: int = 0) -> Any:

@@ -26,6 +26,7 @@ PAIRS: tuple[tuple[str, str], ...] = (
     ("<s>", "<s>"),
     ("aab", "aba"),
     ("a", "aa"),
+    ("aab", "aa"),
     ("[*", "\n[*"),
     ("s\n", "\n e"),
     ("🔧🔨", "🔨🔧"),
@@ -184,6 +185,10 @@ def test_the_close_decides_what_is_withheld_however_the_input_ended(how: How, te
     chain.feed(text)
     assert chain.close(how) == rest
     assert chain.close(how) == []
+
+
+def test_a_start_marker_that_was_only_begun_is_text_even_where_it_reads_like_the_end_marker() -> None:
+    assert list(drive(["[S", "\n"], strip_markers("[S\n]", "[S"))) == ["[S\n"]
 
 
 def test_text_that_is_no_marker_passes_as_the_same_object() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import strategies as st
 
 
 def cut_at(text: str, places: list[int]) -> list[str]:
     """Cut at the given places (any order, repeats give empty pieces)."""
     bounds = [0, *sorted(min(place, len(text)) for place in places), len(text)]
-    return [text[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
+    return [text[start:end] for start, end in pairwise(bounds)]
 
 
 @st.composite

@@ -1,0 +1,99 @@
+# Needs make and a Python >= 3.11; everything else goes into $(VENV).
+#   make test PYTHON=python3.12 VENV=.venv-3.12
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+AT_LEAST_3_11 := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+# The first that is new enough; a name found on PATH may still be a pyenv shim that runs nothing, so each is run.
+PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$each $(AT_LEAST_3_11) 2>/dev/null && { echo $$each; exit; }; done; echo python3)
+VENV ?= .venv
+VERSIONS ?= 3.11 3.12 3.13
+EXAMPLES ?= 5000
+SHARED ?=
+
+READY := $(VENV)/.ready
+RUN := $(VENV)/bin
+PIP := -m pip --disable-pip-version-check
+
+.PHONY: help demo test check lint types test-all test-shared mutants fuzz bench wheel clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+demo: $(READY) ## show a file being written while the model is still writing it; needs no API key
+	@$(RUN)/penstock demo
+
+test: $(READY) ## run the tests
+	$(RUN)/python -m pytest
+
+check: lint types ## ruff, mypy and pyright
+
+lint: $(READY)
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+
+# The link lets the type checkers see the folders under their installed names, whether installed or not.
+types: $(READY)
+	@mkdir -p build/types && ln -sfn ../.. build/types/penstock
+	$(RUN)/mypy
+	$(RUN)/mypy $(LOOSER) tests
+	$(RUN)/pyright --pythonpath $(RUN)/python
+
+# Tests are checked inside and out, but need not say what a test function returns or a fixture's type.
+LOOSER := --allow-untyped-defs --allow-incomplete-defs --allow-untyped-calls --allow-any-generics --no-warn-return-any
+
+test-all: ## run the tests on each Python of VERSIONS that is installed
+	@passed=; failed=; absent=; \
+	for version in $(VERSIONS); do \
+		found=; \
+		for each in python$$version $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version.*/bin/python; do \
+			$$each $(AT_LEAST_3_11) 2>/dev/null && { found=$$each; break; }; \
+		done; \
+		if [ -z "$$found" ]; then absent="$$absent $$version"; continue; fi; \
+		echo "== Python $$version: $$found"; \
+		$(MAKE) --no-print-directory test PYTHON=$$found VENV=.venv-$$version \
+			&& passed="$$passed $$version" || failed="$$failed $$version"; \
+	done; \
+	echo "passed:$${passed:- none}; failed:$${failed:- none}; not installed:$${absent:- none}"; \
+	test -n "$$passed" -a -z "$$failed"
+
+test-shared: $(READY) ## run the tests over outside corpora: make test-shared SHARED=FOLDER
+	@test -d "$(SHARED)" || { echo 'name the folder of the corpora: make test-shared SHARED=FOLDER' >&2; exit 2; }
+	SHARED="$(SHARED)" $(RUN)/python -m pytest tests/shared_corpora
+
+mutants: $(READY) ## run the laws against deliberately broken copies; each must be caught
+	$(RUN)/python tests/mutants.py
+
+# A test that sets its own number of examples keeps it.
+fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones every time
+	$(RUN)/python -c 'import sys, hypothesis as h, pytest; \
+		h.settings.register_profile("fuzz", max_examples=$(EXAMPLES), deadline=None, derandomize=False); \
+		sys.exit(pytest.main(["-m", "hypothesis", "--hypothesis-profile=fuzz", "-W", "ignore:Module already"]))'
+
+bench: $(READY) ## measure in plain function calls of the same run, against bounds
+	$(RUN)/python benchmarks/bench.py
+
+wheel: $(READY) ## build the sdist, and from it the wheel, into dist/
+	rm -rf dist
+	$(RUN)/python -m build --no-isolation
+
+clean: ## remove what the other targets made
+	rm -rf .venv .venv-* build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Debian has venv without ensurepip unless python3-venv is installed: then virtualenv, else the system's pip, helps out.
+$(READY): pyproject.toml setup.cfg
+	@$(PYTHON) $(AT_LEAST_3_11) 2>/dev/null || { \
+		echo "Penstock needs Python >= 3.11; $(PYTHON) is $$($(PYTHON) --version 2>&1 | head -n 1)." >&2; \
+		echo "Name another one: make PYTHON=/path/to/python" >&2; exit 1; }
+	@$(RUN)/python $(PIP) --version >/dev/null 2>&1 \
+	|| $(PYTHON) -m venv --clear $(VENV) >/dev/null 2>&1 \
+	|| $(PYTHON) -m virtualenv --quiet --clear $(VENV) 2>/dev/null \
+	|| { $(PYTHON) -m venv --clear --without-pip $(VENV) && \
+		$(PYTHON) $(PIP) --quiet --python $(RUN)/python install pip 2>/dev/null; } \
+	|| { rm -rf $(VENV); \
+		echo "$(PYTHON) can make no virtual environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	$(RUN)/python $(PIP) install --quiet --editable '.[cli,dev]'
+	@touch $@

@@ -1,0 +1,221 @@
+"""What the parsing costs, as a ratio to one plain Python call of the same run, and how it grows with the input.
+
+    make bench            prints a table; exits with 1 if a bound is passed or an output is wrong
+
+Times of a shared machine jump; ratios of CPU time, taken in turns of some milliseconds within one process, hardly do.
+A delta is four characters. The exponent is that of time over 2, 20 and 200 KB; the floor is a loop that makes one
+plain call a delta.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from collections.abc import Callable, Iterable
+from math import log
+from pathlib import Path
+from statistics import median
+from time import thread_time
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+import conftest  # noqa: F401 - registers the checkout as `penstock`
+from strategies.marked_texts import MODEL_MARKERS
+
+from penstock.events import ChunkResponse, SegmentEvent, ToolCallDelta, ToolInvocation
+from penstock.operators import holdback, stage, stream_fields, to_invocations, to_segments
+from penstock.operators.json_machine import JsonMachine
+
+DELTA = 4
+ROUNDS = 9
+TURN = 500  # items between two measurements
+SIZES = (2_000, 20_000, 200_000)
+DELTAS_A_ROUND = 50_000
+FLOOR_REPEATS = 8  # so that both take about as long
+
+Feed = Callable[[Any], Any]
+Items = Callable[[list[str], bool], list[Any]]  # of the deltas of a turn; whether it is the first
+
+PROSE = (
+    "The gate stands at the upper end of the pipe, where the reservoir narrows between two walls of grey stone. "
+    "In spring, when the snow on the hills has melted, it is raised a hand's breadth every morning; by the end of "
+    "June nobody looks at it any more. What comes down the hill (some forty cubic metres a second, they say) turns "
+    "the wheels of three mills, and after them a small, stubborn dynamo that somebody's uncle put in before the war. "
+)
+
+
+def python_source(size: int) -> str:
+    """Give Python source of a size: this project's own."""
+    source = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "operators").glob("*.py")))
+    while len(source) < size:
+        source += source
+    return source[:size]
+
+
+def arguments(size: int) -> str:
+    return json.dumps({"path": "src/app.py", "content": python_source(size)})
+
+
+def cut(text: str) -> list[str]:
+    return [text[place : place + DELTA] for place in range(0, len(text), DELTA)]
+
+
+def call_deltas(deltas: list[str], is_first: bool) -> list[Any]:
+    first = ChunkResponse(tool_calls=(ToolCallDelta(0, "call_1", "write_file"),), response_id="r")
+    rest = [ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta=delta),)) for delta in deltas]
+    return [first, *rest] if is_first else rest
+
+
+def chunks(deltas: list[str]) -> list[Any]:
+    return [*call_deltas(deltas, True), ChunkResponse(finish_reason="tool_calls", is_complete=True)]
+
+
+def as_they_are(deltas: list[str], _: bool) -> list[Any]:
+    return deltas
+
+
+def nothing(_: Any) -> None:
+    """Stand for one plain Python call."""
+
+
+def seconds(feed: Feed, items: list[Any]) -> float:
+    begin = thread_time()
+    for item in items:
+        feed(item)
+    return thread_time() - begin
+
+
+def json_machine() -> Feed:
+    return JsonMachine().feed
+
+
+def chain() -> Feed:
+    return stage(to_segments(), stream_fields(), to_invocations()).feed
+
+
+def markers() -> Feed:
+    return holdback(*MODEL_MARKERS).factories[0]().feed
+
+
+def calls_per_delta(make: Callable[[], Feed], deltas: list[str], as_items: Items) -> float:
+    """Give the median cost of an item in plain calls; the call is measured beside each turn.
+
+    The items of a turn are made just before it, as in a stream: they are not fetched from far away in memory.
+    """
+    ratios: list[float] = []
+    for _ in range(ROUNDS):
+        feed = make()
+        for place in range(0, len(deltas), TURN):
+            items = as_items(deltas[place : place + TURN], place == 0)
+            work = seconds(feed, items)
+            ratios.append(work / seconds(nothing, items))
+    return median(ratios)
+
+
+def exponents(make: Callable[[], Feed], inputs: list[list[Any]]) -> tuple[float, float]:
+    """Give the exponents of time over size: of the work, and of the floor, measured in turns."""
+    work: list[list[float]] = [[] for _ in inputs]
+    floor: list[list[float]] = [[] for _ in inputs]
+    for _ in range(ROUNDS):
+        for number, items in enumerate(inputs):
+            repeats = max(1, DELTAS_A_ROUND // len(items))
+            work[number].append(sum(seconds(make(), items) for _ in range(repeats)) / repeats)
+            repeats *= FLOOR_REPEATS
+            floor[number].append(sum(seconds(nothing, items) for _ in range(repeats)) / repeats)
+    sizes = [len(items) for items in inputs]
+    return slope(sizes, [median(each) for each in work]), slope(sizes, [median(each) for each in floor])
+
+
+def slope(sizes: list[int], times: list[float]) -> float:
+    """Give the least-squares slope of log time over log size."""
+    xs, ys = [log(size) for size in sizes], [log(time) for time in times]
+    x_mean, y_mean = sum(xs) / len(xs), sum(ys) / len(ys)
+    above = sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True))
+    return above / sum((x - x_mean) ** 2 for x in xs)
+
+
+def operations(make: Callable[[], Feed], items: Iterable[Any]) -> int:
+    """Count all calls, of Python and of C functions, that the work makes."""
+    feed = make()
+    count = 0
+
+    def note(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        for item in items:
+            feed(item)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def is_linear(make: Callable[[], Feed], of: Callable[[str], list[Any]]) -> tuple[bool, list[int]]:
+    """Say whether ten times the text makes exactly ten times the operations, beside a constant beginning."""
+    line = "    total = sum(each.price for each in basket)  # so far\n"
+    unit = json.dumps(line * DELTA)[1:-1]  # four lines, so that a whole number of deltas repeats
+    head = '{"path": "src/app.py", "content": "'
+    head = " " * (-len(head) % DELTA) + head
+    counts = [operations(make, of(head + unit * repeats)) for repeats in (10, 100, 1000)]
+    return (counts[2] - counts[1]) == 10 * (counts[1] - counts[0]), counts
+
+
+def check_outputs(size: int) -> tuple[bool, int, int]:
+    """Run the chain once: whether the invocation and the joined content are right, and how many pieces came."""
+    text = arguments(size)
+    deltas = cut(text)
+    source = python_source(size)
+    run = stage(to_segments(), stream_fields(), to_invocations(keep_segments=True))
+    events = [event for item in chunks(deltas) for event in run.feed(item)] + run.close()
+    segments = [event for event in events if isinstance(event, SegmentEvent)]
+    content = [event.payload["delta"] for event in segments if event.type == "SEGMENT_CONTENT"]
+    calls = [event.arguments for event in events if isinstance(event, ToolInvocation)]
+    right = "".join(content) == source and calls == [{"path": "src/app.py", "content": source}]
+    return right, len(content), len(deltas)
+
+
+def main() -> int:
+    gc.disable()  # collections come at moments of their own; events hold no cycles
+    inputs = [cut(arguments(size)) for size in SIZES]
+    prose = cut(PROSE * (SIZES[-1] // len(PROSE)))
+    rows: list[tuple[str, float, float]] = [
+        ("JSON machine, 200 KB of Python source", calls_per_delta(json_machine, inputs[-1], as_they_are), 20),
+        ("ChunkResponse → segments → fields → invocations", calls_per_delta(chain, inputs[-1], call_deltas), 70),
+        (f"holdback over {len(MODEL_MARKERS)} markers, prose", calls_per_delta(markers, prose, as_they_are), 10),
+    ]
+    failed = False
+    for name, cost, bound in rows:
+        failed |= cost > bound
+        print(f"{name:50} {cost:5.1f} calls a delta   (bound {bound})")
+    works: list[tuple[str, Callable[[], Feed], list[list[Any]]]] = [
+        ("JSON machine", json_machine, list(inputs)),
+        ("chain", chain, [chunks(each) for each in inputs]),
+        ("holdback", markers, [cut((PROSE * (size // len(PROSE) + 1))[:size]) for size in SIZES]),
+    ]
+    for name, make, items in works:
+        own, floor = exponents(make, items)
+        failed |= own - floor > 0.05
+        print(f"{name:50} {own:5.3f} exponent, floor's {floor:.3f}   (difference {own - floor:+.3f}, bound 0.05)")
+    linear_works: list[tuple[str, Callable[[], Feed], Callable[[str], list[Any]]]] = [
+        ("JSON machine", json_machine, cut),
+        ("chain", chain, lambda text: chunks(cut(text))[:-1]),
+        ("holdback", markers, cut),
+    ]
+    for name, make, of in linear_works:
+        linear, counts = is_linear(make, of)
+        failed |= not linear
+        print(f"{name:50} {'exactly linear' if linear else 'NOT LINEAR'}: {counts} operations")
+    for size in SIZES:
+        right, pieces, deltas = check_outputs(size)
+        failed |= not right
+        name, verdict = f"{size // 1000} KB in {deltas} deltas", "right" if right else "WRONG"
+        print(f"{name:50} {pieces} content events, output {verdict}")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

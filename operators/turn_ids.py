@@ -1,0 +1,43 @@
+"""The ids of one turn: unique, and made only where the wire gave none."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+
+class TurnIds:
+    """`turn_id` is the one given, else the wire's response id, else random; it is fixed when the first id is asked for.
+
+    >>> ids = TurnIds("t")
+    >>> ids.unique("call_1"), ids.unique("call_1"), ids.made(0, "text_0"), ids.made(2, "text_0")
+    ('call_1', 'call_1#2', 't:text_0', 't:choice_2:text_0')
+    """
+
+    __slots__ = ("_counts", "response_id", "turn_id")
+
+    def __init__(self, turn_id: str | None) -> None:
+        self.turn_id = turn_id
+        self.response_id: str | None = None
+        self._counts: dict[str, int] = {}
+
+    def made(self, choice: int, name: str) -> str:
+        """Give a made id, unique in the turn."""
+        self._fix()
+        return self.unique(f"{self.turn_id}:{name}" if choice == 0 else f"{self.turn_id}:choice_{choice}:{name}")
+
+    def unique(self, wanted: str) -> str:
+        """Give the wanted id, with `#2` and so on where the turn has it already."""
+        self._fix()
+        count = self._counts[wanted] = self._counts.get(wanted, 0) + 1
+        return wanted if count == 1 else self.unique(f"{wanted}#{count}")
+
+    def dump(self) -> Any:
+        return [self.turn_id, self.response_id, self._counts]
+
+    def load(self, state: Any) -> None:
+        self.turn_id, self.response_id, self._counts = state
+
+    def _fix(self) -> None:
+        if self.turn_id is None:
+            self.turn_id = self.response_id or f"turn_{uuid4().hex}"

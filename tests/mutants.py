@@ -1,0 +1,357 @@
+"""Break the library on purpose, in copies of the checkout, and see that the tests notice: `make mutants`.
+
+Prints a table; ends with 1 if a mutant survives, if the unbroken copy fails, or if a text to be replaced does not
+stand in its file exactly once.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+PARTS = ("events", "operators", "sources", "sinks", "pipeline", "tests")
+
+# Few examples, none made smaller: it is enough to know that one fails.
+PROFILE = """
+from hypothesis import Phase, settings
+settings.register_profile(
+    "mutants", max_examples=50, deadline=None, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate]
+)
+settings.load_profile("mutants")
+"""
+
+
+class Edit(NamedTuple):
+    file: str
+    old: str
+    new: str
+
+
+class Mutant(NamedTuple):
+    name: str
+    edits: tuple[Edit, ...]
+    tests: tuple[str, ...]
+    """Files, and with a blank and a word the tests whose name has that word."""
+
+
+LAWS = "tests/test_laws.py"
+STAGE = "tests/test_stage.py"
+HOLDBACK = "tests/test_holdback.py"
+STRIP = "tests/test_strip_markers.py"
+MACHINE = "tests/test_json_machine.py"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "fixed holdback (the longest marker less one)",
+        (
+            Edit(
+                "operators/holdback.py",
+                "        if found is None:\n            return [item] if item else []\n",
+                "        if found is None:\n"
+                "            keep = max(map(len, self._markers.unfinished))\n"
+                "            self._withheld, self._node = item[-keep:], {}\n"
+                "            return [item[:-keep]] if item[:-keep] else []\n",
+            ),
+        ),
+        (HOLDBACK,),
+    ),
+    Mutant(
+        "holdback loses its tail at the close",
+        (Edit("operators/holdback.py", "return self._markers.settle(self._take())", "return []"),),
+        (HOLDBACK,),
+    ),
+    Mutant(
+        "strip_markers loses its tail at the close",
+        (Edit("operators/strip_markers.py", "return [text] if text and not ended else []", "return []"),),
+        (STRIP,),
+    ),
+    Mutant(
+        "strip_markers takes more than one newline",
+        (Edit("operators/strip_markers.py", 'item.removeprefix("\\n")', 'item.lstrip("\\n")'),),
+        (STRIP,),
+    ),
+    Mutant(
+        "surrogate halves decoded alone",
+        (Edit("operators/json_machine.py", "raw[-1] != last and _match_cut_low(text, end)", "not last"),),
+        (MACHINE,),
+    ),
+    Mutant(
+        "a number ends where its chunk ends",
+        (Edit("operators/json_machine.py", r"(?=[ \t\n\r,\]}])", r"(?=[ \t\n\r,\]}]|\Z)"),),
+        (MACHINE,),
+    ),
+    Mutant(
+        "the dump forgets a pending escape",
+        (Edit("operators/json_machine.py", '"pending": self._pending,', '"pending": "",'),),
+        (MACHINE,),
+    ),
+    Mutant(
+        "flat key scan: a nested key is taken for the field",
+        (
+            Edit(
+                "operators/stream_fields.py",
+                "(path == call.field_path and self._field",
+                "(path[-1:] == call.field_path and self._field",
+            ),
+        ),
+        (f"{LAWS} inside_another",),
+    ),
+    Mutant(
+        "a repeated key of the field is ignored",
+        (Edit("operators/stream_fields.py", "            call.duplicate = True\n", ""),),
+        (f"{LAWS} repeated",),
+    ),
+    Mutant(
+        "START is not deferred",
+        (Edit("operators/stream_fields.py", "        if not self._deferred:\n", "        if True:\n"),),
+        (f"{LAWS} content",),
+    ),
+    Mutant(
+        "content is held until its string closes",
+        (
+            Edit(
+                "operators/stream_fields.py",
+                'if piece.path is call.live_path and piece.kind == "TEXT":',
+                "if not piece:",
+            ),
+            Edit(
+                "operators/stream_fields.py",
+                "        if call.started:\n            if text:\n                self._give_content(call, text, events)\n",
+                "        if call.started:\n"
+                "            call.content.append(text)\n"
+                '            if call.fragments and call.fragments[-1].kind == "DONE" and any(call.content):\n'
+                '                self._give_content(call, "".join(call.content), events)\n'
+                "                call.content.clear()\n",
+            ),
+        ),
+        (f"{LAWS} content",),
+    ),
+    Mutant(
+        "fragments that were given are kept",
+        (Edit("operators/stream_fields.py", "    call.fragments.clear()\n", ""),),
+        (f"{LAWS} content", f"{LAWS} fragments"),
+    ),
+    Mutant(
+        "double END",
+        (Edit("operators/native_calls.py", "        del self.open[call.index]\n", ""),),
+        (f"{LAWS} every_start",),
+    ),
+    Mutant(
+        "the first delta of a call is dropped",
+        (
+            Edit(
+                "operators/to_segments.py",
+                "                if call is None:\n                    continue\n",
+                "                continue\n",
+            ),
+        ),
+        (f"{LAWS} source_text",),
+    ),
+    Mutant(
+        "arguments before the name are dropped",
+        (Edit("operators/native_calls.py", '"".join(waited.texts)', '""'),),
+        (f"{LAWS} late_name",),
+    ),
+    Mutant(
+        "the dump forgets arguments before the name",
+        (Edit("operators/native_calls.py", "[call.dump() for call in self.waiting.values()]", "[]"),),
+        ("tests/test_operator_contract.py frozen",),
+    ),
+    Mutant(
+        "a cut call is executed",
+        (
+            Edit("operators/native_calls.py", '                status = "truncated"\n', "                pass\n"),
+            Edit("operators/to_invocations.py", "            if not call.values.done:\n", "            if False:\n"),
+        ),
+        (f"{LAWS} cut_at_any_character", f"{LAWS} sealing"),
+    ),
+    Mutant(
+        "a malformed call is executed as {}",
+        (
+            Edit(
+                "operators/native_calls.py",
+                'status, reason = "failed", call.error.reason',
+                'status, reason = "complete", None',
+            ),
+            Edit(
+                "operators/to_invocations.py",
+                'return None, JsonError("truncated", len(raw), "the closing of the arguments")',
+                "return {}, None",
+            ),
+        ),
+        (f"{LAWS} malformed",),
+    ),
+    Mutant(
+        "a call is executed though the stream broke before it was sealed",
+        (
+            Edit(
+                "operators/native_calls.py", "            if completed:\n", "            if call.closed or completed:\n"
+            ),
+        ),
+        (f"{LAWS} closed_root", f"{LAWS} sealing"),
+    ),
+    Mutant(
+        "finish by length unseals what had closed",
+        (
+            Edit(
+                "operators/native_calls.py",
+                '        if finish == "error":\n',
+                '        if finish in ("error", "length"):\n',
+            ),
+        ),
+        (f"{LAWS} closed_root", f"{LAWS} sealing"),
+    ),
+    Mutant(
+        "another call's beginning seals nothing",
+        (Edit("operators/native_calls.py", "            if other.closed:\n", "            if False:\n"),),
+        (f"{LAWS} sealing",),
+    ),
+    Mutant(
+        "late text of a sealed call makes a second one",
+        (
+            Edit(
+                "operators/native_calls.py",
+                "if ended is not None and (not (delta.call_id and delta.name) or delta.call_id == ended[0]):",
+                "if False:",
+            ),
+        ),
+        (f"{LAWS} again", f"{LAWS} sealing"),
+    ),
+    Mutant(
+        "no END when the stream fails",
+        (
+            Edit(
+                "operators/to_segments.py",
+                "            choice.end_text(events, status, reason)\n",
+                "            choice.end_text(events if isinstance(how, Completed) else [], status, reason)\n",
+            ),
+        ),
+        (f"{LAWS} every_start",),
+    ),
+    Mutant(
+        "the whole-text path does not look for surrogates",
+        (Edit("operators/whole_json.py", " or _SURROGATE.search(text)", ""),),
+        ("tests/test_whole_json.py", f"{LAWS} json_loads"),
+    ),
+    Mutant(
+        "the whole-text path does not look at the depth",
+        (Edit("operators/whole_json.py", 'text.count("{") + text.count("[") > limits.depth or ', ""),),
+        ("tests/test_whole_json.py",),
+    ),
+    Mutant(
+        "state is shared between subscriptions",
+        (
+            Edit(
+                "operators/stage.py",
+                "    return Operator(stage_factory)\n",
+                "    one = stage_factory()\n    return Operator(lambda: one)\n",
+            ),
+        ),
+        (STAGE,),
+    ),
+    Mutant(
+        "a second close speaks again",
+        (Edit("operators/stage.py", "        if self._closed:\n            return []\n", ""),),
+        (STAGE,),
+    ),
+    Mutant(
+        "the stages after a raising one are not closed",
+        (
+            Edit(
+                "operators/stage.py",
+                "self.last_words = self._close_from(number, given, Failed(error))",
+                "self.last_words = []",
+            ),
+        ),
+        (STAGE,),
+    ),
+    Mutant(
+        "a consumer's exception goes to on_error",
+        (Edit("operators/stage.py", "if error is consumers_error:", "if False:"),),
+        (STAGE,),
+    ),
+)
+
+
+def copied(folder: Path) -> Path:
+    """Copy what the tests need."""
+    for part in PARTS:
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    (folder / "tests" / "mutants_profile.py").write_text(PROFILE)
+    return folder
+
+
+def passes(folder: Path, tests: tuple[str, ...]) -> bool:
+    """Run the tests in a copy; whether all pass. Tests that cannot run at all are nobody's success."""
+    environment = {key: value for key, value in os.environ.items() if key != "SHARED"}
+    environment["PYTHONPATH"] = str(folder / "tests")
+    for each in tests:
+        file, _, word = each.partition(" ")
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "mutants_profile", "-p", "no:cacheprovider", file]
+        command += ["-k", word] if word else []
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode == 1:
+            return False
+        if done.returncode != 0:
+            message = f"pytest {each} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+            raise RuntimeError(message)
+    return True
+
+
+def wrong_edits(mutant: Mutant) -> list[str]:
+    """Name the files in which a text to be replaced does not stand exactly once."""
+    return [edit.file for edit in mutant.edits if (ROOT / edit.file).read_text().count(edit.old) != 1]
+
+
+def verdict(mutant: Mutant) -> str:
+    if files := wrong_edits(mutant):
+        return f"NOT MADE: the text stands not exactly once in {', '.join(files)}"
+    with tempfile.TemporaryDirectory(prefix="penstock-mutant-") as name:
+        folder = copied(Path(name))
+        for edit in mutant.edits:
+            path = folder / edit.file
+            path.write_text(path.read_text().replace(edit.old, edit.new))
+        return "SURVIVED" if passes(folder, mutant.tests) else "caught"
+
+
+def unbroken(mutants: Sequence[Mutant]) -> str:
+    """Run each test that a mutant needs in a copy where nothing is broken."""
+    words: dict[str, dict[str, None]] = {}
+    for each in (each for mutant in mutants for each in mutant.tests):
+        file, _, word = each.partition(" ")
+        words.setdefault(file, {})[word] = None
+    tests = [file if "" in some else f"{file} {' or '.join(some)}" for file, some in words.items()]
+    with tempfile.TemporaryDirectory(prefix="penstock-mutant-") as name:
+        folder = copied(Path(name))
+        failing = [each for each in tests if not passes(folder, (each,))]
+    return f"FAILS: {', '.join(failing)}" if failing else "passes"
+
+
+def main(words: list[str]) -> int:
+    """Run all mutants, or those whose name has one of the words."""
+    chosen = [mutant for mutant in MUTANTS if not words or any(word in mutant.name for word in words)]
+    names = [*(mutant.name for mutant in chosen), "(nothing broken)"]
+    width = max(map(len, names))
+    wrong = 0
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        runs = [*(pool.submit(verdict, mutant) for mutant in chosen), pool.submit(unbroken, chosen)]
+        for name, run in zip(names, runs, strict=True):
+            said = run.result()
+            wrong += said not in ("caught", "passes")
+            sys.stdout.write(f"{name:{width}}  {said}\n")
+            sys.stdout.flush()
+    sys.stdout.write(f"{len(chosen)} mutants, {wrong} not as they should be\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,259 @@
+"""What the original systems call things and what they are called here.
+
+Small pure functions turn a case's chunks into our inputs and our outputs into the case's words. `REFUSED` are the
+cases whose expectation our laws forbid, `LATER` those that need what is not built yet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+from penstock.events import ChunkResponse, SegmentEvent, ToolCallDelta, ToolInvocation
+
+Case: TypeAlias = dict[str, Any]
+
+REFUSED: dict[str, str] = {
+    "autobyteus/adapter/decodes XML entities in realistic chained run_bash segment content": (
+        "Entities are decoded by the dialect, before CONTENT, never later: a segment's content is what is run."
+    ),
+    "autobyteus/adapter/creates run_bash invocation with supported metadata and drops background metadata": (
+        "Every argument reaches the invocation; which of them a tool takes is for its model to say."
+    ),
+    "autobyteus/to_invocation/maps run_bash content and supported metadata to tool arguments without background": (
+        "Every argument reaches the invocation; which of them a tool takes is for its model to say."
+    ),
+    "autobyteus/api_tool_call/finalizeFailed closes active text and tool-call segments without creating invocations": (
+        "Text ends, as complete, when a call begins: a later failure of the stream is not the text's."
+    ),
+    "jp/event_builder/ignores mismatched event type": (
+        "Law 3, nothing lost: text that follows reasoning is a segment of its own."
+    ),
+    "jp/event_builder/whitespace only message not persisted": (
+        "Law 3, nothing lost: blanks are text; what is worth storing is for whoever stores it."
+    ),
+    "jp/event_builder/first write wins for id and name": (
+        "The grammar of sources, 1: a new id and a name under a used index is a new call."
+    ),
+}
+"""Case -> the law or rule that forbids what it expects."""
+
+IN_TEXT = "a call in text: needs parse_text"
+LATER: dict[tuple[str, str | None], str] = {
+    ("xml", None): "XML body",
+    ("xml_arguments", None): "XML body",
+    **dict.fromkeys((("json", None), ("json", "kimi"), ("json", "gemini"), ("json", "default")), IN_TEXT),
+    ("sentinel", None): IN_TEXT,
+    ("prompt_engineering", None): IN_TEXT,
+    ("structured_outputs", None): IN_TEXT,
+    **{("selection", provider): "a named strategy: needs pipeline" for provider in (None, "openai", "anthropic")},
+    **{("converter", provider): f"provider {provider}" for provider in ("anthropic", "gemini", "ollama")},
+    ("converter", "openai_responses"): "provider OpenAI Responses",
+    **{
+        (strategy, provider): f"provider {called}"
+        for strategy in ("api_tool_call", "structured_outputs")
+        for provider, called in (
+            ("anthropic", "anthropic"),
+            ("google", "gemini"),
+            ("ollama", "ollama"),
+            ("openai", "OpenAI Responses"),
+        )
+    },
+}
+"""(strategy, provider) -> what it waits for."""
+
+LATER_CASES: dict[str, str] = {
+    "autobyteus/adapter/creates multiple tool invocations": "XML body",
+    "autobyteus/adapter/creates invocation for complete tool segment": "XML body",
+    "autobyteus/api_tool_call/detects [TOOL_CALL] text when no native call parsed": "needs detect_text_calls",
+}
+
+CHAT_PROVIDERS = ("llamacpp", "cerebras", "openrouter")
+"""Those whose chunks are OpenAI's chat.completion.chunk."""
+
+FINISH_REASONS = {"length": "max_tokens"}
+"""Ours -> what jp calls it, where the words differ."""
+
+DEFAULT_FINISH = "stop"
+"""What Tarko gives where the wire gave no finish reason."""
+
+NATIVE_CONTEXT = "native_tool_call_context"
+"""AutoByteus' word for `native`; on its deltas `native_context`."""
+
+STRUCTURED = "structured"
+"""The name under which jp's structured output is a call: JSON, decoded when it has ended, as arguments are."""
+
+KINDS = {"text": "message", "reasoning": "reasoning", "tool_call": "tool_call"}
+"""Our segment type -> what jp calls it."""
+
+
+def case_ids(cases: Iterable[Case]) -> Iterator[tuple[str, Case]]:
+    """Give each case with its name, which is made unique."""
+    seen: dict[str, int] = {}
+    for case in cases:
+        name = f"{case['system']}/{case['strategy']}/{case['name']}"
+        seen[name] = seen.get(name, 0) + 1
+        yield (name if seen[name] == 1 else f"{name} #{seen[name]}"), case
+
+
+def later(name: str, case: Case) -> str | None:
+    """Give what a case waits for; None if it can run."""
+    return LATER_CASES.get(name) or LATER.get((case["strategy"], case["config"].get("provider")))
+
+
+# inputs
+
+
+def from_handler_chunk(chunk: str | dict[str, Any]) -> ChunkResponse:
+    """Read AutoByteus' ChunkResponse, or the text that a pass-through handler is fed."""
+    if isinstance(chunk, str):
+        return ChunkResponse(content=chunk)
+    deltas = (
+        ToolCallDelta(
+            each["index"],
+            each.get("call_id"),
+            each.get("name"),
+            each.get("arguments_delta") or "",
+            native=each.get("native_context"),
+        )
+        for each in chunk.get("tool_calls", ())
+    )
+    return ChunkResponse(content=chunk.get("content", ""), tool_calls=tuple(deltas))
+
+
+def from_segment(event: dict[str, Any]) -> SegmentEvent:
+    """Read AutoByteus' SegmentEvent, which has our names and no status."""
+    return SegmentEvent(event["type"], event["segment_id"], event.get("segment_type"), event["payload"])
+
+
+def segment_as_events(segment: dict[str, Any]) -> list[SegmentEvent]:
+    """Write out a whole segment, as AutoByteus' syntax registry is given it."""
+    kind, content = segment["type"], segment["content"]
+    return [
+        SegmentEvent("SEGMENT_START", "s", kind, {"metadata": segment["metadata"]}),
+        *([SegmentEvent("SEGMENT_CONTENT", "s", kind, {"delta": content})] if content else []),
+        SegmentEvent("SEGMENT_END", "s", kind),
+    ]
+
+
+def as_wire(chunks: Iterable[dict[str, Any] | str]) -> list[bytes]:
+    """Write chat chunks as the server-sent events that they were."""
+    return [f"data: {each if isinstance(each, str) else json.dumps(each)}\n\n".encode() for each in chunks]
+
+
+def from_delta(delta: dict[str, Any]) -> dict[str, Any]:
+    """Put Tarko's delta, which has the finish reason inside, into a chat chunk."""
+    inside = {key: value for key, value in delta.items() if key != "finish_reason"}
+    return {"choices": [{"index": 0, "delta": inside, "finish_reason": delta.get("finish_reason")}]}
+
+
+def from_state(state: dict[str, Any]) -> list[dict[str, Any]]:
+    """Give the deltas that lead to the state in which Tarko's test begins."""
+    calls = [
+        {"index": index, "id": each["id"], "function": {"name": each["name"], "arguments": each["arguments"]}}
+        for index, each in enumerate(state.get("tool_calls", ()))
+    ]
+    told = {"reasoning_content": state.get("reasoning"), "content": state.get("content"), "tool_calls": calls}
+    return [{**told, "finish_reason": state.get("finish_reason")}]
+
+
+def from_part(part: dict[str, Any]) -> ChunkResponse:
+    """Read jp's part of an event: its index, which orders all parts, serves as index of a call too."""
+    index = part["index"]
+    match part:
+        case {"message": text}:
+            return ChunkResponse(content=text)
+        case {"reasoning": text}:
+            return ChunkResponse(reasoning=text)
+        case {"tool_start": {"id": call_id, "name": name}}:
+            delta = ToolCallDelta(index, call_id, name)
+        case {"arguments_chunk": text}:
+            delta = ToolCallDelta(index, arguments_delta=text)
+        case {"structured": text}:
+            delta = ToolCallDelta(index, None, STRUCTURED, text, native=part.get("metadata"))
+        case {"flush": True}:
+            delta = ToolCallDelta(index, done=True, native=part.get("metadata"))
+        case _:
+            message = f"no part that is known: {part}"
+            raise ValueError(message)
+    return ChunkResponse(tool_calls=(delta,))
+
+
+# outputs
+
+
+def as_event(event: SegmentEvent) -> dict[str, Any]:
+    """Give an event as AutoByteus' tests look at it."""
+    told = {"event_type": event.type, **event.payload}
+    return {**told, "segment_type": event.segment_type} if event.type == "SEGMENT_START" else told
+
+
+def as_invocation(invocation: ToolInvocation) -> dict[str, Any]:
+    return {
+        "id": invocation.id,
+        "name": invocation.name,
+        "arguments": invocation.arguments,
+        "arguments_raw": invocation.raw,
+        NATIVE_CONTEXT: invocation.native,
+    }
+
+
+def as_end_flags(payload: dict[str, Any]) -> dict[str, Any]:
+    """Give how a segment ended in AutoByteus' flags."""
+    return {payload["status"]: True} if payload["status"] in ("failed", "interrupted") else {}
+
+
+def as_updates(events: Iterable[SegmentEvent], names: dict[str, str]) -> list[dict[str, Any]]:
+    """Give what one chunk said of calls as Tarko's updates: a start and its first arguments are one.
+
+    `names` has the tool of each call that has begun, and is kept up to date.
+    """
+    updates: list[dict[str, Any]] = []
+    for event in events:
+        if event.segment_type != "tool_call":
+            continue
+        call, delta = event.segment_id, event.payload.get("delta", "")
+        if event.type == "SEGMENT_START":
+            names[call] = event.payload["metadata"]["tool_name"]
+        elif event.type == "SEGMENT_CONTENT" and updates and updates[-1]["tool_call_id"] == call:
+            updates[-1]["arguments_delta"] += delta
+            continue
+        update = {"tool_call_id": call, "tool_name": names[call], "arguments_delta": delta}
+        updates.append({**update, "is_complete": event.type == "SEGMENT_END"})
+    return updates
+
+
+def as_parts(chunks: Iterable[ChunkResponse]) -> list[tuple[str, Any]]:
+    """Give chunks as jp's normalized parts, adjacent text joined: where it is cut is no part of the meaning."""
+    parts: list[tuple[str, Any]] = []
+    for chunk in chunks:
+        parts += [(kind, text) for kind, text in (("reasoning", chunk.reasoning), ("message", chunk.content)) if text]
+        for delta in chunk.tool_calls:
+            if delta.name:
+                parts.append(("tool_start", {"id": delta.call_id, "name": delta.name}))
+            if delta.arguments_delta:
+                parts.append(("arguments_chunk", delta.arguments_delta))
+    return joined(parts)
+
+
+def expected_parts(normalized: Iterable[dict[str, Any]]) -> list[tuple[str, Any]]:
+    """Give jp's normalized parts in the same form; a flush is told by our ENDs, `finished` by our finish reason."""
+    known = ("reasoning", "message", "tool_start", "arguments_chunk", "structured")
+    parts = [
+        ("message" if kind == "structured" else kind, part[kind])
+        for part in normalized
+        for kind in known
+        if kind in part
+    ]
+    return joined([part for part in parts if part[1]])
+
+
+def joined(parts: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    given: list[tuple[str, Any]] = []
+    for kind, said in parts:
+        if given and given[-1][0] == kind and isinstance(said, str):
+            given[-1] = (kind, given[-1][1] + said)
+        else:
+            given.append((kind, said))
+    return given

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from chunk_grammar import Call, checked
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.events import ChunkResponse, ToolCallDelta
+from penstock.operators.limits import DEFAULT_LIMITS, Limits
+from penstock.sources.call_tracker import CallTracker
+
+Wire = list[dict[str, Any]]
+
+
+def tracker(choice: int = 0, limits: Limits = DEFAULT_LIMITS) -> CallTracker:
+    return CallTracker(lambda: "t", choice, limits)
+
+
+def fed(wire: Wire, tracker_: CallTracker | None = None) -> tuple[list[Call], list[dict[str, Any]]]:
+    """Run wire deltas of (key, call_id, name, arguments); give the calls and what was lost."""
+    it = tracker_ or tracker()
+    deltas = [delta for each in wire if (delta := it.delta(**each)) is not None]
+    deltas += it.rest()
+    calls = checked([ChunkResponse(tool_calls=(delta,)) for delta in deltas]).calls
+    return calls, it.lost(closing=True)
+
+
+def d(key: Any, arguments: Any = None, call_id: Any = None, name: Any = None, **more: Any) -> dict[str, Any]:
+    return {"key": key, "arguments": arguments, "call_id": call_id, "name": name, **more}
+
+
+def said(calls: list[Call]) -> list[tuple[str, str, str]]:
+    return [(call.call_id, call.name, call.arguments) for call in calls]
+
+
+CASES: dict[str, tuple[Wire, list[tuple[str, str, str]]]] = {
+    "parallel deltas by index": (
+        [d(0, "", "a", "f"), d(1, "", "b", "g"), d(1, "{2"), d(0, "{1"), d(1, "}"), d(0, "}")],
+        [("a", "f", "{1}"), ("b", "g", "{2}")],
+    ),
+    "fifteen calls that are all index 0": (
+        [d(0, f"[{number}]", f"id{number}", "f") for number in range(15)],
+        [(f"id{number}", "f", f"[{number}]") for number in range(15)],
+    ),
+    "an index that starts at 1": (
+        [d(1, "{", "a", "f"), d(1, "}"), d(2, "{}", "b", "f")],
+        [("a", "f", "{}"), ("b", "f", "{}")],
+    ),
+    "index -1": ([d(-1, "{", "a", "f"), d(-1, "}"), d(-1, "{}", "b", "f")], [("a", "f", "{}"), ("b", "f", "{}")]),
+    "no index": ([d(None, "{", "a", "f"), d(None, "}"), d(None, "[]", "b", "f")], [("a", "f", "{}"), ("b", "f", "[]")]),
+    "an index at first only": ([d(3, "{", "a", "f"), d(None, "1"), d(-1, "}")], [("a", "f", "{1}")]),
+    "no index and no id": (
+        [d(None, "{}", None, "f"), d(None, "[]", None, "f")],
+        [("t:call_0", "f", "{}"), ("t:call_1", "f", "[]")],
+    ),
+    "an index and no id": (
+        [d(0, "{", None, "f"), d(0, "}"), d(1, "[]", "", "f")],
+        [("t:call_0", "f", "{}"), ("t:call_1", "f", "[]")],
+    ),
+    "another name where there are no ids": (
+        [d(0, "{}", None, "f"), d(0, "[]", None, "g")],
+        [("t:call_0", "f", "{}"), ("t:call_1", "g", "[]")],
+    ),
+    "ids and names that come empty or again": (
+        [d(0, None, "a", "f"), d(0, "{", "", ""), d(0, "1", None, None), d(0, "}", "a", "f"), d(0, "", "a", "f")],
+        [("a", "f", "{1}")],
+    ),
+    "an id without a name is no new call": ([d(0, "{", "a", "f"), d(0, "}", "other")], [("a", "f", "{}")]),
+    "arguments before the name": ([d(0, "{", "a"), d(0, "1"), d(0, "}", None, "f")], [("a", "f", "{1}")]),
+    "arguments before name and id": ([d(0, "{"), d(0, "1", "a"), d(0, "}", "a", "f")], [("a", "f", "{1}")]),
+    "arguments before the name, and the id never": ([d(0, "{"), d(0, "}", None, "f")], [("t:call_0", "f", "{}")]),
+    "null, object, list and number arguments": (
+        [
+            d(0, None, "a", "f"),
+            d(1, {"b": [1, "é", None]}, "b", "f"),
+            d(2, [1.5], "c", "f"),
+            d(3, 0, "d", "f"),
+            d(4, "null", "e", "f"),
+        ],
+        [("a", "f", ""), ("b", "f", '{"b":[1,"é",null]}'), ("c", "f", "[1.5]"), ("d", "f", "0"), ("e", "f", "null")],
+    ),
+    "a number for an id, and the word null for none": (
+        [d(0, "", 12, "f"), d(1, "", "null", "null")],
+        [("12", "f", ""), ("t:call_1", "null", "")],
+    ),
+    "the same id under a new index": ([d(0, "1", "a", "f"), d(1, "2", "a", "f")], [("a", "f", "1"), ("a", "f", "2")]),
+    "a call whose name comes after another call": (
+        [d(0, "1", "a"), d(1, "2", "b", "g"), d(0, "", None, "f")],
+        [("b", "g", "2"), ("a", "f", "1")],
+    ),
+    "names of a wire's own keys": (
+        [d("fc_1", "1", "a", "f"), d("fc_2", "2", "b", "f"), d("fc_1", "3")],
+        [("a", "f", "13"), ("b", "f", "2")],
+    ),
+    "halves of a character over two deltas": (
+        [d(0, "\ud83d", "a", "f"), d(1, "x\ude00", "b", "f"), d(0, "\ude00!"), d(1, "y\ud83d")],
+        [("a", "f", "😀!"), ("b", "f", "x\ufffdy\ufffd")],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_calls_keep_the_grammar_with(case: str):
+    wire, wanted = CASES[case]
+    calls, lost = fed(wire)
+    assert said(calls) == wanted
+    assert lost == []
+
+
+def test_a_later_id_cannot_change_the_one_that_is_out_and_is_given_for_the_provider():
+    calls, _ = fed([d(0, "{", None, "f"), d(0, "", "late", None), d(0, "}", "late", "f")])
+    assert said(calls) == [("t:call_0", "f", "{}")]
+    assert calls[0].native == {"id": "late"}
+
+
+def test_a_new_id_and_name_after_a_call_without_an_id_is_a_new_call():
+    calls, _ = fed([d(0, "{}", None, "f"), d(0, "[]", "b", "g")])
+    assert said(calls) == [("t:call_0", "f", "{}"), ("b", "g", "[]")]
+
+
+def test_made_ids_of_other_choices_name_the_choice():
+    calls, _ = fed([d(0, "", None, "f")], tracker(choice=2))
+    assert calls[0].call_id == "t:choice_2:call_0"
+
+
+def test_a_call_whose_name_never_comes_is_given_with_its_text():
+    calls, lost = fed([d(0, "{", "a"), d(0, "}"), d(1, "[]"), d(2, "1", "c", "f"), d(3)])
+    assert said(calls) == [("c", "f", "1")]
+    assert lost == [
+        {"type": "call_without_name", "key": 0, "id": "a", "arguments": "{}"},
+        {"type": "call_without_name", "key": 1, "arguments": "[]"},
+    ]
+
+
+def test_a_call_without_a_name_is_given_up_where_another_begins_under_its_index():
+    it = tracker()
+    assert it.delta(0, call_id="a", arguments="{") is None
+    assert it.delta(0, call_id="b", name="f") == ToolCallDelta(0, "b", "f")
+    assert it.lost() == [{"type": "call_without_name", "key": 0, "id": "a", "arguments": "{"}]
+    assert it.lost(closing=True) == []
+
+
+def test_the_whole_arguments_count_only_where_no_delta_came():
+    it = tracker()
+    it.delta("x", call_id="a", name="f")
+    assert it.whole("x", '{"a": 1}') == ToolCallDelta(0, arguments_delta='{"a": 1}')
+    assert it.whole("x", '{"a": 1}') is None
+    it.delta("y", call_id="b", name="f", arguments="{}")
+    assert it.whole("y", "{}") is None
+    assert it.whole("unknown", "{}") is None
+
+
+def test_done_ends_a_call_and_frees_its_key():
+    it = tracker()
+    it.delta(0, call_id="a", name="f", arguments="{\ud83d", kind="text", executed_by="provider")
+    assert it.done(0) == ToolCallDelta(0, arguments_delta="\ufffd", kind="text", done=True, executed_by="provider")
+    assert it.done(0) is None
+    assert it.delta(0, call_id="a", name="f") == ToolCallDelta(1, "a", "f")
+
+
+def test_kind_and_executor_stay_with_a_call():
+    it = tracker()
+    first = it.delta(0, call_id="a", name="f", kind="text", executed_by="provider", native={"type": "custom"})
+    assert first == ToolCallDelta(0, "a", "f", kind="text", executed_by="provider", native={"type": "custom"})
+    assert it.delta(0, arguments="x") == ToolCallDelta(0, arguments_delta="x", kind="text", executed_by="provider")
+
+
+def test_calls_over_the_limit_are_given_as_lost_and_the_others_go_on():
+    wire = [d(key, f"{key}", f"id{key}", "f") for key in range(5)] + [d(1, "!"), d(4, "?")]
+    calls, lost = fed(wire, tracker(limits=Limits(open_calls=3)))
+    assert said(calls) == [("id0", "f", "0"), ("id1", "f", "1!"), ("id2", "f", "2")]
+    assert [(entry["type"], entry["key"], entry["arguments"]) for entry in lost] == [
+        ("call_over_limit", 3, "3"),
+        ("call_over_limit", 4, "4"),
+        ("call_over_limit", 4, "?"),
+    ]
+
+
+def test_many_calls_one_after_the_other_are_not_open_at_the_same_time():
+    wire = [d(0, "{}", f"id{number}", "f") for number in range(20)]
+    assert len(fed(wire, tracker(limits=Limits(open_calls=1)))[0]) == 20
+
+
+def test_what_waits_for_a_name_is_limited():
+    it = tracker(limits=Limits(arguments_length=10))
+    assert [it.delta(0, arguments="12345678") for _ in range(3)] == [None] * 3
+    assert [entry["arguments"] for entry in it.lost()] == ["1234567812345678", "12345678"]
+    assert it.delta(0, call_id="a", name="f") is None
+
+
+wire_deltas = st.lists(
+    st.fixed_dictionaries(
+        {
+            "key": st.sampled_from((None, -1, 0, 1, 2, "k")),
+            "call_id": st.sampled_from((None, "", "a", "b", "null", 5)),
+            "name": st.sampled_from((None, "", "f", "g")),
+            "arguments": st.one_of(
+                st.none(), st.sampled_from(("", "{", "é", "\ud83d", "\ude00")), st.just({"a": "\ud83d"})
+            ),
+        },
+    ),
+    max_size=24,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(wire_deltas)
+def test_whatever_the_wire_does_the_grammar_holds_and_no_text_is_lost(wire: Wire):
+    calls, lost = fed(wire)
+    given_text = sum(len(each["arguments"] or "") for each in wire if isinstance(each["arguments"], str | None))
+    given_text += sum(len('{"a":"x"}') for each in wire if isinstance(each["arguments"], dict))
+    halves = sum(each["arguments"] in ("\ud83d", "\ude00") for each in wire)
+    found = sum(len(call.arguments) for call in calls) + sum(len(entry.get("arguments", "")) for entry in lost)
+    assert given_text - halves // 2 <= found <= given_text
+
+
+@settings(max_examples=200, deadline=None)
+@given(wire_deltas)
+def test_it_goes_on_from_its_dumped_state_after_any_delta(wire: Wire):
+    straight, moving = tracker(), tracker()
+    for each in wire:
+        assert moving.delta(**each) == straight.delta(**each)
+        state = msgspec.json.decode(msgspec.json.encode(moving.dump()))
+        moving = tracker()
+        moving.load(state)
+    assert moving.rest() == straight.rest()
+    assert moving.lost(closing=True) == straight.lost(closing=True)

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from penstock.events import ChunkResponse, InvocationFailed, Notice, SegmentEvent, ToolCallDelta
+from penstock.operators import adrive, drive, stream_fields, to_invocations, to_segments
+from penstock.sinks.collect import Segment, acollect, collect
+
+CHAIN = (to_segments(turn_id="t"), stream_fields(), to_invocations(keep_segments=True))
+CHUNKS = [
+    ChunkResponse(reasoning="h"),
+    ChunkResponse(reasoning="m"),
+    ChunkResponse(content="Hel"),
+    ChunkResponse(
+        tool_calls=(ToolCallDelta(0, "w", "write_file", '{"path": "a", "content": "x'), ToolCallDelta(1, "f", "f", "{"))
+    ),
+    ChunkResponse(content="lo"),
+    ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta='\\ny"}'),)),
+    ChunkResponse(finish_reason="tool_calls"),
+]
+
+
+def test_it_puts_segments_invocations_failures_and_texts_together() -> None:
+    result = collect(drive(CHUNKS, *CHAIN))
+    assert result.events == list(drive(CHUNKS, *CHAIN))
+    assert (result.text, result.reasoning) == ("Hello", "hm")
+    assert result.joined("write_file") == "x\ny"
+    assert result.joined("refusal") == ""
+    assert [(each.name, each.arguments) for each in result.invocations] == [
+        ("write_file", {"path": "a", "content": "x\ny"})
+    ]
+    assert [(each.id, each.reason) for each in result.failures] == [("f", "truncated")]
+
+
+def test_segments_stand_in_the_order_of_their_starts_with_all_that_their_events_said() -> None:
+    segments = collect(drive(CHUNKS, *CHAIN)).segments
+    assert [(each.id, each.type, each.status) for each in segments] == [
+        ("t:reasoning_0", "reasoning", "complete"),
+        ("t:text_0", "text", "complete"),
+        ("w", "write_file", "complete"),
+        ("f", "tool_call", "truncated"),
+        ("t:text_1", "text", "complete"),
+    ]
+    written = segments[2]
+    assert written.metadata == {"tool_name": "write_file", "path": "a"}
+    assert written.content == "x\ny"
+    assert written.raw == '{"path": "a", "content": "x\\ny"}'
+    assert {each.turn_id for each in segments} == {"t"}
+
+
+def test_nothing_gives_nothing() -> None:
+    result = collect([])
+    assert (result.events, result.segments, result.invocations, result.failures, result.text) == ([], [], [], [], "")
+
+
+def test_a_segment_that_did_not_end_has_no_status_and_what_came_of_it() -> None:
+    events = [
+        SegmentEvent("SEGMENT_START", "s", "text"),
+        SegmentEvent("SEGMENT_CONTENT", "s", "text", {"delta": "a"}, raw="a"),
+    ]
+    assert collect(events).segments == [Segment("s", "text", content="a", raw="a")]
+
+
+def test_an_end_without_a_status_is_complete_and_one_with_a_reason_keeps_it() -> None:
+    start = SegmentEvent("SEGMENT_START", "s", "text")
+    assert collect([start, SegmentEvent("SEGMENT_END", "s")]).segments[0].status == "complete"
+    cut = collect(
+        [start, SegmentEvent("SEGMENT_END", "s", None, {"status": "truncated", "reason": "length"})]
+    ).segments[0]
+    assert (cut.status, cut.reason) == ("truncated", "length")
+
+
+def test_events_of_segments_that_never_started_and_other_values_are_kept_as_events_only() -> None:
+    events: list[Any] = [
+        SegmentEvent("SEGMENT_CONTENT", "s", "text", {"delta": "a"}),
+        SegmentEvent("SEGMENT_END", "s"),
+        Notice("c", "d"),
+        5,
+    ]
+    result = collect(events)
+    assert result.events == events
+    assert result.segments == []
+
+
+def test_an_id_that_is_used_again_after_its_end_is_another_segment() -> None:
+    events = [
+        SegmentEvent("SEGMENT_START", "s", "text"),
+        SegmentEvent("SEGMENT_END", "s", "text", {"status": "complete"}),
+        SegmentEvent("SEGMENT_START", "s", "text"),
+        SegmentEvent("SEGMENT_CONTENT", "s", "text", {"delta": "b"}),
+        SegmentEvent("SEGMENT_END", "s", "text", {"status": "truncated"}),
+    ]
+    assert [(each.content, each.status) for each in collect(events).segments] == [("", "complete"), ("b", "truncated")]
+
+
+def test_segments_of_two_turns_may_have_one_id_at_the_same_time() -> None:
+    events = [
+        SegmentEvent(kind, "s", "text", {"delta": turn} if kind == "SEGMENT_CONTENT" else {}, turn)
+        for kind in ("SEGMENT_START", "SEGMENT_CONTENT", "SEGMENT_END")
+        for turn in ("t1", "t2")
+    ]
+    assert [(each.turn_id, each.content, each.status) for each in collect(events).segments] == [
+        ("t1", "t1", "complete"),
+        ("t2", "t2", "complete"),
+    ]
+
+
+def test_an_exception_of_the_stream_passes_through() -> None:
+    def broken() -> Iterator[ChunkResponse]:
+        yield from CHUNKS[:3]
+        raise OSError
+
+    with pytest.raises(OSError):
+        collect(drive(broken(), *CHAIN))
+
+
+def test_acollect_gives_what_collect_gives() -> None:
+    async def chunks() -> AsyncIterator[ChunkResponse]:
+        for chunk in CHUNKS:
+            yield chunk
+
+    assert asyncio.run(acollect(adrive(chunks(), *CHAIN))) == collect(drive(CHUNKS, *CHAIN))
+
+
+def test_a_failure_alone_is_collected() -> None:
+    failure = InvocationFailed("i", "f", "malformed")
+    assert collect([failure]).failures == [failure]

@@ -1,0 +1,424 @@
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.events import (
+    ChunkResponse,
+    Event,
+    Fragment,
+    InvocationFailed,
+    JsonError,
+    Notice,
+    PenstockError,
+    ProviderError,
+    SegmentEvent,
+    TokenUsage,
+    ToolCallArgumentProgress,
+    ToolCallDelta,
+    ToolCallUpdate,
+    ToolInvocation,
+    UsageError,
+    from_json,
+    json_schema,
+    to_dict,
+    to_json,
+)
+
+TYPES: tuple[type[Any], ...] = get_args(Event)
+
+texts = st.text(st.characters(codec="utf-8"), max_size=8)
+maybe = st.none() | texts
+numbers = st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
+plain: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | numbers | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+objects = st.dictionaries(texts, plain, max_size=3)
+paths = st.lists(texts | st.integers(0, 99), max_size=4).map(tuple)
+counts = st.integers(0, 10**9)
+urls = st.lists(texts, max_size=2).map(tuple)
+
+fragments = st.builds(Fragment, paths, st.sampled_from(("OPEN", "TEXT")), texts, counts) | st.builds(
+    Fragment, paths, st.sampled_from(("SCALAR", "DONE")), st.none() | st.booleans() | numbers, counts
+)
+usages = st.builds(TokenUsage, counts, counts, counts, counts, counts)
+deltas = st.builds(
+    ToolCallDelta,
+    counts,
+    maybe,
+    maybe,
+    texts,
+    st.sampled_from(("json", "text")),
+    st.booleans(),
+    st.sampled_from(("client", "provider")),
+    st.none() | objects,
+)
+chunks = st.builds(
+    ChunkResponse,
+    content=texts,
+    reasoning=texts,
+    tool_calls=st.lists(deltas, max_size=2).map(tuple),
+    usage=st.none() | usages,
+    is_complete=st.booleans(),
+    finish_reason=st.sampled_from(
+        (None, "stop", "length", "tool_calls", "content_filter", "refusal", "pause", "error", "other")
+    ),
+    finish_reason_raw=maybe,
+    refusal=texts,
+    image_urls=urls,
+    audio_urls=urls,
+    video_urls=urls,
+    error=st.none() | objects,
+    response_id=maybe,
+    model=maybe,
+    choice=st.integers(0, 9),
+    raw=st.lists(objects, max_size=2).map(tuple),
+    native=st.none() | objects,
+)
+contents = st.builds(lambda more, delta: {**more, "delta": delta}, objects, texts)
+segments = st.builds(
+    SegmentEvent, st.sampled_from(("SEGMENT_START", "SEGMENT_END")), texts, maybe, objects, maybe
+) | st.builds(SegmentEvent, st.just("SEGMENT_CONTENT"), texts, maybe, contents, maybe)
+failures = st.builds(
+    InvocationFailed,
+    texts,
+    texts,
+    st.sampled_from(("truncated", "malformed", "unknown_tool", "provider_error")),
+    maybe,
+    texts,
+    st.lists(objects, max_size=2).map(tuple),
+)
+invocations = st.builds(
+    ToolInvocation,
+    texts,
+    texts,
+    objects,
+    maybe,
+    raw=texts,
+    repaired=st.booleans(),
+    native=st.none() | objects,
+)
+STRATEGIES: dict[type[Any], st.SearchStrategy[Any]] = {
+    ChunkResponse: chunks,
+    ToolCallDelta: deltas,
+    TokenUsage: usages,
+    SegmentEvent: segments,
+    Fragment: fragments,
+    JsonError: st.builds(
+        JsonError, st.sampled_from(("malformed", "truncated", "limit", "duplicate_key")), counts, texts, texts, paths
+    ),
+    ToolCallArgumentProgress: st.builds(ToolCallArgumentProgress, texts, texts, fragments),
+    ToolCallUpdate: st.builds(ToolCallUpdate, texts, texts, texts, st.booleans(), maybe, maybe),
+    ToolInvocation: invocations,
+    InvocationFailed: failures,
+    Notice: st.builds(Notice, texts, texts),
+}
+
+
+def test_every_event_type_is_asked() -> None:
+    assert set(STRATEGIES) == set(TYPES)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_what_is_read_back_from_json_equals_what_was_written(kind: type[Any]) -> None:
+    @settings(deadline=None, max_examples=25)
+    @given(STRATEGIES[kind])
+    def check(event: Any) -> None:
+        line = to_json(event)
+        assert from_json(line) == event
+        assert from_json(line.decode()) == event
+        assert b"\n" not in line
+
+    check()
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_to_dict_says_what_to_json_writes(kind: type[Any]) -> None:
+    @settings(deadline=None, max_examples=15)
+    @given(STRATEGIES[kind])
+    def check(event: Any) -> None:
+        assert msgspec.json.encode(to_dict(event)) == to_json(event)
+        assert json.loads(json.dumps(to_dict(event))) == msgspec.json.decode(to_json(event))
+
+    check()
+
+
+def test_the_json_of_a_segment_leaves_out_what_is_in_process_only_and_what_is_absent() -> None:
+    piece = Fragment((), "OPEN", "{")
+    event = SegmentEvent("SEGMENT_CONTENT", "s", "tool_call", {"delta": "{"}, "t", "{", (piece,))
+    assert to_dict(event) == {
+        "type": "SEGMENT_CONTENT",
+        "segment_id": "s",
+        "segment_type": "tool_call",
+        "payload": {"delta": "{"},
+        "turn_id": "t",
+    }
+    assert to_dict(SegmentEvent("SEGMENT_END", "s")) == {"type": "SEGMENT_END", "segment_id": "s", "payload": {}}
+    back = from_json(to_json(event))
+    assert isinstance(back, SegmentEvent)
+    assert (back.raw, back.fragments) == ("", None)
+
+
+def test_the_json_of_an_invocation_leaves_its_model_out() -> None:
+    event = ToolInvocation("i", "f", {"a": 1}, model=object())
+    assert "model" not in to_dict(event)
+    assert from_json(to_json(event)) == ToolInvocation("i", "f", {"a": 1})
+
+
+def test_the_json_of_a_tool_call_update_has_the_documented_names() -> None:
+    assert to_dict(ToolCallUpdate("c", "f", '{"a', is_complete=False, message_id="m")) == {
+        "type": "assistant_streaming_tool_call",
+        "toolCallId": "c",
+        "toolName": "f",
+        "arguments": '{"a',
+        "isComplete": False,
+        "messageId": "m",
+    }
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "",
+        "nothing",
+        "[]",
+        "5",
+        "null",
+        '"NOTICE"',
+        "{}",
+        '{"type": null}',
+        '{"type": []}',
+        '{"type": "OTHER"}',
+        '{"type": "NOTICE", "code": "c"}',
+        '{"type": "NOTICE", "code": 1, "detail": "d"}',
+        '{"type": "SEGMENT_MIDDLE", "segment_id": "s"}',
+        '{"type": "TOOL_CALL_DELTA", "index": 0, "kind": "xml"}',
+        b'{"type": "NOTICE", "code": "\xff", "detail": ""}',
+        b'{"type": "NOTICE", "code": "c", "detail": "d"',
+    ],
+)
+def test_from_json_says_what_is_no_event_and_which_types_there_are(data: bytes | str) -> None:
+    with pytest.raises(UsageError, match=r"not the JSON form of an event .*'type' must be one of: .*NOTICE"):
+        from_json(data)
+
+
+@pytest.mark.parametrize("data", ["\ud800", "[" * 100_000], ids=["half a character", "endless nesting"])
+def test_from_json_refuses_half_characters_and_endless_nesting_as_it_refuses_all_else(data: str) -> None:
+    with pytest.raises(UsageError, match="not the JSON form of an event"):
+        from_json(data)
+
+
+KEYWORDS: dict[str, Any] = {
+    "$defs": dict,
+    "$ref": str,
+    "$schema": str,
+    "additionalProperties": (dict, bool),
+    "anyOf": list,
+    "const": object,
+    "default": object,
+    "description": str,
+    "enum": list,
+    "items": (dict, bool),
+    "maxItems": int,
+    "minItems": int,
+    "oneOf": list,
+    "prefixItems": list,
+    "properties": dict,
+    "required": list,
+    "title": str,
+    "type": str,
+}
+JSON_TYPES = {"object", "array", "string", "number", "integer", "boolean", "null"}
+
+
+def check_schema(schema: Any, definitions: dict[str, Any]) -> None:
+    """Check that a schema has known keywords only, with the right types, and no reference to nowhere."""
+    if isinstance(schema, bool):
+        return
+    assert isinstance(schema, dict)
+    for key, value in schema.items():
+        assert isinstance(value, KEYWORDS[key]), key
+    assert schema.get("type", "object") in JSON_TYPES
+    if "$ref" in schema:
+        assert schema["$ref"].removeprefix("#/$defs/") in definitions
+    assert set(schema.get("required", ())) <= set(schema.get("properties", {}))
+    inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    inner += [schema[key] for key in ("items", "additionalProperties") if key in schema]
+    for each in (*inner, *schema.get("prefixItems", ())):
+        check_schema(each, definitions)
+
+
+def test_the_schema_is_a_json_schema_of_every_event() -> None:
+    schema = json_schema()
+    definitions = schema["$defs"]
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    check_schema({key: value for key, value in schema.items() if key != "$defs"}, definitions)
+    for each in definitions.values():
+        check_schema(each, definitions)
+    assert {each["$ref"].removeprefix("#/$defs/") for each in schema["oneOf"]} == {kind.__name__ for kind in TYPES}
+    assert json.loads(json.dumps(schema)) == msgspec.json.decode(msgspec.json.encode(schema))
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_schema_describes_every_event_and_every_field(kind: type[Any]) -> None:
+    definition = json_schema()["$defs"][kind.__name__]
+    assert definition["description"]
+    fields = {name: each for name, each in definition["properties"].items() if name != "type" or "enum" not in each}
+    assert fields or kind is Notice
+    undescribed = [name for name, each in fields.items() if name != "type" and not each.get("description")]
+    assert undescribed == []
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_schema_has_exactly_the_keys_of_the_json_form(kind: type[Any]) -> None:
+    definition = json_schema()["$defs"][kind.__name__]
+
+    @settings(deadline=None, max_examples=15)
+    @given(STRATEGIES[kind])
+    def check(event: Any) -> None:
+        keys = set(to_dict(event))
+        assert set(definition["required"]) <= keys <= set(definition["properties"])
+
+    check()
+
+
+def test_a_match_statement_takes_events_apart() -> None:
+    def said(event: Event) -> str:
+        match event:
+            case SegmentEvent(type="SEGMENT_CONTENT", payload={"delta": text}):
+                return f"text {text}"
+            case SegmentEvent(type="SEGMENT_END", payload={"status": "truncated" | "failed" as status}):
+                return status
+            case ToolInvocation(name=name, arguments={"path": path}):
+                return f"{name} {path}"
+            case InvocationFailed(reason=reason):
+                return reason
+            case ChunkResponse(tool_calls=(ToolCallDelta(name=str(name)), *_)):
+                return name
+            case Fragment(("content",), "TEXT", text):
+                return text
+        return "other"
+
+    events: list[Event] = [
+        SegmentEvent("SEGMENT_CONTENT", "s", "text", {"delta": "hi"}),
+        SegmentEvent("SEGMENT_END", "s", "text", {"status": "truncated"}),
+        SegmentEvent("SEGMENT_END", "s", "text", {"status": "complete"}),
+        ToolInvocation("i", "write_file", {"path": "a", "content": "x"}),
+        InvocationFailed("i", "f", "malformed"),
+        ChunkResponse(tool_calls=(ToolCallDelta(0, "c", "g"), ToolCallDelta(0))),
+        Fragment(("content",), "TEXT", "y"),
+        Notice("c", "d"),
+    ]
+    given = [said(event) for event in events]
+    assert given == ["text hi", "truncated", "other", "write_file a", "malformed", "g", "y", "other"]
+
+
+EXAMPLES: dict[type[Any], Any] = {
+    ChunkResponse: ChunkResponse(content="a", raw=({"type": "x"},)),
+    ToolCallDelta: ToolCallDelta(0, "c", "f", "{", native={"n": 1}),
+    TokenUsage: TokenUsage(1, 2, 3),
+    SegmentEvent: SegmentEvent("SEGMENT_CONTENT", "s", "text", {"delta": "a"}, "t", "a", ()),
+    Fragment: Fragment(("a", 0), "TEXT", "b", 3),
+    JsonError: JsonError("limit", 0, "x"),
+    ToolCallArgumentProgress: ToolCallArgumentProgress("c", "f", Fragment((), "DONE")),
+    ToolCallUpdate: ToolCallUpdate("c", "f", "", is_complete=True),
+    ToolInvocation: ToolInvocation("i", "f", {"a": [1]}),
+    InvocationFailed: InvocationFailed("i", "f", "invalid", errors=({"loc": ["a"]},)),
+    Notice: Notice("c", "d"),
+}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_events_do_not_change(kind: type[Any]) -> None:
+    example = EXAMPLES[kind]
+    for name in kind.__struct_fields__:
+        with pytest.raises(AttributeError):
+            setattr(example, name, getattr(example, name))
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        '{"metadata": null}',
+        '{"metadata": {"tool_name": []}}',
+        '{"status": 5}',
+        '{"metadata": {"native": 1}}',
+        "[]",
+        "null",
+    ],
+)
+def test_from_json_refuses_payloads_that_operators_could_not_read(payload: str) -> None:
+    for kind in ("START", "CONTENT", "END"):
+        with pytest.raises(UsageError, match="not the JSON form of an event"):
+            from_json(f'{{"type": "SEGMENT_{kind}", "segment_id": "s", "payload": {payload}}}')
+
+
+@pytest.mark.parametrize("payload", ["{}", '{"delta": 5}', '{"delta": null}'])
+def test_from_json_refuses_content_without_a_text(payload: str) -> None:
+    with pytest.raises(UsageError, match="delta"):
+        from_json(f'{{"type": "SEGMENT_CONTENT", "segment_id": "s", "payload": {payload}}}')
+
+
+def test_segments_made_without_a_payload_do_not_share_one() -> None:
+    first, second = SegmentEvent("SEGMENT_END", "a"), SegmentEvent("SEGMENT_END", "b")
+    first.payload["status"] = "complete"
+    assert second.payload == {}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_events_pickle(kind: type[Any]) -> None:
+    example = EXAMPLES[kind]
+    assert pickle.loads(pickle.dumps(example)) == example
+
+
+def test_a_fragment_gives_the_recursive_form() -> None:
+    assert Fragment((), "TEXT", "a").nested() == {"string": "a"}
+    assert Fragment((), "SCALAR", None).nested() == {"scalar": None}
+    assert Fragment((), "DONE").nested() == "done"
+    assert Fragment((), "OPEN", "{").nested() is None
+    assert Fragment((2, "k"), "SCALAR", 1.5).nested() == {
+        "array_item": {"index": 2, "value": {"object_entry": {"key": "k", "value": {"scalar": 1.5}}}}
+    }
+
+
+def test_a_json_error_says_where_what_was_expected_and_what_was_found() -> None:
+    assert str(JsonError("malformed", 3, "a key", "x")) == "malformed at 3: expected a key, found 'x'"
+    assert str(JsonError("truncated", 0, "a value")) == "truncated at 0: expected a value, the text ended"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ProviderError("no money"), "provider error: no money"),
+        (
+            ProviderError("slow down", code="rate", type="limit", status=429),
+            "provider error (429, limit, rate): slow down",
+        ),
+        (ProviderError("reset", transport=True), "connection lost: reset"),
+        (ProviderError("gone", status=0, transport=True), "connection lost (0): gone"),
+    ],
+)
+def test_a_provider_error_makes_its_message_of_its_data(error: ProviderError, message: str) -> None:
+    assert str(error) == message
+
+
+def test_errors_pickle_with_their_data() -> None:
+    error = pickle.loads(pickle.dumps(ProviderError("d", code="c", type="t", status=500, transport=True)))
+    assert isinstance(error, ProviderError)
+    assert (error.detail, error.code, error.type, error.status, error.transport) == ("d", "c", "t", 500, True)
+    assert str(pickle.loads(pickle.dumps(UsageError("so not")))) == "so not"
+
+
+def test_every_error_is_a_penstock_error_and_blames_one_side() -> None:
+    assert issubclass(UsageError, PenstockError)
+    assert issubclass(ProviderError, PenstockError)
+    assert not issubclass(UsageError, ProviderError)
+    assert not issubclass(ProviderError, UsageError)

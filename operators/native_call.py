@@ -93,10 +93,11 @@ class NativeCall:
 
     def checked(self, items: Sequence[Fragment | JsonError]) -> tuple[Fragment, ...]:
         """Give the fragments of what the machine said, and keep the error that may stand at its end."""
-        if items and isinstance(error := items[-1], JsonError):
+        pieces = list(items)
+        if pieces and isinstance(error := pieces[-1], JsonError):
             self.error = error
-            items = items[:-1]
-        return tuple(items)  # type: ignore[arg-type]  # pyright: ignore[reportReturnType] - the error stands last
+            pieces.pop()
+        return tuple(pieces)  # type: ignore[arg-type]  # pyright: ignore[reportReturnType] - the error stood last
 
     def feed_to_root(self, text: str) -> tuple[str, tuple[Fragment, ...] | None, str]:
         """Feed text up to where the root closes; give that text, its fragments, and the text that is left over.
@@ -110,9 +111,9 @@ class NativeCall:
         end = len(text)
         if fragments is None:
             end = len(text.rstrip(BLANKS))
-        elif fragments and fragments[-1].kind == "DONE" and not fragments[-1].path:
-            is_scalar = len(fragments) > 1 and fragments[-2].kind == "SCALAR"  # whose DONE stands after it, not on it
-            end = fragments[-1].at - begin + (0 if is_scalar else 1)
+        elif fragments and (last := fragments[-1]).kind == "DONE" and not last.path:
+            is_scalar = any(each.kind == "SCALAR" and not each.path for each in fragments)
+            end = last.at - begin + (0 if is_scalar else 1)  # a scalar's DONE stands after it, not on it
             self.error = None
         return text[:end], fragments, text[end:]
 

@@ -143,7 +143,7 @@ class StageChain(Generic[In, Out]):
 
     def load(self, state: Any) -> None:
         """Go on from a dumped state; the chain must be made of the same operators."""
-        closed, states = state
+        closed, states = to_builtins(state)  # a copy: it may be loaded more than once
         if len(states) != len(self._stages):
             message = f"this state is of {len(states)} stages, the chain has {len(self._stages)}"
             raise UsageError(message)

@@ -1,9 +1,23 @@
 """Sources: provider streams, wire bytes, recordings and text become Observables of ChunkResponse."""
 
 from .decode_wire import decode_wire
+from .from_anthropic import from_anthropic
+from .from_gemini import from_gemini
+from .from_ollama import from_ollama
 from .from_openai_chat import from_openai_chat
+from .from_openai_responses import from_openai_responses
 from .from_recording import from_recording
 from .from_text import from_text
 from .from_wire import from_wire
 
-__all__ = ["decode_wire", "from_openai_chat", "from_recording", "from_text", "from_wire"]
+__all__ = [
+    "decode_wire",
+    "from_anthropic",
+    "from_gemini",
+    "from_ollama",
+    "from_openai_chat",
+    "from_openai_responses",
+    "from_recording",
+    "from_text",
+    "from_wire",
+]

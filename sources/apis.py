@@ -7,14 +7,31 @@ from typing import Any, NamedTuple, Protocol
 
 from ..events.errors import UsageError
 from ..operators.limits import Limits
+from .anthropic_messages import AnthropicMessages, is_anthropic_event
+from .anthropic_wire import AnthropicDecoder
+from .gemini import Gemini
+from .gemini_wire import GeminiDecoder
 from .machine import Machine
+from .ndjson import NdjsonDecoder
+from .ollama import Ollama
 from .openai_chat import Choices, OpenAIChat
+from .openai_responses import OpenAIResponses, is_responses_event
+from .sse import ServerSentEvent, SseDecoder
 
 
 class NewMachine(Protocol):
     """Makes a provider's machine of the options that all of them take."""
 
     def __call__(self, *, choices: Choices, turn_id: str | None, limits: Limits) -> Machine: ...
+
+
+class Decoder(Protocol):
+    """From bytes, cut anywhere, to events; `close` gives what the end of the body completes."""
+
+    def feed(self, piece: bytes) -> list[ServerSentEvent]: ...
+    def close(self) -> list[ServerSentEvent]: ...
+    def dump(self) -> Any: ...
+    def load(self, state: Any) -> None: ...
 
 
 class Api(NamedTuple):
@@ -24,13 +41,49 @@ class Api(NamedTuple):
     aliases: tuple[str, ...]
     new_machine: NewMachine
     is_its_own: Callable[[dict[str, Any]], bool]
+    new_decoder: Callable[[], Decoder] = SseDecoder
 
 
 def _is_chat(event: dict[str, Any]) -> bool:
     return isinstance(event.get("choices"), list) or str(event.get("object", "")).startswith("chat.completion")
 
 
-APIS = (Api("openai-chat", ("chat",), OpenAIChat, _is_chat),)
+def _responses(*, choices: Choices, turn_id: str | None, limits: Limits) -> Machine:
+    _one_answer("openai-responses", choices)
+    return OpenAIResponses(turn_id=turn_id, limits=limits)
+
+
+def _anthropic(*, choices: Choices, turn_id: str | None, limits: Limits) -> Machine:
+    _one_answer("anthropic-messages", choices)
+    return AnthropicMessages(turn_id=turn_id, limits=limits)
+
+
+def _is_gemini(event: dict[str, Any]) -> bool:
+    return any(key in event for key in ("candidates", "usageMetadata", "promptFeedback"))
+
+
+def _ollama(*, choices: Choices, turn_id: str | None, limits: Limits) -> Machine:
+    _one_answer("ollama", choices)
+    return Ollama(turn_id=turn_id, limits=limits)
+
+
+def _is_ollama(event: dict[str, Any]) -> bool:
+    return "done" in event and ("message" in event or "response" in event)
+
+
+def _one_answer(name: str, choices: Choices) -> None:
+    if choices not in (0, "all"):
+        message = f"{name} gives one answer; choices={choices!r} would give none"
+        raise UsageError(message)
+
+
+APIS = (
+    Api("openai-chat", ("chat",), OpenAIChat, _is_chat),
+    Api("openai-responses", ("responses",), _responses, is_responses_event),
+    Api("anthropic-messages", ("anthropic", "messages"), _anthropic, is_anthropic_event, AnthropicDecoder),
+    Api("gemini", ("gemini-generate", "google"), Gemini, _is_gemini, GeminiDecoder),
+    Api("ollama", (), _ollama, _is_ollama, NdjsonDecoder),
+)
 
 
 def api_of(name: str) -> Api:

@@ -10,11 +10,11 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import Completed, Failed, How, Operator, lift
-from .apis import api_of
+from .apis import Decoder, api_of
 from .machine import Machine
 from .openai_chat import Choices
 from .provider_error import invalid_data
-from .sse import SseDecoder
+from .sse import ServerSentEvent, SseDecoder
 
 
 def decode_wire(
@@ -34,9 +34,10 @@ def decode_wire(
     >>> [chunk.content for chunk in drive([body], decode_wire("openai-chat"))]
     ['Hi']
 
-    `api` is `openai-chat` (alias `chat`); `UsageError` for another. A fatal error of the stream is a chunk with
-    `error`, then a `ProviderError` at the next item or at the end. Follows the WHATWG event-stream format; the wire
-    and the SDK give equal ChunkResponses.
+    `api` is `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini` or `ollama` (or an alias); `UsageError`
+    for another. A fatal error of the stream is a chunk with `error`, then a `ProviderError` at the next item or at the
+    end. Follows the WHATWG event-stream format and the providers' other framings; the wire and the SDK give equal
+    ChunkResponses.
     """
     return lift(partial(_WireStage, api_of(api).name, choices, turn_id, limits))
 
@@ -44,8 +45,8 @@ def decode_wire(
 class WireMachine:
     """The bytes of one answer through the machine of its provider."""
 
-    def __init__(self, machine: Machine) -> None:
-        self._decoder = SseDecoder()
+    def __init__(self, machine: Machine, decoder: Decoder | None = None) -> None:
+        self._decoder = decoder or SseDecoder()
         self._machine = machine
         self._failure: ProviderError | None = None
         self._is_done = False
@@ -85,6 +86,17 @@ class WireMachine:
         self._machine.load(machine)
         self._failure = ProviderError(failure[0], type=failure[1]) if failure else None
 
+    def _events(self, events: list[ServerSentEvent]) -> list[ChunkResponse]:
+        responses: list[ChunkResponse] = []
+        for _, data in events:
+            if self.stopped:
+                break
+            if data.startswith("[DONE]"):
+                self._is_done = True
+            elif data and not data.isspace():
+                self._take(data, responses)
+        return responses
+
     def _take(self, data: str, responses: list[ChunkResponse]) -> None:
         try:
             event = json.loads(data)
@@ -100,7 +112,9 @@ class _WireStage(WireMachine):
     """As a stage it says the stream's failure by raising, which a stage can do only after its values are out."""
 
     def __init__(self, api: str, choices: Choices, turn_id: str | None, limits: Limits) -> None:
-        super().__init__(api_of(api).new_machine(choices=choices, turn_id=turn_id, limits=limits))
+        known = api_of(api)
+        machine = known.new_machine(choices=choices, turn_id=turn_id, limits=limits)
+        super().__init__(machine, known.new_decoder())
 
     def feed(self, item: bytes, /) -> list[ChunkResponse]:
         if self.failure is not None and self.stopped:

@@ -14,10 +14,10 @@ from reactivex import Observable
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.limits import DEFAULT_LIMITS, Limits
-from .apis import APIS
+from .apis import APIS, Decoder
 from .from_wire import from_wire
 from .openai_chat import Choices
-from .sse import ServerSentEvent, SseDecoder
+from .sse import ServerSentEvent
 
 _EVENTS_ASKED = 32
 
@@ -57,21 +57,20 @@ def recognised_api(body: bytes) -> str:
     >>> recognised_api(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n')
     'openai-chat'
     """
-    for event in islice(_events(body), _EVENTS_ASKED):
-        try:
-            data: Any = json.loads(event.data)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(data, dict):
-            for api in APIS:
-                if api.is_its_own(cast("dict[str, Any]", data)):
-                    return api.name
+    for api in APIS:
+        for event in islice(_events(body, api.new_decoder()), _EVENTS_ASKED):
+            try:
+                data: Any = json.loads(event.data)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(data, dict) and api.is_its_own(cast("dict[str, Any]", data)):
+                return api.name
     known = ", ".join(repr(api.name) for api in APIS)
     message = f"this body does not say which provider's it is; pass api=, one of {known}"
     raise UsageError(message)
 
 
-def _events(body: bytes) -> Iterator[ServerSentEvent]:
-    decoder = SseDecoder()
+def _events(body: bytes, decoder: Decoder) -> Iterator[ServerSentEvent]:
     for start in range(0, len(body), 4096):
         yield from decoder.feed(body[start : start + 4096])
+    yield from decoder.close()

@@ -33,17 +33,18 @@ def from_wire(
     >>> from_wire("openai-chat", body).subscribe(lambda chunk: print(chunk.content)) and None
     Hi
 
-    - `api`: `openai-chat` (alias `chat`); `UsageError` for another.
+    - `api`: `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini` or `ollama`;
+      aliases are `chat`, `responses`, `anthropic`, `google` and the like; `UsageError` for another.
     - `byte_chunks`: an iterable or async iterable of bytes, or a zero-argument callable that gives one. An iterator has
       one subscriber; a list any number.
     - The rest is as with `from_openai_chat`; both ways give equal ChunkResponses.
     """
-    new_machine = api_of(api).new_machine
+    known = api_of(api)
     check_choices(choices)
     _check_bytes(byte_chunks)
     return bridge(
         byte_chunks,
-        lambda: WireMachine(new_machine(choices=choices, turn_id=turn_id, limits=limits)),
+        lambda: WireMachine(known.new_machine(choices=choices, turn_id=turn_id, limits=limits), known.new_decoder()),
         _check_bytes,
     )
 

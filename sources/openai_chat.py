@@ -91,6 +91,9 @@ class OpenAIChat:
         if self.stopped:
             return []
         chunk = fields_of(item)
+        if chunk is not None and "choices" not in chunk:
+            inner = fields_of(chunk.get("data"))  # Mistral's SDK wraps its chunks in events
+            chunk = inner if inner is not None and "choices" in inner else chunk
         if chunk is None:
             if isinstance(item, list):
                 return [response for each in entries_of(item) for response in self.feed(each)]

@@ -58,6 +58,10 @@ class SseDecoder:
             self._take(line, events)
         return events
 
+    def close(self) -> list[ServerSentEvent]:
+        """Give nothing: an event that the end cuts off does not count."""
+        return []
+
     def dump(self) -> Any:
         """Give the state as plain data; bytes as text of one character a byte."""
         line, data = b"".join(self._line), [each.decode("latin-1") for each in self._data]

@@ -1,0 +1,52 @@
+"""`from_anthropic`: what the Anthropic SDK streams, as ChunkResponses."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from reactivex import Observable
+
+from ..events.chunk_response import ChunkResponse
+from ..operators.limits import DEFAULT_LIMITS, Limits
+from .anthropic_messages import AnthropicMessages
+from .stream_bridge import bridge
+from .stream_check import check_stream
+
+
+def from_anthropic(
+    source: object,
+    *,
+    turn_id: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Observable[ChunkResponse]:
+    """Stream a message of the Anthropic SDK, also of its beta, Bedrock and Vertex clients.
+
+        SDK events        --"Hel"----"lo"-----f--{"a"--: 1}--stop--|
+        from_anthropic    --"Hel"----"lo"-----f--{"a"--: 1}--done--|
+
+    >>> events = [{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}}]
+    >>> from_anthropic(lambda: events).subscribe(lambda chunk: print(chunk.content)) and None
+    Hi
+
+    - `source`: what `messages.create(stream=True)` returned, sync or async, or a zero-argument callable (also async)
+      that starts the request at subscription. An open stream has one subscriber. What is neither is a `UsageError`.
+    - `turn_id`: used for the ids of calls whose wire gives none; else the message's id, else a random one.
+    - `dispose()` cancels and closes the HTTP response: async at once, sync at the next event.
+    - Errors of the provider and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
+
+    Calls that the provider runs itself (`server_tool_use`, `mcp_tool_use`) have `executed_by="provider"`. The input of
+    a fine-grained or cut call passes as it came, valid or not. Follows the Messages streaming reference.
+    """
+    check_anthropic_stream(source)
+    return bridge(source, partial(AnthropicMessages, turn_id=turn_id, limits=limits), check_anthropic_stream)
+
+
+def check_anthropic_stream(source: object) -> None:
+    """Raise `UsageError` for what is no stream of message events, saying what to pass instead."""
+    check_stream(
+        source,
+        name="from_anthropic",
+        create="client.messages.create(..., stream=True)",
+        helpers="anthropic.lib.streaming",
+        whole="stop_reason",
+    )

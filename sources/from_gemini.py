@@ -1,0 +1,114 @@
+"""`from_gemini`: what Google's SDK streams, as ChunkResponses."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterable, Iterable
+from functools import partial
+from json import JSONDecodeError
+from typing import Any
+
+from reactivex import Observable
+
+from ..events.chunk_response import ChunkResponse
+from ..events.errors import ProviderError, UsageError
+from ..operators.limits import DEFAULT_LIMITS, Limits
+from .from_openai_chat import check_choices
+from .gemini import RUNS_FUNCTIONS, Gemini
+from .gemini_fields import gemini_error
+from .openai_chat import Choices
+from .provider_error import invalid_data
+from .sdk_fields import entries_of, fields_of
+from .sdk_stream import translated
+from .stream_bridge import bridge
+
+
+def from_gemini(
+    source: object,
+    *,
+    choices: Choices = 0,
+    turn_id: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Observable[ChunkResponse]:
+    """Stream an answer of `generate_content_stream`, of the Developer API or Vertex AI.
+
+        SDK responses   --"Hel"----"lo"-----f {"a":1}----STOP-------|
+        from_gemini     --"Hel"----"lo"-----f {"a":1}----finish-----|
+
+    >>> responses = [{"candidates": [{"content": {"parts": [{"text": "Hi"}]}}]}]
+    >>> from_gemini(lambda: responses).subscribe(lambda chunk: print(chunk.content)) and None
+    Hi
+
+    - `source`: what `client.models.generate_content_stream(...)` returned, or `await client.aio.models...` of it, or a
+      zero-argument callable (also async) that calls it at subscription. An open stream has one subscriber. What is
+      neither is a `UsageError`, and so is a stream in which the SDK would run Python functions itself.
+    - `choices`: which of several candidates: a number, or "all", where each chunk has its `choice`.
+    - `turn_id`: used for the ids of calls without one; else the response's id, else a random one.
+    - `dispose()` cancels and closes the HTTP response: async at once, sync at the next item. An async generator of
+      your own around the SDK's closes it only when it is collected.
+    - Errors of the provider and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
+
+    Arguments streamed on Vertex AI come as they are, `PartialArgs` says how. Follows the generateContent reference.
+    """
+    check_choices(choices)
+    new_machine = partial(Gemini, choices=choices, turn_id=turn_id, limits=limits)
+    return bridge(translated(source, check_gemini_stream, gemini_exception), new_machine, _is_checked)
+
+
+def check_gemini_stream(source: object) -> None:
+    """Raise `UsageError` for what is no stream of Gemini's responses, saying what to pass instead."""
+    wanted = "pass client.models.generate_content_stream(...), or a lambda: that calls it"
+    kind = type(source).__name__
+    if inspect.iscoroutine(source):
+        source.close()
+        message = f"from_gemini got a coroutine that nobody awaits; await it first, or {wanted}"
+    elif hasattr(source, "candidates"):
+        message = f"from_gemini got a whole {kind}, not a stream; {wanted}"
+    elif isinstance(source, str | bytes | dict) or hasattr(source, "__pydantic_fields_set__"):
+        message = f"from_gemini got a {kind}, not a stream; {wanted}"
+    elif callable(source) or isinstance(source, Iterable | AsyncIterable):
+        if not _runs_functions(source):
+            return
+        message = RUNS_FUNCTIONS
+    elif inspect.isawaitable(source):
+        message = f"from_gemini got a {kind} that nobody awaits; await it first, or {wanted}"
+    else:
+        message = f"from_gemini got a {kind}, which is no stream; {wanted}"
+    raise UsageError(message)
+
+
+def gemini_exception(error: Exception) -> ProviderError | None:
+    """Translate an exception of Google's SDK; None for any other."""
+    if type(error).__module__.startswith("google."):
+        cause = error.__cause__
+        if isinstance(cause, JSONDecodeError):
+            return invalid_data(cause)
+        details, code = getattr(error, "details", None), getattr(error, "code", None)
+        if details is not None or code is not None:
+            return gemini_error(details, code)
+    if type(error).__module__.startswith("pydantic_core"):  # the SDK validates what the wire gives
+        return ProviderError(str(error), type="invalid_response")
+    return None
+
+
+def _is_checked(_: object) -> None:
+    """Streams were checked where they were opened."""
+
+
+def _runs_functions(stream: Any) -> bool:
+    """Look whether the SDK will call the user's functions in this generator, while it has not begun to."""
+    frame = getattr(stream, "gi_frame", None) or getattr(stream, "ag_frame", None)
+    if frame is None or not str(frame.f_globals.get("__name__", "")).startswith("google."):
+        return False
+    known: dict[str, Any] = frame.f_locals
+    configs = [known.get("config"), known.get("parsed_config"), getattr(known.get("self"), "_config", None)]
+    return bool(known.get("function_map")) or any(map(_has_functions, configs))
+
+
+def _has_functions(config: Any) -> bool:
+    fields = fields_of(config) or {}
+    automatic = fields_of(fields.get("automatic_function_calling")) or {}
+    calls_at_most = automatic.get("maximum_remote_calls")
+    if automatic.get("disable") or (isinstance(calls_at_most, int) and calls_at_most < 2):
+        return False  # the last of the allowed calls leaves its functions to the caller
+    return any(callable(tool) for tool in entries_of(fields.get("tools")))

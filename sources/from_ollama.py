@@ -1,0 +1,86 @@
+"""`from_ollama`: what Ollama's SDK streams, as ChunkResponses."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterable, Iterable
+from functools import partial
+from json import JSONDecodeError
+
+from reactivex import Observable
+
+from ..events.chunk_response import ChunkResponse
+from ..events.errors import ProviderError, UsageError
+from ..operators.limits import DEFAULT_LIMITS, Limits
+from .ollama import Ollama
+from .provider_error import error_in_body, invalid_data
+from .sdk_stream import translated
+from .stream_bridge import bridge
+
+
+def from_ollama(
+    source: object,
+    *,
+    turn_id: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Observable[ChunkResponse]:
+    """Stream an answer of Ollama's own `chat(..., stream=True)`.
+
+        SDK responses   --"Hel"----"lo"-----f {"a":1}----done-------|
+        from_ollama     --"Hel"----"lo"-----f {"a":1}----finish-----|
+
+    >>> responses = [{"message": {"role": "assistant", "content": "Hi"}, "done": False}]
+    >>> from_ollama(lambda: responses).subscribe(lambda chunk: print(chunk.content)) and None
+    Hi
+
+    - `source`: what `client.chat(..., stream=True)` returned, or `await AsyncClient().chat(...)` of it, or a
+      zero-argument callable (also async) that calls it at subscription. An open stream has one subscriber. What is
+      neither is a `UsageError`.
+    - `turn_id`: used for the ids of calls, which the SDK does not give; else a random one.
+    - `dispose()` cancels and closes the HTTP response: async at once, sync at the next item.
+    - Errors of the server and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
+
+    Ollama's OpenAI-compatible stream is for `from_openai_chat`. Follows Ollama's API document.
+    """
+    new_machine = partial(Ollama, turn_id=turn_id, limits=limits)
+    return bridge(translated(source, check_ollama_stream, ollama_exception), new_machine, _is_checked)
+
+
+def check_ollama_stream(source: object) -> None:
+    """Raise `UsageError` for what is no stream of Ollama's responses, saying what to pass instead."""
+    wanted = "pass client.chat(..., stream=True), or a lambda: that calls it"
+    kind = type(source).__name__
+    if inspect.iscoroutine(source):
+        source.close()
+        message = f"from_ollama got a coroutine that nobody awaits; await it first, or {wanted}"
+    elif hasattr(source, "message") and hasattr(source, "__pydantic_fields_set__"):
+        message = f"from_ollama got a whole {kind}, not a stream; {wanted}"
+    elif isinstance(source, str | bytes | dict) or hasattr(source, "__pydantic_fields_set__"):
+        message = f"from_ollama got a {kind}, not a stream; {wanted}"
+    elif callable(source) or isinstance(source, Iterable | AsyncIterable):
+        return
+    elif inspect.isawaitable(source):
+        message = f"from_ollama got a {kind} that nobody awaits; await it first, or {wanted}"
+    else:
+        message = f"from_ollama got a {kind}, which is no stream; {wanted}"
+    raise UsageError(message)
+
+
+def ollama_exception(error: Exception) -> ProviderError | None:
+    """Translate an exception of Ollama's SDK; None for any other."""
+    root = type(error).__module__.partition(".")[0]
+    if root == "ollama":
+        found = error_in_body(getattr(error, "error", None) or str(error))
+        status = getattr(error, "status_code", None)
+        if isinstance(status, int) and 400 <= status < 600:
+            return ProviderError(found.detail, code=found.code, type=found.type, status=status)
+        return found
+    if isinstance(error, JSONDecodeError | UnicodeDecodeError | RecursionError):  # out of the SDK's json.loads
+        return invalid_data(error)
+    if root == "pydantic_core":  # the SDK validates what the wire gives
+        return ProviderError(str(error), type="invalid_response")
+    return None
+
+
+def _is_checked(_: object) -> None:
+    """Streams were checked where they were opened."""

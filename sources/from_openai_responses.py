@@ -1,0 +1,53 @@
+"""`from_openai_responses`: what the OpenAI SDK streams of a Response, as ChunkResponses."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from reactivex import Observable
+
+from ..events.chunk_response import ChunkResponse
+from ..operators.limits import DEFAULT_LIMITS, Limits
+from .openai_responses import OpenAIResponses
+from .stream_bridge import bridge
+from .stream_check import check_stream
+
+
+def from_openai_responses(
+    source: object,
+    *,
+    turn_id: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Observable[ChunkResponse]:
+    """Stream a Response of the OpenAI SDK, or of anything that speaks its format.
+
+        SDK events               --"Hel"----"lo"-----f--{"a"--: 1}--item done--completed--|
+        from_openai_responses    --"Hel"----"lo"-----f--{"a"--: 1}--done-------finish-----|
+
+    >>> events = [{"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Hi"}]
+    >>> from_openai_responses(lambda: events).subscribe(lambda chunk: print(chunk.content)) and None
+    Hi
+
+    - `source`: what `responses.create(stream=True)` returned, sync or async, or a zero-argument callable (also async)
+      that starts the request at subscription. An open stream has one subscriber. What is neither is a `UsageError`.
+    - `turn_id`: used for the ids of calls whose wire gives none; else the response's id, else a random one.
+    - `dispose()` cancels and closes the HTTP response: async at once, sync at the next event.
+    - Errors of the provider and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
+
+    Custom tools, code and shell commands are calls of kind `text`. What the provider runs itself (MCP, the code
+    interpreter, a shell in its container) has `executed_by="provider"`; patches, computer use and a local shell are
+    the client's. Follows the Responses streaming reference.
+    """
+    check_responses_stream(source)
+    return bridge(source, partial(OpenAIResponses, turn_id=turn_id, limits=limits), check_responses_stream)
+
+
+def check_responses_stream(source: object) -> None:
+    """Raise `UsageError` for what is no stream of response events, saying what to pass instead."""
+    check_stream(
+        source,
+        name="from_openai_responses",
+        create="client.responses.create(..., stream=True)",
+        helpers="openai.lib.streaming",
+        whole="output",
+    )

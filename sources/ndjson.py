@@ -1,0 +1,48 @@
+"""JSON values, one a line, from bytes cut anywhere: each byte is looked at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .sse import ServerSentEvent
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class NdjsonDecoder:
+    r"""Split newline-delimited JSON, pushed in pieces, as Ollama streams it.
+
+        b'{"a', b'":1}\n', b'{}'     [], [ServerSentEvent('', '{"a":1}')], []     close: [ServerSentEvent('', '{}')]
+
+    Lines end by LF or CRLF and by nothing else, so U+2028 is text; empty ones are left out. The last line counts
+    without its end too. What is not UTF-8 becomes U+FFFD. The events have no name.
+    """
+
+    __slots__ = ("_line",)
+
+    def __init__(self) -> None:
+        self._line: list[bytes] = []
+
+    def feed(self, piece: bytes) -> list[ServerSentEvent]:
+        """Give the lines that this piece completes."""
+        first, *rest = piece.split(b"\n")
+        self._line.append(first)
+        events: list[ServerSentEvent] = []
+        for begin in rest:
+            events += self.close()
+            self._line.append(begin)
+        return events
+
+    def close(self) -> list[ServerSentEvent]:
+        """Give the line that is begun, as the end of the stream ends it."""
+        line = b"".join(self._line).removeprefix(_BOM).strip(b" \t\r")
+        self._line = []
+        return [ServerSentEvent("", line.decode("utf-8", "replace"))] if line else []
+
+    def dump(self) -> Any:
+        """Give the state as plain data; bytes as text of one character a byte."""
+        return b"".join(self._line).decode("latin-1")
+
+    def load(self, state: Any) -> None:
+        """Go on from a dumped state."""
+        self._line = [state.encode("latin-1")] if state else []

@@ -1,0 +1,344 @@
+"""OpenAI Responses, as all its relatives stream it, to ChunkResponses."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from msgspec import convert, to_builtins
+
+from ..events.chunk_response import ChunkResponse, FinishReason, TokenUsage
+from ..events.errors import ProviderError
+from ..operators.limits import DEFAULT_LIMITS, Limits
+from ..operators.stage import How
+from .call_tracker import Key
+from .one_answer import OneAnswer, TextStream
+from .provider_error import error_in_body
+from .responses_items import CallKind, OutputItem, call_kind, call_native, item_ids, whole_arguments
+from .sdk_fields import Fields, entries_of, fields_of
+from .surrogates import plain_json
+from .token_count import token_count
+
+INCOMPLETE_REASONS: dict[str, FinishReason] = {
+    "max_output_tokens": "length",
+    "max_messages": "length",
+    "content_filter": "content_filter",
+    "steered": "pause",
+}
+
+
+class _Text(NamedTuple):
+    """Where an event of text has its text, and what part of which stream it is."""
+
+    stream: TextStream
+    number: str
+    field: str = "delta"
+
+
+_TEXTS = {
+    "response.output_text": _Text("content", "content_index", "text"),
+    "response.refusal": _Text("refusal", "content_index", "refusal"),
+    "response.reasoning_text": _Text("reasoning", "content_index", "text"),
+    "response.reasoning_summary_text": _Text("reasoning", "summary_index", "text"),
+}
+_ARGUMENTS = {
+    "response.function_call_arguments": "arguments",
+    "response.custom_tool_call_input": "input",
+    "response.mcp_call_arguments": "arguments",
+    "response.code_interpreter_call_code": "code",
+}
+_TEXT_DELTAS = {f"{event}.delta": text._replace(field="delta") for event, text in _TEXTS.items()}
+_TEXT_ENDS = {f"{event}.done": text for event, text in _TEXTS.items()}
+_ARGUMENT_DELTAS = frozenset(f"{event}.delta" for event in _ARGUMENTS)
+_ARGUMENT_ENDS = {f"{event}.done": field for event, field in _ARGUMENTS.items()}
+_COMMANDS = "response.shell_call_command."
+_BEGINS = frozenset({"response.created", "response.queued", "response.in_progress"})
+_ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
+_WITH_PARTS = frozenset({"message", "reasoning"})
+# They frame parts that other events give whole.
+_SILENT = frozenset({"keepalive", "response.content_part.added", "response.content_part.done"}) | {
+    "response.reasoning_summary_part.added",
+    "response.reasoning_summary_part.done",
+}
+
+
+class OpenAIResponses:
+    """The machine: SDK events or the wire's plain dicts in, equal ChunkResponses out for both.
+
+        output_item.added              function_call f   [ChunkResponse(tool_calls=(f,))]
+        function_call_arguments.delta  {"a": 1}          [ChunkResponse(tool_calls=({"a": 1},))]
+        function_call_arguments.done   {"a": 1}          [ChunkResponse(tool_calls=(done,))]
+
+    Follows the Responses streaming reference and what its relatives do to it. Items are filed under their
+    `output_index`: their ids may change. What the ends of parts, items and the response repeat counts only where
+    nothing came before. Parts of one item's reasoning are paragraphs. Searches, images, results and the provider's
+    own states pass as `raw`, an image also as `image_urls`.
+    """
+
+    def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._answer = OneAnswer(turn_id, limits)
+        self._items: dict[Key, OutputItem] = {}
+        self._has_clients_calls = False
+
+    @property
+    def stopped(self) -> bool:
+        return self._answer.stopped
+
+    @property
+    def failure(self) -> ProviderError | None:
+        return self._answer.failure
+
+    def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
+        """Give what one event says; nothing for one that says nothing."""
+        if self._answer.stopped or item is None:
+            return []
+        event = fields_of(item)
+        if event is None:
+            return self._answer.raw(item)
+        if error := event.get("error"):  # the SDK raises on this key, whatever the type
+            return self._answer.fail(error_in_body(plain_json(error)))
+        kind = event.get("type")
+        if not isinstance(kind, str):
+            return self._answer.raw(item) if event else []
+        if kind in _TEXT_DELTAS:
+            return self._text(event, _TEXT_DELTAS[kind])
+        if kind in _ARGUMENT_DELTAS:
+            return self._arguments(event, event.get("delta"))
+        if kind in _TEXT_ENDS:
+            text = _TEXT_ENDS[kind]
+            return [] if _part(event, text.number) in self._item(event).parts else self._text(event, text)
+        if kind in _ARGUMENT_ENDS:
+            return self._arguments_end(event, event.get(_ARGUMENT_ENDS[kind]))
+        if kind == "response.output_item.added":
+            return self._begin(item, _key(event), fields_of(event.get("item")) or {})
+        if kind == "response.output_item.done":
+            return self._end(item, _key(event), fields_of(event.get("item")) or {})
+        if kind in _BEGINS:
+            self._identify(fields_of(event.get("response")) or {})
+            return []
+        if kind in _ENDS:
+            return self._finish(kind.rpartition(".")[2], fields_of(event.get("response")) or {})
+        if kind in _SILENT:
+            return []
+        if kind == "error":
+            return self._answer.fail(error_in_body(plain_json({**event, "type": None})))
+        if kind.startswith(_COMMANDS):
+            return self._command(event, kind.removeprefix(_COMMANDS))
+        return self._answer.raw(item)
+
+    def close(self, how: How, /) -> list[ChunkResponse]:
+        """Give what is still held, and for an error from outside the chunk that says it."""
+        return self._answer.close(how)
+
+    def dump(self) -> Any:
+        """Give the state as plain data."""
+        items = [[key, to_builtins(item)] for key, item in self._items.items()]
+        return [self._answer.dump(), items, self._has_clients_calls]
+
+    def load(self, state: Any, /) -> None:
+        """Go on from a dumped state."""
+        answer, items, self._has_clients_calls = state
+        self._answer.load(answer)
+        self._items = {key: convert(item, OutputItem) for key, item in items}
+
+    def _item(self, event: Fields) -> OutputItem:
+        return self._items.setdefault(_key(event), OutputItem())
+
+    def _identify(self, response: Fields) -> None:
+        if self._answer.response_id is None:  # the ids of some relatives change with every event
+            self._answer.identify(response.get("id"), response.get("model"))
+
+    def _text(self, event: Fields, text: _Text) -> list[ChunkResponse]:
+        given = event.get(text.field)
+        if not isinstance(given, str) or not given:
+            return []
+        item = self._item(event)
+        if self._is_new_part(item, _part(event, text.number)) and text.stream == "reasoning":
+            given = "\n\n" + given
+        return self._answer.text(text.stream, given)
+
+    def _is_new_part(self, item: OutputItem, part: str) -> bool:
+        """Note that a part speaks; tell whether it does so after another part of its item."""
+        if part == item.last_part:
+            return False
+        is_first = not item.parts
+        item.last_part = part
+        if part not in item.parts:
+            item.parts.append(part)
+        return not is_first
+
+    def _arguments(self, event: Fields, text: object) -> list[ChunkResponse]:
+        return self._answer.call(self._answer.calls.delta(_key(event), arguments=text))
+
+    def _arguments_end(self, event: Fields, text: object) -> list[ChunkResponse]:
+        key, calls = _key(event), self._answer.calls
+        if not text:  # the item's end may know better
+            return []
+        return self._answer.call(calls.whole(key, text), calls.done(key))
+
+    def _command(self, event: Fields, what: str) -> list[ChunkResponse]:
+        """Read commands of a shell as lines of one text."""
+        item, part = self._item(event), _part(event, "command_index")
+        text = event.get("delta" if what == "delta" else "command")
+        if what not in ("delta", "done") or not isinstance(text, str) or not text:
+            return []
+        if what == "done" and part in item.parts:
+            return []
+        if self._is_new_part(item, part):
+            text = "\n" + text
+        return self._arguments(event, text)
+
+    def _begin(self, event: Any, key: Key, fields: Fields) -> list[ChunkResponse]:
+        item = self._known(key, fields)
+        if kind := call_kind(fields):
+            return self._call(key, fields, kind, item)
+        return [] if item.kind in _WITH_PARTS else self._answer.raw(event)
+
+    def _known(self, key: Key, fields: Fields) -> OutputItem:
+        item = self._items.setdefault(key, OutputItem())
+        item.kind = str(fields.get("type"))
+        item.ids += [given for given in item_ids(fields) if given not in item.ids]
+        return item
+
+    def _call(self, key: Key, fields: Fields, kind: CallKind, item: OutputItem) -> list[ChunkResponse]:
+        if item.is_begun:
+            return []
+        self._has_clients_calls = self._has_clients_calls or kind.executed_by == "client"
+        delta = self._answer.calls.delta(
+            key,
+            call_id=fields.get("call_id") or fields.get("id"),
+            name=kind.name or fields.get("name"),
+            kind=kind.kind,
+            executed_by=kind.executed_by,
+            native=call_native(fields),
+        )
+        item.is_begun = delta is not None
+        return self._answer.call(delta)
+
+    def _end(self, event: Any, key: Key, fields: Fields) -> list[ChunkResponse]:
+        """Take an item's end, which has all of it."""
+        item = self._known(key, fields)
+        if kind := call_kind(fields):
+            chunks = [] if item.ended else self._call_end(key, fields, kind, item)
+            # The end of what the provider ran has its result, too.
+            return chunks if kind.executed_by == "client" else [*chunks, *self._answer.raw(event)]
+        item.ended = True
+        if item.kind == "reasoning":
+            return [*self._unsaid_reasoning(key, item, fields), *self._reasoning_native(fields)]
+        if item.kind == "message":
+            return self._unsaid_message(item, fields)
+        if item.kind == "image_generation_call":
+            return self._image(event, fields)
+        return self._answer.raw(event)
+
+    def _call_end(self, key: Key, fields: Fields, kind: CallKind, item: OutputItem) -> list[ChunkResponse]:
+        item.ended = True
+        answer, calls = self._answer, self._answer.calls
+        chunks = self._call(key, fields, kind, item)
+        chunks += answer.call(calls.whole(key, whole_arguments(fields, kind)))
+        if kind.name == "shell" and kind.executed_by == "client":
+            # The text has the commands; their limits of time and output stand in the action only.
+            chunks += answer.call(calls.delta(key, native={"action": plain_json(fields.get("action"))}))
+        return chunks + answer.call(calls.done(key))
+
+    def _unsaid_reasoning(self, key: Key, item: OutputItem, fields: Fields) -> list[ChunkResponse]:
+        if item.parts:
+            return []
+        chunks: list[ChunkResponse] = []
+        for field, text in (("summary", "response.reasoning_summary_text"), ("content", "response.reasoning_text")):
+            for number, part in enumerate(map(fields_of, entries_of(fields.get(field)))):
+                place = {"output_index": key, _TEXTS[text].number: number, "text": (part or {}).get("text")}
+                chunks += self._text(place, _TEXTS[text])
+            if chunks:  # a summary and what it is the summary of are one reasoning
+                break
+        return chunks
+
+    def _reasoning_native(self, fields: Fields) -> list[ChunkResponse]:
+        native = {name: plain_json(fields[name]) for name in ("id", "encrypted_content") if fields.get(name)}
+        return self._answer.other(native={"type": "reasoning", **native}) if native else []
+
+    def _unsaid_message(self, item: OutputItem, fields: Fields) -> list[ChunkResponse]:
+        if item.parts:
+            return []
+        chunks: list[ChunkResponse] = []
+        for part in map(fields_of, entries_of(fields.get("content"))):
+            if part and part.get("type") == "output_text":
+                chunks += self._answer.text("content", part.get("text"))
+            elif part and part.get("type") == "refusal":
+                chunks += self._answer.text("refusal", part.get("refusal"))
+        return chunks
+
+    def _image(self, event: Any, fields: Fields) -> list[ChunkResponse]:
+        image = plain_json(fields.get("result"))
+        if not isinstance(image, str) or not image:
+            return self._answer.raw(event)
+        url = f"data:image/{plain_json(fields.get('output_format')) or 'png'};base64,{image}"
+        rest = plain_json(event)
+        del rest["item"]["result"]  # it may be megabytes, and is in the URL
+        return self._answer.other(image_urls=(url,), raw=(rest,))
+
+    def _finish(self, how: str, response: Fields) -> list[ChunkResponse]:
+        answer = self._answer
+        self._identify(response)
+        chunks = self._unsaid_items(response)
+        said: dict[str, Any] = {}
+        if usage := self._usage(response.get("usage")):
+            said["usage"] = usage
+        status = response.get("status") if how == "completed" else how
+        if status == "failed":
+            if said:
+                chunks += answer.other(**said)
+            return chunks + answer.fail(error_in_body(plain_json(response.get("error"))))
+        details = fields_of(response.get("incomplete_details")) or {}
+        reason, words = self._finish_reason(str(status or how), details.get("reason"))
+        return chunks + answer.finish(reason, words, **said)
+
+    def _finish_reason(self, status: str, reason: object) -> tuple[FinishReason, str]:
+        if status == "completed":
+            return "tool_calls" if self._has_clients_calls else "stop", status
+        if status != "incomplete":
+            return "other", status
+        if not isinstance(reason, str) or not reason:
+            return "length", status
+        return INCOMPLETE_REASONS.get(reason, "other"), reason
+
+    def _unsaid_items(self, response: Fields) -> list[ChunkResponse]:
+        """Take the items that the response has at its end and no event had; others have it empty, or without some."""
+        chunks: list[ChunkResponse] = []
+        known = {given for item in self._items.values() for given in item.ids}
+        for number, given in enumerate(entries_of(response.get("output"))):
+            fields = fields_of(given)
+            if not fields or not fields.get("type"):
+                continue
+            item = self._items.get(number)
+            is_open = item is not None and not item.ended and item.kind == fields.get("type")
+            if is_open or (item is None and known.isdisjoint(item_ids(fields))):
+                event = {"type": "response.output_item.done", "output_index": number, "item": given}
+                chunks += self._end(event, number, fields)
+        return chunks
+
+    def _usage(self, given: Any) -> TokenUsage | None:
+        fields = fields_of(given)
+        if fields is None:
+            return None
+        prompt, completion = token_count(fields, "input_tokens"), token_count(fields, "output_tokens")
+        total = token_count(fields, "total_tokens") or prompt + completion
+        cached = token_count(fields_of(fields.get("input_tokens_details")) or {}, "cached_tokens")
+        reasoning = token_count(fields_of(fields.get("output_tokens_details")) or {}, "reasoning_tokens")
+        return self._answer.new_usage(TokenUsage(prompt, completion, total, cached, reasoning))
+
+
+def is_responses_event(event: dict[str, Any]) -> bool:
+    """Tell whether a decoded event of the wire is one of this API's."""
+    return str(event.get("type", "")).startswith("response.")
+
+
+def _key(event: Fields) -> Key:
+    index = event.get("output_index")
+    if isinstance(index, int | str):
+        return index
+    item_id = event.get("item_id")
+    return item_id if isinstance(item_id, str) else None
+
+
+def _part(event: Fields, number: str) -> str:
+    return f"{number}:{event.get(number)}"

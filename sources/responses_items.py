@@ -1,0 +1,106 @@
+"""The items of an OpenAI Response's output: which are calls, who runs them, and what of them is replayed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from ..events.chunk_response import ArgumentsKind, ExecutedBy
+from .sdk_fields import Fields, entries_of, fields_of
+from .surrogates import plain_json
+
+
+class CallKind(NamedTuple):
+    """How an item's type is a call. `name`: of the built-in tools; `field`: where the item has its whole arguments."""
+
+    name: str | None
+    field: str
+    kind: ArgumentsKind
+    executed_by: ExecutedBy
+
+
+CALLS = {
+    "function_call": CallKind(None, "arguments", "json", "client"),
+    "custom_tool_call": CallKind(None, "input", "text", "client"),
+    # The application runs these on its own machine and sends back what came of it.
+    "apply_patch_call": CallKind("apply_patch", "operation", "json", "client"),
+    "computer_call": CallKind("computer", "actions", "json", "client"),
+    "local_shell_call": CallKind("local_shell", "action", "json", "client"),
+    "shell_call": CallKind("shell", "action", "text", "client"),
+    "tool_search_call": CallKind("tool_search", "arguments", "json", "client"),
+    "code_interpreter_call": CallKind("code_interpreter", "code", "text", "provider"),
+    "mcp_call": CallKind(None, "arguments", "json", "provider"),
+    # A question to a person: the provider makes the call itself, in a later response.
+    "mcp_approval_request": CallKind(None, "arguments", "json", "provider"),
+}
+_REPLAYED = (
+    "type",
+    "id",
+    "call_id",
+    "namespace",
+    "caller",
+    "server_label",
+    "approval_request_id",
+    "container_id",
+    "environment",
+    "pending_safety_checks",
+)
+# xAI's search of X comes as a custom tool's call, which xAI runs itself.
+_XAI_OWN = "xs_call_"
+
+
+class OutputItem(Struct):
+    """What is remembered of one item; `parts` are those that have spoken, `is_begun` is a call's."""
+
+    kind: str = ""
+    ids: list[str] = []  # msgspec gives each instance its own
+    parts: list[str] = []
+    last_part: str = ""
+    is_begun: bool = False
+    ended: bool = False
+
+
+def call_kind(item: Fields) -> CallKind | None:
+    """Tell whether an item is a call, and of which kind; a search for tools on the server is none."""
+    kind = CALLS.get(str(item.get("type")))
+    if kind is None:
+        return None
+    if kind.name == "tool_search" and item.get("execution") != "client":
+        return None
+    environment = fields_of(item.get("environment")) or {}
+    if kind.name == "shell" and str(environment.get("type", "")).startswith("container"):
+        return kind._replace(executed_by="provider")
+    if str(item.get("call_id", "")).startswith(_XAI_OWN):
+        return kind._replace(executed_by="provider")
+    return kind
+
+
+def call_native(item: Fields) -> dict[str, Any]:
+    """Give what the provider wants back with a call, but for its name and arguments."""
+    native = {name: plain_json(item[name]) for name in _REPLAYED if item.get(name)}
+    if runs_async := item.get("async") or item.get("async_"):  # as the wire and as the SDK name it
+        native["async"] = runs_async
+    return native
+
+
+def whole_arguments(item: Fields, kind: CallKind) -> str:
+    """Give the whole arguments that an item has at its end.
+
+    Where the wire has an object, it is compact JSON with sorted keys: the SDK changes their order.
+    """
+    if kind.name == "shell":
+        action = fields_of(item.get("action")) or {}
+        return "\n".join(str(plain_json(command)) for command in entries_of(action.get("commands")))
+    if kind.name == "computer":
+        given: Any = {name: item[name] for name in ("action", "actions") if item.get(name)}
+    else:
+        given = item.get(kind.field)
+    if isinstance(given, str) or not given:
+        return given or ""
+    return json.dumps(plain_json(given), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def item_ids(item: Fields) -> list[str]:
+    return [given for name in ("id", "call_id") if isinstance(given := item.get(name), str) and given]

@@ -1,0 +1,17 @@
+"""A token count as the wire gives it: a number, or nothing that can be counted with."""
+
+from __future__ import annotations
+
+from .sdk_fields import Fields
+
+_MOST = 2**53  # as far as JSON's numbers are whole; JSON may say Infinity, too
+
+
+def token_count(fields: Fields, name: str) -> int:
+    """Give a count of a usage object; 0 where it is absent or no number.
+
+    >>> token_count({"input_tokens": 3}, "input_tokens"), token_count({"input_tokens": None}, "input_tokens")
+    (3, 0)
+    """
+    value = fields.get(name)
+    return int(value) if isinstance(value, int | float) and 0 < value < _MOST else 0

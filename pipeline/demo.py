@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..events.segment_event import SegmentEvent
 from ..sources.from_openai_chat import from_openai_chat
 from ..sources.loopback_server import LogEntry, LoopbackServer
-from .loopback_chat import loopback_chat
+from .loopback_sdks import loopback_chat
 from .strategies import StrategyEvent, api_tool_call
 
 STREAM = Path(__file__).with_name("demo_stream.sse")

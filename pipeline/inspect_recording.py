@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -12,12 +12,11 @@ from reactivex import Observable
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..sources.apis import APIS, api_of
-from ..sources.from_openai_chat import from_openai_chat
 from ..sources.from_recording import recognised_api
 from ..sources.from_wire import from_wire
 from ..sources.loopback_server import LoopbackServer
 from .inspect_chunks import Inspected, inspect_chunks
-from .loopback_chat import loopback_chat
+from .loopback_sdks import SDKS
 from .strategies import Strategy, api_tool_call
 
 Via: TypeAlias = Literal["wire", "sdk"]
@@ -53,20 +52,11 @@ def _by_wire(api: str, body: bytes) -> Generator[Observable[ChunkResponse], None
 
 @contextmanager
 def _by_sdk(api: str, body: bytes) -> Generator[Observable[ChunkResponse], None, None]:
-    if api not in _SDKS:
+    if api not in SDKS:
         message = f"no SDK is at hand for {api!r}; use --via wire"
         raise UsageError(message)
-    with LoopbackServer(body) as server, _SDKS[api](server.url) as chunks:
+    with LoopbackServer(body) as server, SDKS[api](server.url) as chunks:
         yield chunks
-
-
-@contextmanager
-def _openai_chat(url: str) -> Generator[Observable[ChunkResponse], None, None]:
-    with loopback_chat(url) as start:
-        yield from_openai_chat(start, choices="all")
-
-
-_SDKS: Mapping[str, Callable[[str], AbstractContextManager[Observable[ChunkResponse]]]] = {"openai-chat": _openai_chat}
 
 
 def _recognised(body: bytes) -> str:

@@ -63,18 +63,11 @@ class WireMachine:
         if not isinstance(item, bytes | bytearray | memoryview):
             message = f"the wire is bytes, got {type(item).__name__}; encode text with .encode()"
             raise UsageError(message)
-        responses: list[ChunkResponse] = []
-        for _, data in self._decoder.feed(bytes(cast("bytes", item))):
-            if self.stopped:
-                break
-            if data.startswith("[DONE]"):
-                self._is_done = True
-            elif data and not data.isspace():
-                self._take(data, responses)
-        return responses
+        return self._events(self._decoder.feed(bytes(cast("bytes", item))))
 
     def close(self, how: How, /) -> list[ChunkResponse]:
-        return self._machine.close(how)
+        last = self._events(self._decoder.close()) if isinstance(how, Completed) and not self.stopped else []
+        return last + self._machine.close(how)
 
     def dump(self) -> Any:
         failure = self._failure and [self._failure.detail, self._failure.type]

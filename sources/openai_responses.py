@@ -235,7 +235,7 @@ class OpenAIResponses:
         answer, calls = self._answer, self._answer.calls
         chunks = self._call(key, fields, kind, item)
         chunks += answer.call(calls.whole(key, whole_arguments(fields, kind)))
-        if kind.name == "shell" and kind.executed_by == "client":
+        if kind.name == "shell":
             # The text has the commands; their limits of time and output stand in the action only.
             chunks += answer.call(calls.delta(key, native={"action": plain_json(fields.get("action"))}))
         return chunks + answer.call(calls.done(key))

@@ -28,8 +28,9 @@ CALLS = {
     "apply_patch_call": CallKind("apply_patch", "operation", "json", "client"),
     "computer_call": CallKind("computer", "actions", "json", "client"),
     "local_shell_call": CallKind("local_shell", "action", "json", "client"),
-    "shell_call": CallKind("shell", "action", "text", "client"),
     "tool_search_call": CallKind("tool_search", "arguments", "json", "client"),
+    # Where a shell runs is the request's business; a command that comes as text is never run by itself.
+    "shell_call": CallKind("shell", "action", "text", "provider"),
     "code_interpreter_call": CallKind("code_interpreter", "code", "text", "provider"),
     "mcp_call": CallKind(None, "arguments", "json", "provider"),
     # A question to a person: the provider makes the call itself, in a later response.
@@ -69,9 +70,6 @@ def call_kind(item: Fields) -> CallKind | None:
         return None
     if kind.name == "tool_search" and item.get("execution") != "client":
         return None
-    environment = fields_of(item.get("environment")) or {}
-    if kind.name == "shell" and str(environment.get("type", "")).startswith("container"):
-        return kind._replace(executed_by="provider")
     if str(item.get("call_id", "")).startswith(_XAI_OWN):
         return kind._replace(executed_by="provider")
     return kind

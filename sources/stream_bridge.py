@@ -72,16 +72,19 @@ class _Run:
         self._machine = machine
         self._check = check
         self._observer = observer
-        self._disposed = False
+        self._disposed = self._is_started = False
         self._asynchronous = SingleAssignmentDisposable()
 
     def dispose(self) -> None:
         self._disposed = True
         self._asynchronous.dispose()
+        if not (self._is_started or callable(self._source)):
+            _close(self._source)  # a scheduler has yet to run `start`, and now never will
 
     def start(self, _scheduler: object = None, _state: object = None) -> None:
         stream: Any = None
         error: Exception | None = None
+        self._is_started = True
         if self._disposed and callable(self._source):
             return
         try:
@@ -100,6 +103,7 @@ class _Run:
         self._end(error)
 
     def start_async(self, stream: Any) -> abc.DisposableBase:
+        self._is_started = True
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -173,13 +177,15 @@ class _Pump:
         self._feed = feed
         self._end = end
         self._check = check
-        self._is_started = self._is_finished = False
+        self._is_started = self._is_feeding = self._is_finished = False
 
     def start(self, loop: asyncio.AbstractEventLoop) -> abc.DisposableBase:
         task = loop.create_task(self._run())
 
         def cancel() -> None:
             if self._is_finished:  # the observer disposes of us at the end as well
+                return
+            if self._is_feeding:  # it stops by itself; a cancellation would wait for its closing, and break that off
                 return
             task.cancel()
             if not self._is_started:
@@ -229,7 +235,11 @@ class _Pump:
                     break
                 except Exception as error:  # noqa: BLE001 - told by on_error
                     return error
-                is_wanted, failure = self._feed(item)
+                self._is_feeding = True
+                try:
+                    is_wanted, failure = self._feed(item)
+                finally:
+                    self._is_feeding = False
                 if failure is not None:
                     return failure
             return None

@@ -7,6 +7,7 @@ cases whose expectation our laws forbid, `LATER` those that need what is not bui
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
@@ -36,6 +37,16 @@ REFUSED: dict[str, str] = {
     "jp/event_builder/first write wins for id and name": (
         "The grammar of sources, 1: a new id and a name under a used index is a new call."
     ),
+    "jp/converter/second reasoning summary part emits paragraph break": (
+        "Law 4, nothing invented: a break separates texts, so it comes with the text behind it, if there is any."
+    ),
+    **dict.fromkeys(
+        (
+            "jp/api_tool_call/ollama test_tool_call_function response 1",
+            "jp/api_tool_call/ollama test_tool_call_required_no_reasoning response 1",
+        ),
+        "Ids the wire gave pass unchanged; the original had none to pass and made one.",
+    ),
 }
 """Case -> the law or rule that forbids what it expects."""
 
@@ -48,18 +59,6 @@ LATER: dict[tuple[str, str | None], str] = {
     ("prompt_engineering", None): IN_TEXT,
     ("structured_outputs", None): IN_TEXT,
     **{("selection", provider): "a named strategy: needs pipeline" for provider in (None, "openai", "anthropic")},
-    **{("converter", provider): f"provider {provider}" for provider in ("anthropic", "gemini", "ollama")},
-    ("converter", "openai_responses"): "provider OpenAI Responses",
-    **{
-        (strategy, provider): f"provider {called}"
-        for strategy in ("api_tool_call", "structured_outputs")
-        for provider, called in (
-            ("anthropic", "anthropic"),
-            ("google", "gemini"),
-            ("ollama", "ollama"),
-            ("openai", "OpenAI Responses"),
-        )
-    },
 }
 """(strategy, provider) -> what it waits for."""
 
@@ -69,8 +68,14 @@ LATER_CASES: dict[str, str] = {
     "autobyteus/api_tool_call/detects [TOOL_CALL] text when no native call parsed": "needs detect_text_calls",
 }
 
-CHAT_PROVIDERS = ("llamacpp", "cerebras", "openrouter")
-"""Those whose chunks are OpenAI's chat.completion.chunk."""
+APIS = {
+    **dict.fromkeys(("llamacpp", "cerebras", "openrouter"), "openai-chat"),
+    **dict.fromkeys(("openai", "openai_responses"), "openai-responses"),
+    "anthropic": "anthropic-messages",
+    **dict.fromkeys(("google", "gemini"), "gemini"),
+    "ollama": "ollama",
+}
+"""A case's provider -> the format of its stream."""
 
 FINISH_REASONS = {"length": "max_tokens"}
 """Ours -> what jp calls it, where the words differ."""
@@ -84,8 +89,24 @@ NATIVE_CONTEXT = "native_tool_call_context"
 STRUCTURED = "structured"
 """The name under which jp's structured output is a call: JSON, decoded when it has ended, as arguments are."""
 
-KINDS = {"text": "message", "reasoning": "reasoning", "tool_call": "tool_call"}
+KINDS = {"text": "message", "refusal": "message", "reasoning": "reasoning", "tool_call": "tool_call"}
 """Our segment type -> what jp calls it."""
+
+
+REPLAYED = {
+    "anthropic_thinking_signature": {"signature"},
+    "google_thought_signature": {"thoughtSignature"},
+    "openai_encrypted_content": {"encrypted_content", "data"},
+    "openai_item_id": {"id"},
+    "openrouter_metadata": {"reasoning_details"},
+}
+"""jp's metadata -> the key of our `native`; by OpenRouter OpenAI's is inside its own."""
+
+NOT_REPLAYED = {("message", "openai_item_id")}
+"""What jp keeps and we do not: what a replay needs is kept of calls and of reasoning, a text is its text."""
+
+MADE_ID = re.compile(r"run_me_\d+")
+"""The ids that jp makes, of the name and the number of the part."""
 
 
 def case_ids(cases: Iterable[Case]) -> Iterator[tuple[str, Case]]:
@@ -137,9 +158,14 @@ def segment_as_events(segment: dict[str, Any]) -> list[SegmentEvent]:
     ]
 
 
-def as_wire(chunks: Iterable[dict[str, Any] | str]) -> list[bytes]:
-    """Write chat chunks as the server-sent events that they were."""
-    return [f"data: {each if isinstance(each, str) else json.dumps(each)}\n\n".encode() for each in chunks]
+def as_wire(chunks: Iterable[dict[str, Any] | str], api: str = "openai-chat") -> list[bytes]:
+    """Write a provider's chunks as the bytes that they were."""
+    lines = [each if isinstance(each, str) else json.dumps(each) for each in chunks]
+    if api == "ollama":
+        return [f"{line}\n".encode() for line in lines]
+    if api == "anthropic-messages":
+        return [f"event: {json.loads(line)['type']}\ndata: {line}\n\n".encode() for line in lines]
+    return [f"data: {line}\n\n".encode() for line in lines]
 
 
 def from_delta(delta: dict[str, Any]) -> dict[str, Any]:
@@ -156,6 +182,39 @@ def from_state(state: dict[str, Any]) -> list[dict[str, Any]]:
     ]
     told = {"reasoning_content": state.get("reasoning"), "content": state.get("content"), "tool_calls": calls}
     return [{**told, "finish_reason": state.get("finish_reason")}]
+
+
+def from_converters(config: dict[str, Any], chunks: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Give what a converter is fed as events of the wire, and before it the events that lead to where it begins.
+
+    The original's converters are functions of one event, a part of it or an item; ours begin at the beginning.
+    """
+    match config["provider"]:
+        case "anthropic":
+            return [_block(0, "earlier")] + [_block(1, "tool")] * (chunks[0]["type"] == "content_block_delta"), chunks
+        case "gemini":
+            before = [{"functionCall": {"id": "earlier", "name": "f"}}] * config.get("start_index", 0)
+            return [_candidate(before)] if before else [], [_candidate(chunks)]
+        case "ollama":
+            return [], [{"message": {"tool_calls": chunks}, "done": False}]
+        case "openai_responses" if "chunk_format" in config:
+            place = {"output_index": config["output_index"]}
+            return [], [{"type": "response.output_item.done", **place, "item": item} for item in chunks]
+        case _:
+            places = [chunk["output_index"] for chunk in chunks if "arguments.delta" in chunk["type"]]
+            call = {"type": "function_call", "call_id": "call", "name": "f"}
+            return [
+                {"type": "response.output_item.added", "output_index": each, "item": call} for each in places
+            ], chunks
+
+
+def _block(index: int, name: str) -> dict[str, Any]:
+    block = {"type": "tool_use", "id": name, "name": name}
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+def _candidate(parts: list[Any]) -> dict[str, Any]:
+    return {"candidates": [{"content": {"parts": parts}}]}
 
 
 def from_part(part: dict[str, Any]) -> ChunkResponse:
@@ -199,6 +258,27 @@ def as_invocation(invocation: ToolInvocation) -> dict[str, Any]:
     }
 
 
+def as_delta(provider: str, delta: ToolCallDelta) -> dict[str, Any]:
+    """Give our delta in AutoByteus' words, which have the provider's whole block where ours have what it adds."""
+    native = delta.native or {}
+    told = {
+        "index": delta.index,
+        "call_id": delta.call_id,
+        "name": delta.name,
+        "arguments_delta": delta.arguments_delta,
+    }
+    own = {"id": delta.call_id, "name": delta.name}
+    match provider:
+        case "anthropic":
+            context: dict[str, Any] = {"toolUseBlock": {**native, **own}}
+        case "gemini":
+            call = {**own, "args": json.loads(delta.arguments_delta)} if delta.arguments_delta else own
+            context = {"functionCallPart": {**native, "functionCall": call}}
+        case _:
+            context = {}
+    return {**told, "native_context": {"provider": provider, **context}}
+
+
 def as_end_flags(payload: dict[str, Any]) -> dict[str, Any]:
     """Give how a segment ended in AutoByteus' flags."""
     return {payload["status"]: True} if payload["status"] in ("failed", "interrupted") else {}
@@ -228,7 +308,8 @@ def as_parts(chunks: Iterable[ChunkResponse]) -> list[tuple[str, Any]]:
     """Give chunks as jp's normalized parts, adjacent text joined: where it is cut is no part of the meaning."""
     parts: list[tuple[str, Any]] = []
     for chunk in chunks:
-        parts += [(kind, text) for kind, text in (("reasoning", chunk.reasoning), ("message", chunk.content)) if text]
+        texts = (("reasoning", chunk.reasoning), ("message", chunk.content), ("message", chunk.refusal))
+        parts += [(kind, text) for kind, text in texts if text]
         for delta in chunk.tool_calls:
             if delta.name:
                 parts.append(("tool_start", {"id": delta.call_id, "name": delta.name}))
@@ -247,6 +328,48 @@ def expected_parts(normalized: Iterable[dict[str, Any]]) -> list[tuple[str, Any]
         if kind in part
     ]
     return joined([part for part in parts if part[1]])
+
+
+def with_our_ids(case: Case) -> Any:
+    """Give what a case expects, with our made ids for those that the original makes; ids of the wire stay."""
+    wire, expected = json.dumps(case["chunks"]), json.dumps(case["expected"])
+    if '"functionCall"' in wire:
+        made = [f'"{each}"' for each in dict.fromkeys(MADE_ID.findall(expected))]
+        for number, each in enumerate(made):
+            expected = expected.replace(each, f'"turn:call_{number}"')
+    return json.loads(expected)
+
+
+def kept(wanted: Iterable[dict[str, Any]]) -> Iterator[tuple[str, set[str]]]:
+    """Give of jp's normalized parts what is kept for a replay: of which kind, under one of which keys of ours."""
+    parts = list(wanted)
+    told = {"structured": "message", "tool_start": "tool_call", "arguments_chunk": "tool_call"}
+    kinds = {
+        part["index"]: told.get(kind, kind)
+        for part in parts
+        for kind in ("reasoning", "message", *told)
+        if kind in part
+    }
+    for part in parts:
+        for key in part.get("metadata_keys", ()):
+            if ((kind := kinds[part["index"]]), key) not in NOT_REPLAYED:
+                yield kind, REPLAYED[key]
+
+
+def keys_in(value: Any) -> Iterator[str]:
+    """Give the keys of a plain value, at any depth."""
+    if isinstance(value, dict):
+        yield from value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from keys_in(each)
+
+
+def structured(text: str) -> Any:
+    """Read a structured answer as jp does: what is no JSON is itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def joined(parts: list[tuple[str, Any]]) -> list[tuple[str, Any]]:

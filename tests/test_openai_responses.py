@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from openai.types.responses.response import IncompleteDetails
 from provider_client import RESPONSES
 
-from penstock.events import ChunkResponse, ToolInvocation
+from penstock.events import ChunkResponse, InvocationFailed, ToolInvocation
 from penstock.operators.limits import Limits
 from penstock.operators.stage import Completed, drive
 from penstock.operators.to_invocations import to_invocations
@@ -246,12 +246,9 @@ def test_arguments_end_when_they_are_whole_and_an_empty_end_waits_for_the_items(
 
 def test_who_runs_a_call_follows_from_its_item():
     runners = {kind: call.executed_by for kind in CALLS if (call := call_kind({"type": kind, "execution": "client"}))}
-    provider = {"code_interpreter_call", "mcp_call", "mcp_approval_request"}
+    provider = {"code_interpreter_call", "shell_call", "mcp_call", "mcp_approval_request"}
     assert {kind for kind, runner in runners.items() if runner == "provider"} == provider
     assert set(runners) == set(CALLS)
-    hosted = call_kind({"type": "shell_call", "environment": {"type": "container_auto"}})
-    assert hosted is not None
-    assert hosted.executed_by == "provider"
     assert call_kind({"type": "tool_search_call", "execution": "server"}) is None
     assert call_kind({"type": "web_search_call"}) is None
 
@@ -318,16 +315,12 @@ def test_arguments_of_a_hundred_kilobytes_cost_the_same_for_each_delta_and_arriv
     assert calls_made(6000) < 2.05 * calls_made(3000)
 
 
-def test_the_chain_invokes_the_clients_calls_only_and_gives_what_their_replay_needs():
+def test_the_chain_invokes_none_of_the_providers_calls_and_their_segments_have_what_a_replay_needs():
     chunks = [
         chunk for name in ("shell", "provider_calls") for chunk in RESPONSES.by_wire([RESPONSES.body_of(name)])[0]
     ]
-    invocations = [
-        event for event in drive(chunks, to_segments(), to_invocations()) if isinstance(event, ToolInvocation)
-    ]
-    assert [(event.id, event.arguments) for event in invocations] == [
-        ("call_l", {"input": "pwd\nwhoami"}),
-        ("call_q", {"input": "date\nid"}),
-    ]
-    assert invocations[1].native is not None
-    assert invocations[1].native["action"] == {"commands": ["date", "id"], "timeout_ms": 10}
+    events = list(drive(chunks, to_segments(), to_invocations(keep_segments=True)))
+    assert not [event for event in events if isinstance(event, ToolInvocation | InvocationFailed)]
+    ends = {event.segment_id: event.payload for event in events if getattr(event, "type", "") == "SEGMENT_END"}
+    action = ends["call_q"]["metadata"]["native"]["action"]
+    assert action == {"commands": ["date", "id"], "timeout_ms": 10}

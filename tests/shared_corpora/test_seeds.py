@@ -25,7 +25,7 @@ from penstock.events import (
 from penstock.operators import drive, stage, stream_fields, to_invocations, to_segments
 from penstock.operators.extract_json_fields import extract_json_fields
 from penstock.operators.json_fragments import json_fragments
-from penstock.sinks.collect import Segment, collect
+from penstock.sinks.collect import Collected, Segment, collect
 from penstock.sources.decode_wire import decode_wire
 
 
@@ -327,10 +327,30 @@ def check_fragments(case: Case) -> None:
     assert [nested for piece in pieces if (nested := piece.nested()) is not None] == case["expected"]["fragments"]
 
 
-def check_chat(case: Case) -> None:
-    """Check chat completion chunks, from the wire to the invocations."""
-    expected = case["expected"]
-    wire = run(words.as_wire(case["chunks"]), decode_wire("chat", turn_id="turn"), finalize=True)
+def check_converter(case: Case) -> None:
+    """Check what one event of a provider, or one part of it, becomes."""
+    config = case["config"]
+    api = words.APIS[config["provider"]]
+    before, events = words.from_converters(config, case["chunks"])
+    chain = stage(decode_wire(api, turn_id="turn"))
+    for each in words.as_wire(before, api):
+        chain.feed(each)
+    chunks = [chunk for each in words.as_wire(events, api) for chunk in chain.feed(each)]
+    for key, wanted in case["expected"].items():
+        if key == "normalized":
+            assert words.as_parts(chunks) == words.expected_parts(wanted)
+            done = [delta for chunk in chunks for delta in chunk.tool_calls if delta.done]
+            assert len(done) == sum("tool_start" in part for part in wanted)
+        else:
+            assert key == "deltas"
+            given = [words.as_delta(config["provider"], delta) for chunk in chunks for delta in chunk.tool_calls]
+            assert is_part_of(wanted or [], given), given
+
+
+def check_provider(case: Case) -> None:
+    """Check a provider's stream, from the wire to the invocations."""
+    expected, api = words.with_our_ids(case), words.APIS[case["config"]["provider"]]
+    wire = run(words.as_wire(case["chunks"], api), decode_wire(api, turn_id="turn"), finalize=True)
     per_chunk = [[each for each in feed if isinstance(each, ChunkResponse)] for feed in (*wire.feeds, wire.last)]
     chunks = [chunk for feed in per_chunk for chunk in feed]
     chain = stage(to_segments(turn_id="turn"), to_invocations(keep_segments=True))
@@ -356,16 +376,18 @@ def check_chat(case: Case) -> None:
                 assert wanted[-1] == {"finished": "Completed"}
                 assert finish in ("stop", "tool_calls")
                 assert all(segment.status == "complete" for segment in result.segments)
-                keys = [part for part in wanted if "metadata_keys" in part]
-                replayed = [segment for segment in result.segments if "native" in segment.metadata]
-                assert [segment.type for segment in replayed] == ["reasoning"] * len(keys)
+                for kind, names in words.kept(wanted):
+                    assert names & set(words.keys_in(natives_of(result, kind))), (kind, names)
             case "flushed":
                 given = [as_builder_event(each, invoked) for each in result.segments]
                 if structured:
                     given = [
-                        {"structured": json.loads(each["message"])} if "message" in each else each for each in given
+                        {"structured": words.structured(each["message"])} if "message" in each else each
+                        for each in given
                     ]
-                assert is_part_of(wanted, given), given
+                # A reasoning without a text is only there for its replay: jp has it by one provider and not by another.
+                with_text, given = ([each for each in said if each != {"reasoning": ""}] for said in (wanted, given))
+                assert is_part_of(with_text, given), given
             case "flush_indices_by_chunk":
                 for chunk, indexes in wanted.items():
                     ended = [event for event in segments_in(feeds[int(chunk)]) if event.type == "SEGMENT_END"]
@@ -375,10 +397,19 @@ def check_chat(case: Case) -> None:
                 raise KeyError(key)
 
 
+def natives_of(result: Collected, kind: str) -> list[Any]:
+    """Give what is kept for a replay of calls, or of another kind of segment."""
+    if kind == "tool_call":
+        return [invocation.native for invocation in result.invocations]
+    return [segment.metadata.get("native") for segment in result.segments if words.KINDS[segment.type] == kind]
+
+
 def check_of(case: Case) -> Callable[[Case], None]:
     strategy = case["strategy"]
-    if case["config"].get("provider") in words.CHAT_PROVIDERS:
-        return check_chat
+    if case["config"].get("provider") in words.APIS and (
+        case["strategy"] != "converter" or case["config"]["provider"] == "llamacpp"
+    ):
+        return check_provider
     if strategy == "incremental_json":
         return check_field_stream if case["system"] == "autobyteus" else check_fragments
     return {
@@ -386,6 +417,7 @@ def check_of(case: Case) -> Callable[[Case], None]:
         "api_tool_call": check_handler,
         "adapter": check_adapter,
         "to_invocation": check_to_invocation,
+        "converter": check_converter,
         "native": check_native,
         "event_builder": check_event_builder,
     }[strategy]
@@ -409,6 +441,6 @@ def test_every_case_is_run_or_refused_or_deferred_for_a_reason(shared: Path) -> 
     assert not set(words.REFUSED) & set(LATER)
     assert all(words.REFUSED.values())
     assert Counter({"run": len(TO_RUN), "refused": len(words.REFUSED), "later": len(LATER)}) == Counter(
-        {"run": 83, "refused": 7, "later": 197}
+        {"run": 126, "refused": 10, "later": 151}
     )
     assert len(CASES) == 287

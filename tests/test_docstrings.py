@@ -8,8 +8,12 @@ import importlib
 import io
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from penstock.events.chunk_response import FinishReason
+from penstock.sources import anthropic_messages, gemini_fields, ollama, openai_chat, openai_responses
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("events", "operators", "sources", "sinks", "pipeline")
@@ -19,14 +23,26 @@ WITH_EXAMPLES = [
     for path in sorted((ROOT / room).rglob("*.py"))
     if ">>>" in path.read_text(encoding="utf-8")
 ]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = {
+    path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *ROOT.glob("docs/*.md"))
+}
 # A block of code, and where a `text` block follows it at once, what it prints.
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 BLOCKS = [
-    pytest.param("\n" * line + match[1], match[2] or "", id=f"line {line + 1}")  # the lines before it: for tracebacks
-    for match in BLOCK.finditer(README)
-    for line in [README.count("\n", 0, match.start(1))]
+    # The lines before a block are kept, as empty ones: for tracebacks.
+    pytest.param(page, "\n" * line + match[1], match[2] or "", id=f"{page} line {line + 1}")
+    for page, text in sorted(PAGES.items())
+    for match in BLOCK.finditer(text)
+    for line in [text.count("\n", 0, match.start(1))]
 ]
+FINISH_REASONS = {
+    "OpenAI chat and relatives": openai_chat.FINISH_REASONS,
+    "Responses": openai_responses.INCOMPLETE_REASONS,
+    "Anthropic": anthropic_messages.FINISH_REASONS,
+    # Numbers are what a server may write for the words.
+    "Gemini": {word: ours for word, ours in gemini_fields.FINISH_REASONS.items() if not word.isdecimal()},
+    "Ollama": ollama._FINISH_REASONS,
+}
 
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=str)
@@ -42,14 +58,27 @@ def test_the_examples_in_a_files_docstrings_do_what_they_show(path: Path, monkey
     assert runner.failures == 0, report.getvalue()
 
 
-def test_the_readme_shows_code():
-    assert len(BLOCKS) == README.count("```python\n") > 0
+def test_every_block_of_code_in_a_page_is_found():
+    assert len(BLOCKS) == sum(text.count("```python\n") for text in PAGES.values())
+    assert {"README.md", "docs/sources.md"} <= {str(block.values[0]) for block in BLOCKS}
 
 
-@pytest.mark.parametrize(("code", "printed"), BLOCKS)
-def test_the_readmes_code_runs_and_prints_what_it_shows(code: str, printed: str, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(("page", "code", "printed"), BLOCKS)
+def test_a_pages_code_runs_and_prints_what_it_shows(
+    page: Path, code: str, printed: str, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.chdir(ROOT)
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-        exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
+        exec(compile(code, str(page), "exec"), {"__name__": page.stem})
     assert output.getvalue() == printed
+
+
+def test_the_table_of_finish_reasons_has_every_word_of_the_code_and_no_other():
+    section = PAGES[Path("docs/sources.md")].split("### Reasons to finish", 1)[1].split("###", 1)[0]
+    head, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if "|" in line]
+    assert head[1:] == list(FINISH_REASONS)
+    assert {row[0].strip("`") for row in rows} == set(get_args(FinishReason))
+    for place, (provider, reasons) in enumerate(FINISH_REASONS.items(), 1):
+        told = {word: row[0].strip("`") for row in rows for word in re.findall("`(.+?)`", row[place])}
+        assert told == reasons, provider

@@ -18,8 +18,8 @@ class Fragment(Struct, frozen=True, gc=False, tag="FRAGMENT", tag_field="type"):
 
         {"a": "hi"}   OPEN ()   OPEN a   TEXT a "hi"   DONE a   DONE ()
 
-    Follows the fragment protocol of seeds/004, flat instead of recursive; `OPEN` is added to it, because
-    otherwise an empty object, an empty array and an empty string look alike.
+    `nested()` gives the recursive form, which has no `OPEN`: there an empty object, an empty array and an empty string
+    look alike.
     """
 
     path: Annotated[Path, Meta(description="Keys and indexes from the root to the value; () is the root itself.")]
@@ -37,7 +37,7 @@ class Fragment(Struct, frozen=True, gc=False, tag="FRAGMENT", tag_field="type"):
     ] = 0
 
     def nested(self) -> dict[str, Any] | str | None:
-        """Give the recursive form of seeds/004, or None for `OPEN`, which that protocol does not have.
+        """Give the recursive form (object_entry, array_item, string, scalar, done), or None for `OPEN`, which it lacks.
 
         >>> Fragment(("a", 0), "TEXT", "hi").nested()
         {'object_entry': {'key': 'a', 'value': {'array_item': {'index': 0, 'value': {'string': 'hi'}}}}}

@@ -97,12 +97,16 @@ def _with_lists(value: Any) -> Any:
 
 
 def to_json(event: Event) -> bytes:
-    """Give an event as one line of JSON, UTF-8.
+    """Give an event as one line of JSON, UTF-8; raises `UsageError` for text with half a character in it.
 
     >>> to_json(Notice("late_text", "x"))
     b'{"type":"NOTICE","code":"late_text","detail":"x"}'
     """
-    return msgspec.json.encode(to_dict(event))
+    try:
+        return msgspec.json.encode(to_dict(event))
+    except UnicodeEncodeError as error:
+        message = f"half a character (a lone surrogate) has no JSON form: {error.object[error.start :][:20]!r}"
+        raise UsageError(message) from error
 
 
 def from_json(data: bytes | str) -> Event:

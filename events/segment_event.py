@@ -21,7 +21,7 @@ class SegmentEvent(Struct, frozen=True, gc=False):
         SEGMENT_END      payload {"status": "complete", "metadata": {"tool_name": "write_file", "path": "a.py"}}
 
     Keys of `payload` are absent when they have nothing to say. `raw` and `fragments` exist in process only;
-    the JSON form (`to_json`, after seeds/002) leaves them out.
+    the JSON form (`to_json`) leaves them out.
     """
 
     type: Annotated[SegmentEventType, Meta(description="SEGMENT_START, SEGMENT_CONTENT or SEGMENT_END.")]

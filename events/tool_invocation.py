@@ -25,9 +25,12 @@ class ToolInvocation(Struct, frozen=True, gc=False, tag="TOOL_INVOCATION", tag_f
     """A call that is sealed and valid: run it."""
 
     id: Annotated[str, Meta(description="The call's id, which is also its segment's id.")]
-    name: Annotated[str, Meta(description="The tool's name.")]
-    arguments: Annotated[dict[str, Any], Meta(description="The arguments; of a free-form tool: {'input': text}.")]
     turn_id: Annotated[str | None, Meta(description="The turn that the call belongs to.")] = None
+    name: Annotated[str, Meta(description="The tool's name.")] = ""
+    arguments: Annotated[
+        dict[str, Any],
+        Meta(description="The arguments; of a free-form tool: {'input': text}."),
+    ] = {}  # msgspec gives each instance its own
     model: Annotated[Any, Meta(description="The validated pydantic instance where the tool has a model.")] = None
     raw: Annotated[str, Meta(description="The call's source text, as it came.")] = ""
     repaired: Annotated[bool, Meta(description="True when somebody mended the arguments.")] = False
@@ -41,10 +44,10 @@ class InvocationFailed(Struct, frozen=True, gc=False, tag="INVOCATION_FAILED", t
     """A call that must not be run, with all its text and the reason."""
 
     id: Annotated[str, Meta(description="The call's id, which is also its segment's id.")]
-    name: Annotated[str, Meta(description="The tool's name.")]
-    reason: Annotated[FailureReason, Meta(description="Why it must not be run.")]
     turn_id: Annotated[str | None, Meta(description="The turn that the call belongs to.")] = None
+    name: Annotated[str, Meta(description="The tool's name.")] = ""
     raw: Annotated[str, Meta(description="The call's source text, as far as it came.")] = ""
+    reason: Annotated[FailureReason, Meta(description="Why it must not be run.")] = "malformed"
     errors: Annotated[
         tuple[dict[str, Any], ...],
         Meta(description="Details: of JSON errors at, expected, found; of validation loc, msg, type."),
@@ -52,7 +55,7 @@ class InvocationFailed(Struct, frozen=True, gc=False, tag="INVOCATION_FAILED", t
 
 
 class ToolCallArgumentProgress(Struct, frozen=True, gc=False, tag="TOOL_CALL_ARGUMENT_PROGRESS", tag_field="type"):
-    """One fragment of a call's arguments, with the call's name (seeds/004). Not meant to be stored."""
+    """One fragment of a call's arguments, with the call's name. Not meant to be stored."""
 
     tool_call_id: Annotated[str, Meta(description="The call's id.")]
     tool_name: Annotated[str, Meta(description="The tool's name.")]
@@ -68,7 +71,7 @@ class ToolCallUpdate(
     tag="assistant_streaming_tool_call",
     tag_field="type",
 ):
-    """A raw delta of a call's arguments, or its completion (seeds/003); JSON with that document's names."""
+    """A raw delta of a call's arguments, or its completion; its JSON is the event `assistant_streaming_tool_call`."""
 
     tool_call_id: Annotated[str, Meta(description="The call's id.")]
     tool_name: Annotated[str, Meta(description="The tool's name.")]

@@ -7,9 +7,15 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
+from ..events.errors import UsageError
+
+_OURS = frozenset(("text", "reasoning", "refusal", "media", "tool_call"))
+
 
 class FieldSpec(Struct, frozen=True):
     """A tool whose calls become segments of their own type, with one decoded argument as content.
+
+    Raises `UsageError` for a segment type that means something else: text, reasoning, refusal, media, tool_call.
 
     >>> FieldSpec("save_note", "body", metadata=("title",)).segment_type
     'save_note'
@@ -37,6 +43,11 @@ class FieldSpec(Struct, frozen=True):
     def __post_init__(self) -> None:
         if not self.segment_type:
             force_setattr(self, "segment_type", self.tool)
+        if self.segment_type in _OURS:
+            message = (
+                f"segments of type {self.segment_type!r} are not calls of a tool; give the spec another segment_type="
+            )
+            raise UsageError(message)
 
 
 FILE_TOOLS: tuple[FieldSpec, ...] = (

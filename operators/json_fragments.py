@@ -23,7 +23,6 @@ def json_fragments(*, limits: Limits = DEFAULT_LIMITS) -> Operator[str, Fragment
 
     Any root value, strictly RFC 8259; a lone surrogate becomes U+FFFD. `Fragment.at` counts characters of the text.
     A text that is not JSON, exceeds `limits` or stops ends with one `JsonError`; what comes after it is ignored.
-    Follows the fragment protocol of seeds/004.
     """
     return lift(partial(_JsonFragments, limits))
 

@@ -118,6 +118,8 @@ class JsonMachine:
         "_word",
         "at",
         "error",
+        "excess",
+        "read",
         "root_closed",
     )
 
@@ -146,6 +148,10 @@ class JsonMachine:
         self._base = 0
         """Offset of the first character of the text at hand."""
         self.at = 0
+        self.read = 0
+        """Characters fed until an error stopped the reading, those after the error included."""
+        self.excess = 0
+        """Characters of the text last fed that stood beyond `limits.arguments_length`."""
         self.root_closed = False
         self.error: JsonError | None = None
 
@@ -246,8 +252,10 @@ class JsonMachine:
         room = self._longest - self.at
         if len(text) > room:
             excess = text[room]
+            self.excess = len(text) - room
             text = text[:room]
         self.at += len(text)
+        self.read = self.at
         if self._pending:
             text = self._pending + text
             self._pending = ""

@@ -23,9 +23,11 @@ class NativeCall:
     """
 
     __slots__ = (
+        "_closed",
         "_limits",
         "_whole",
         "error",
+        "excess",
         "executed_by",
         "given_id",
         "index",
@@ -34,8 +36,10 @@ class NativeCall:
         "machine",
         "name",
         "native",
+        "over_limit",
         "segment_id",
         "texts",
+        "unsaid",
     )
 
     def __init__(
@@ -56,12 +60,20 @@ class NativeCall:
         self.executed_by = executed_by
         self.native: dict[str, Any] | None = None
         self.error: JsonError | None = None
+        self.over_limit = False
+        """Whether there is too much of it: then the call ends at once, so that nothing piles up."""
+        self.excess = 0
+        """Characters of the text last fed that are too much."""
         self.length = 0
+        """Characters of free-form text, or of JSON that is wrong already."""
         self.texts: list[str] = []
         """The text so far, if somebody keeps it here."""
+        self.unsaid: tuple[Fragment, ...] = ()
+        """Fragments that no text came with: of a root number, which the character after it ends."""
         self._limits = limits
         self.machine: JsonMachine | None = None
         self._whole: str | None = None
+        self._closed = False  # at a root with something wrong after it, which is not the call's
 
     @property
     def has_text(self) -> bool:
@@ -73,13 +85,16 @@ class NativeCall:
     @property
     def closed(self) -> bool:
         """Whether the JSON root has closed, so that another call's beginning seals this one."""
-        if self._whole is not None:
+        if self._whole is not None or self._closed:
             return True
         return self.error is None and self.machine is not None and self.machine.root_closed
 
     def feed(self, text: str) -> tuple[Fragment, ...] | None:
         """Give the fragments of the next argument text; None where it came whole and nobody has parsed it."""
         if self.machine is None:
+            if self.error is not None:
+                self._count(text)
+                return ()
             if self.kind == "text":
                 return self._feed_free_form(text)
             if self._whole is None and decode_whole(text, self._limits) is not None:
@@ -97,6 +112,10 @@ class NativeCall:
         if pieces and isinstance(error := pieces[-1], JsonError):
             self.error = error
             pieces.pop()
+            if self.machine is not None:
+                self.length, self.excess = self.machine.read, self.machine.excess
+                self.over_limit = self.excess > 0
+                self.machine = None
         return tuple(pieces)  # type: ignore[arg-type]  # pyright: ignore[reportReturnType] - the error stood last
 
     def feed_to_root(self, text: str) -> tuple[str, tuple[Fragment, ...] | None, str]:
@@ -114,7 +133,9 @@ class NativeCall:
         elif fragments and (last := fragments[-1]).kind == "DONE" and not last.path:
             is_scalar = any(each.kind == "SCALAR" and not each.path for each in fragments)
             end = last.at - begin + (0 if is_scalar else 1)  # a scalar's DONE stands after it, not on it
-            self.error = None
+            if self.error is not None:
+                self.error, self.over_limit, self.excess = None, False, 0
+                self._closed = True
         return text[:end], fragments, text[end:]
 
     def end(self) -> tuple[Fragment, ...] | None:
@@ -126,11 +147,6 @@ class NativeCall:
         if self.machine is None or self.error is not None or not self.has_text:
             return None
         return self.checked(self.machine.close()) or None
-
-    @property
-    def over_limit(self) -> bool:
-        """Whether a limit was passed: then the call ends at once, so that nothing piles up."""
-        return self.error is not None and self.error.reason == "limit"
 
     def metadata(self) -> dict[str, Any]:
         metadata: dict[str, Any] = {"tool_name": self.name}
@@ -160,17 +176,19 @@ class NativeCall:
         return call
 
     def _feed_free_form(self, text: str) -> tuple[Fragment, ...]:
-        if self.error is not None:
-            return ()
         at = self.length
-        self.length += len(text)
-        if self.length > self._limits.arguments_length:
+        self._count(text)
+        if self.over_limit:
             self.error = JsonError("limit", self._limits.arguments_length, "no more text")
-            return ()
-        piece = Fragment(("input",), "TEXT", text, at)
+        piece = Fragment(("input",), "TEXT", text[: len(text) - self.excess], at)
         if at:
-            return (piece,)
+            return (piece,) if piece.value else ()
         return Fragment((), "OPEN", "{"), Fragment(("input",), "OPEN", '"'), piece
+
+    def _count(self, text: str) -> None:
+        self.length += len(text)
+        self.excess = min(len(text), max(0, self.length - self._limits.arguments_length))
+        self.over_limit = self.excess > 0
 
 
 _PLAIN = (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ..events.chunk_response import ToolCallDelta
-from ..events.fragment import JsonError
+from ..events.fragment import Fragment, JsonError
 from ..events.segment_event import SegmentEvent, Status
 from ..events.tool_invocation import Notice
 from .limits import Limits
@@ -72,19 +72,37 @@ class NativeCalls:
                 self.late(call.index, delta.arguments_delta, events)
                 return None
         if len(self.open) > self._limits.open_calls:
-            call.error = JsonError("limit", 0, f"at most {self._limits.open_calls} open calls")
+            call.error, call.over_limit = JsonError("limit", 0, f"at most {self._limits.open_calls} open calls"), True
         return call
 
     def content(self, call: NativeCall, text: str, events: Events) -> None:
         """Give the next argument text of a call; an eager one ends where its root closes, and what follows is late."""
         if not self._eager:
-            self._content(call, text, call.feed(text), events)
+            self.parsed_content(call, text, call.feed(text), events)
             return
         text, fragments, rest = call.feed_to_root(text)
-        self._content(call, text, fragments, events)
+        self.parsed_content(call, text, fragments, events)
         if call.closed:
             self.end(call, events, "complete")
             self.late(call.index, rest, events)
+
+    def parsed_content(
+        self,
+        call: NativeCall,
+        text: str,
+        fragments: tuple[Fragment, ...] | None,
+        events: Events,
+    ) -> None:
+        """Give argument text with its fragments, as far as the limit of all arguments allows."""
+        text = text[: len(text) - call.excess]
+        if not text:
+            call.unsaid = fragments or ()
+            return
+        payload = {"delta": text}
+        turn_id = self._ids.turn_id
+        events.append(SegmentEvent("SEGMENT_CONTENT", call.segment_id, "tool_call", payload, turn_id, text, fragments))
+        if self._with_arguments:
+            call.texts.append(text)
 
     def late(self, index: int, text: str, events: Events) -> None:
         """Take text for a call that has ended: blanks mean nothing, for the rest there is one Notice."""
@@ -97,7 +115,7 @@ class NativeCalls:
         """End a call; what is wrong with its text counts more than what happened to the stream."""
         del self.open[call.index]
         self._ended[call.index] = (call.given_id, False)
-        fragments = call.end()
+        fragments = (*call.unsaid, *(call.end() or ())) or None
         metadata = call.metadata()
         if call.error is not None:
             metadata["error"] = error_detail(call.error)
@@ -144,17 +162,17 @@ class NativeCalls:
         if delta.native:
             call.native = {**(call.native or {}), **delta.native}
         call.feed(text)
-        call.texts.append(text)
+        call.texts.append(text[: len(text) - call.excess])
         if call.error is not None:
             self._end_nameless(call, call.error, events)
 
     def _end_nameless(self, call: NativeCall, error: JsonError, events: Events) -> None:
         del self.waiting[call.index]
         text = "".join(call.texts)
-        call.kind, call.error, call.length = "json", error, 0
+        call.kind, call.error, call.excess = "json", error, 0
         self._start(call, events)
         if text:
-            self._content(call, text, (), events)
+            self.parsed_content(call, text, (), events)
         self.end(call, events, "failed", error.reason)
 
     def _start(self, call: NativeCall, events: Events) -> None:
@@ -166,13 +184,6 @@ class NativeCalls:
         payload = {"metadata": call.metadata()}
         turn_id = self._ids.turn_id
         events.append(SegmentEvent("SEGMENT_START", call.segment_id, "tool_call", payload, turn_id))
-
-    def _content(self, call: NativeCall, text: str, fragments: Any, events: Events) -> None:
-        payload = {"delta": text}
-        turn_id = self._ids.turn_id
-        events.append(SegmentEvent("SEGMENT_CONTENT", call.segment_id, "tool_call", payload, turn_id, text, fragments))
-        if self._with_arguments:
-            call.texts.append(text)
 
     def dump(self) -> Any:
         return {

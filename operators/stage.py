@@ -9,6 +9,7 @@ s = stage(op_a, op_b); s.feed(item)         a step
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from inspect import isawaitable
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct, to_builtins
@@ -216,7 +217,8 @@ def stage(*operators: Operator[Any, Any]) -> StageChain[Any, Any]:
 def drive(items: Iterable[Any], *operators: Operator[Any, Any]) -> Iterator[Any]:
     """Run items through operators in a plain loop.
 
-    An exception of `items` or of a stage is raised after the last events, the ENDs of what was open, were given.
+    An exception of `items` or of a stage is raised after the last events, the ENDs of what was open, were given. Items
+    that can be closed, as a generator or an SDK's stream, are closed when the loop ends, also when it is left early.
 
     >>> from penstock.operators import holdback
     >>> list(drive(["a<e", "x"], holdback("<end>")))
@@ -229,6 +231,8 @@ def drive(items: Iterable[Any], *operators: Operator[Any, Any]) -> Iterator[Any]
 def adrive(items: AsyncIterable[Any] | Iterable[Any], *operators: Operator[Any, Any]) -> AsyncIterator[Any]:
     """Run items through operators in an async loop, with backpressure: the next item is asked for when you ask.
 
+    The rest is as with `drive`; who leaves the loop early calls `aclose()` on what this gave, and the items are closed.
+
     async for event in adrive(items, to_segments(), to_invocations()): ...
     """
     _check_items(items, "adrive")
@@ -237,33 +241,44 @@ def adrive(items: AsyncIterable[Any] | Iterable[Any], *operators: Operator[Any, 
 
 def _drive(items: Iterable[Any], chain: StageChain[Any, Any]) -> Iterator[Any]:
     iterator = iter(items)
-    while True:
-        try:
-            item = next(iterator)
-        except StopIteration:
-            break
-        except Exception as error:
-            yield from _closed(chain, Failed(error))
-            raise
-        yield from _fed(chain, item)
-    yield from _closed(chain, Completed())
+    try:
+        while True:
+            try:
+                item = next(iterator)
+            except StopIteration:
+                break
+            except Exception as error:
+                yield from _closed(chain, Failed(error))
+                raise
+            yield from _fed(chain, item)
+        yield from _closed(chain, Completed())
+    finally:
+        for each in (iterator, items):
+            if (close := getattr(each, "close", None)) is not None:
+                close()
 
 
 async def _adrive(items: AsyncIterable[Any] | Iterable[Any], chain: StageChain[Any, Any]) -> AsyncIterator[Any]:
     iterator = _as_async(items)
-    while True:
-        try:
-            item = await anext(iterator)
-        except StopAsyncIteration:
-            break
-        except Exception as error:
-            for event in _closed(chain, Failed(error)):
+    try:
+        while True:
+            try:
+                item = await anext(iterator)
+            except StopAsyncIteration:
+                break
+            except Exception as error:
+                for event in _closed(chain, Failed(error)):
+                    yield event
+                raise
+            for event in _fed(chain, item):
                 yield event
-            raise
-        for event in _fed(chain, item):
+        for event in _closed(chain, Completed()):
             yield event
-    for event in _closed(chain, Completed()):
-        yield event
+    finally:
+        for each in (iterator, items):
+            close = getattr(each, "aclose", None) or getattr(each, "close", None)
+            if close is not None and isawaitable(closing := close()):
+                await closing
 
 
 def _fed(chain: StageChain[Any, Any], item: Any) -> Iterator[Any]:
@@ -317,6 +332,8 @@ def _check_items(items: object, name: str) -> None:
         return
     given = type(items).__name__
     hint = "; for an async iterable there is adrive(...)" if isinstance(items, AsyncIterable) else ""
+    if isinstance(items, Observable):
+        hint = "; an Observable goes through operators with source.pipe(...)"
     message = f"{name}(...) takes an iterable of items, got {given}{hint}"
     raise UsageError(message)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from msgspec import convert, to_builtins
 
@@ -56,7 +56,14 @@ def stream_fields(
         message = f"start must be 'deferred' or 'immediate', got {start!r}"
         raise UsageError(message)
     by_tool: dict[str, FieldSpec] = {}
+    given: object = specs
+    if isinstance(given, str | FieldSpec) or not hasattr(given, "__iter__"):
+        message = f"stream_fields takes an iterable of FieldSpecs, such as FILE_TOOLS; got {given!r}"
+        raise UsageError(message)
     for spec in specs:
+        if not isinstance(cast("object", spec), FieldSpec):
+            message = f"stream_fields takes FieldSpec(tool, field, ...), got {spec!r}"
+            raise UsageError(message)
         if spec.tool in by_tool:
             message = f"two specs for the tool {spec.tool!r}"
             raise UsageError(message)
@@ -255,8 +262,11 @@ class _StreamFields:
             metadata["error"] = error_detail(call.error)
         if call.duplicate and status == "complete":
             status, reason = "failed", "duplicate_key"
+        if call.no_object and status == "complete":
+            status, reason = "failed", "invalid"
+            metadata["error"] = {"loc": [], "msg": "arguments must be an object", "type": "dict_type"}
         missing = next((name for name in call.spec.required if name not in call.arguments), None)
-        if missing is not None and status == "complete" and not call.no_object:
+        if missing is not None and status == "complete":
             status, reason = "failed", "missing_path"
             metadata["error"] = {"loc": [missing], "msg": "missing", "type": "missing"}
         raw, fragments = _taken(call)

@@ -110,8 +110,9 @@ class _ToInvocations:
                     self._content(call, event)
             return (event,) if self._keep else ()
         if event.type == "SEGMENT_START":
+            broken_off = self._break_off(event)
             self._start(event)
-            return (event,) if self._keep else ()
+            return (*broken_off, event) if self._keep else broken_off
         call = self._calls.pop((event.turn_id, event.segment_id), None)
         if call is not None:
             return self._end(call, event)
@@ -128,6 +129,15 @@ class _ToInvocations:
             results += self._end(call, end)
         self._calls.clear()
         return results
+
+    def _break_off(self, event: SegmentEvent) -> tuple[Result, ...]:
+        """End a call whose id starts again: nothing more can come for it."""
+        call = self._calls.pop((event.turn_id, event.segment_id), None)
+        if call is None:
+            return ()
+        payload = end_payload("truncated", None, {"tool_name": call.name})
+        end = SegmentEvent("SEGMENT_END", event.segment_id, call.segment_type, payload, event.turn_id)
+        return tuple(self._end(call, end))
 
     def _start(self, event: SegmentEvent) -> None:
         metadata = event.payload.get("metadata", {})
@@ -209,9 +219,9 @@ class _ToInvocations:
         if not reason:
             native = call.metadata.get("native")
             valid = cast("dict[str, Any]", arguments)
-            return ToolInvocation(event.segment_id, call.name, valid, event.turn_id, model, raw, native=native)
+            return ToolInvocation(event.segment_id, event.turn_id, call.name, valid, model, raw, native=native)
         failure = cast("FailureReason", reason if reason in _REASONS else "malformed")
-        return InvocationFailed(event.segment_id, call.name, failure, event.turn_id, raw, tuple(errors))
+        return InvocationFailed(event.segment_id, event.turn_id, call.name, raw, failure, tuple(errors))
 
     def _arguments(self, call: _Call, raw: str) -> tuple[Any, JsonError | None]:
         if call.values is not None:
@@ -219,7 +229,11 @@ class _ToInvocations:
                 return None, JsonError("truncated", len(raw), "the closing of the arguments")
             value = call.values.value
             return ({} if value is None else value), None
+        if call.metadata.get("kind") == "text":
+            return {"input": raw}, None
         spec = self._specs.get(call.segment_type)
+        if spec is None and call.segment_type != "tool_call":
+            return None, JsonError("malformed", 0, f"fields=, which says what a segment of {call.segment_type} means")
         if spec is None and "arguments" in call.metadata:
             return call.metadata["arguments"], None
         if spec is not None:
@@ -231,8 +245,6 @@ class _ToInvocations:
             if call.content:
                 arguments[spec.field] = "".join(call.content)
             return arguments, None
-        if call.metadata.get("kind") == "text":
-            return {"input": raw}, None
         if not call.unparsed:
             return {}, None
         value, error = decode_json("".join(call.unparsed), self._limits)

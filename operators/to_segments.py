@@ -118,7 +118,7 @@ class _ToSegments:
         self._choice = self._new_choice(0)
         self._choices = {0: self._choice}
 
-    def feed(self, chunk: ChunkResponse) -> list[Segment]:
+    def feed(self, chunk: ChunkResponse) -> list[Segment]:  # noqa: PLR0912 - one loop, where a call would cost more
         events: list[Segment] = []
         choice = self._choice
         if chunk.choice != choice.number:
@@ -151,18 +151,20 @@ class _ToSegments:
                 else:
                     items = machine.feed(text)
                     # The machine gives a tuple for plain text inside a string, where nothing can have gone wrong.
-                    fragments: Any = items if isinstance(items, tuple) else call.checked(items)
-                    events.append(
-                        SegmentEvent(
-                            "SEGMENT_CONTENT",
-                            call.segment_id,
-                            "tool_call",
-                            {"delta": text},
-                            ids.turn_id,
-                            text,
-                            fragments,
+                    if isinstance(items, tuple):
+                        events.append(
+                            SegmentEvent(
+                                "SEGMENT_CONTENT",
+                                call.segment_id,
+                                "tool_call",
+                                {"delta": text},
+                                ids.turn_id,
+                                text,
+                                items,  # pyright: ignore[reportArgumentType]
+                            )
                         )
-                    )
+                    else:
+                        choice.calls.parsed_content(call, text, call.checked(items), events)
             if (delta.done or (call.error is not None and call.over_limit)) and call.index in open_calls:
                 choice.calls.end(call, events, "complete")
         if chunk.finish_reason is not None or chunk.is_complete:

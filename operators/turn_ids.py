@@ -29,8 +29,11 @@ class TurnIds:
     def unique(self, wanted: str) -> str:
         """Give the wanted id, with `#2` and so on where the turn has it already."""
         self._fix()
-        count = self._counts[wanted] = self._counts.get(wanted, 0) + 1
-        return wanted if count == 1 else self.unique(f"{wanted}#{count}")
+        while True:
+            count = self._counts[wanted] = self._counts.get(wanted, 0) + 1
+            if count == 1:
+                return wanted
+            wanted = f"{wanted}#{count}"
 
     def dump(self) -> Any:
         return [self.turn_id, self.response_id, self._counts]

@@ -22,6 +22,7 @@ from .demo_view import view_for
 from .inspect_recording import Via, inspect_recording
 from .inspect_view import json_line, report
 from .printable import printable
+from .serve_recordings import serve_recordings
 from .strategies import strategy_named
 
 HELP = "Act on a language model's output while it is still streaming."
@@ -42,6 +43,12 @@ Examples:
   penstock demo
   penstock demo --pace 20
   penstock demo --pace 0 | less
+"""
+SERVE_EXAMPLES = """\b
+Examples:
+  penstock serve-recordings tests/streams
+  penstock serve-recordings tests/streams --port 8080 --pace 0.05
+  penstock serve-recordings tests/streams --fault cut:500
 """
 PATIENCE = 1.0
 """Seconds without a word before a terminal is told that something goes on."""
@@ -128,6 +135,36 @@ def demo(
         proof = play(show, seconds=pace)
     sys.stdout.write(f"{proof}\n")
     raise typer.Exit(0 if proof.holds else 1)
+
+
+@app.command(name="serve-recordings", epilog=SERVE_EXAMPLES)
+def serve(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Where the recorded bodies are, at any depth.")],
+    *,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
+    public: Annotated[bool, typer.Option("--public", help="Let other machines reach a --host that they can.")] = False,
+    pace: Annotated[
+        str, typer.Option(metavar="PACE", help="original (as recorded, where known), instant, or SECONDS an event.")
+    ] = "instant",
+    chunk: Annotated[str | None, typer.Option(metavar="BYTES", help="The size of each write; or event.")] = None,
+    fault: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FAULT",
+            help="What goes wrong: cut:N, stall:N, reset:N (after N bytes), status:CODE, error:N, garbage:N "
+            "(an event after N bytes), duplicate:K (event K, from 1).",
+        ),
+    ] = None,
+) -> None:
+    """Play recorded answers to the clients of OpenAI, Anthropic, Google and Ollama.
+
+    A request gets the recording that its header x-penstock-recording names, else one named as its model, else the
+    next of its API; its header x-penstock-fault asks for a fault. Ctrl-C ends it.
+    """
+    serve_recordings(
+        folder, host=host, port=port, public=public, pace=pace, chunk=chunk, fault=fault, say=typer.echo, warn=_complain
+    )
 
 
 @contextmanager

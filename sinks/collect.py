@@ -6,6 +6,8 @@ from collections.abc import AsyncIterable, Iterable
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
+from reactivex import Observable
+from reactivex import operators as rx
 
 from ..events.segment_event import SegmentEvent
 from ..events.tool_invocation import InvocationFailed, ToolInvocation
@@ -96,7 +98,7 @@ class _Fold:
         segment.raw = "".join(raw)
 
 
-def collect(events: Iterable[Any]) -> Collected:
+def collect(events: Iterable[Any] | Observable[Any]) -> Collected:
     """Run a stream of events to its end and give what it amounts to.
 
     >>> from penstock.events import ChunkResponse
@@ -105,8 +107,11 @@ def collect(events: Iterable[Any]) -> Collected:
     >>> result.text, [segment.type for segment in result.segments]
     ('Hi!', ['text'])
 
-    An exception of the stream passes through. `acollect` is its twin for async streams.
+    An Observable is subscribed to and waited for. An exception of the stream passes through. `acollect` is the twin for
+    async streams.
     """
+    if isinstance(events, Observable):
+        events = events.pipe(rx.to_list()).run()
     fold = _Fold()
     for event in events:
         fold.feed(event)

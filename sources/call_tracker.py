@@ -25,8 +25,8 @@ class _Call(Struct):
     index: int = WAITING
     given_id: str | None = None
     name: str = ""
-    arguments: str = ""
-    """What came before the name; empty afterwards."""
+    waiting: list[str] = []  # msgspec gives each instance its own
+    """The pieces of what came before the name; none afterwards."""
     length: int = 0
     kind: ArgumentsKind = "json"
     executed_by: ExecutedBy = "client"
@@ -126,7 +126,7 @@ class CallTracker:
             for key, call in list(self._open.items()):
                 if call.index == WAITING:
                     del self._open[key]
-                    self._lose("call_without_name", call, call.arguments, call.given_id, "")
+                    self._lose("call_without_name", call, "".join(call.waiting), call.given_id, "")
         lost, self._lost = self._lost, []
         return lost
 
@@ -177,7 +177,7 @@ class CallTracker:
         if str(call.index) in self._held:
             self._left.append(call)
         if call.index == WAITING:
-            self._lose("call_without_name", call, call.arguments, call.given_id, "")
+            self._lose("call_without_name", call, "".join(call.waiting), call.given_id, "")
 
     def _begin(
         self,
@@ -188,8 +188,8 @@ class CallTracker:
     ) -> ToolCallDelta:
         call.index, call.name = self._begun, name
         self._begun += 1
-        text = call.arguments + text
-        call.length, call.arguments = len(text), ""
+        text = "".join(call.waiting) + text
+        call.length, call.waiting = len(text), []
         return ToolCallDelta(
             call.index,
             call.given_id or self._made_id(call.index),
@@ -205,11 +205,11 @@ class CallTracker:
         return f"{self._turn_id()}:{choice}call_{index}"
 
     def _wait(self, call: _Call, text: str) -> None:
-        call.arguments += text
+        call.waiting.append(text)
         call.length += len(text)
         if call.length > self._limits.arguments_length:
-            self._lose("call_over_limit", call, call.arguments, call.given_id, "")
-            call.index, call.arguments = REFUSED, ""
+            self._lose("call_over_limit", call, "".join(call.waiting), call.given_id, "")
+            call.index, call.waiting = REFUSED, []
 
     def _lose(self, kind: str, call: _Call, text: str, given_id: str | None, name: str | None) -> None:
         if text or given_id or name:
@@ -219,11 +219,11 @@ class CallTracker:
 
 def _dumped(call: _Call) -> Any:
     """Give a call as plain data: what waits in it may still have half a character, which JSON text can only escape."""
-    return {**to_builtins(call), "arguments": json.dumps(call.arguments)}
+    return {**to_builtins(call), "waiting": json.dumps("".join(call.waiting))}
 
 
 def _loaded(state: Any) -> _Call:
-    return convert({**state, "arguments": json.loads(state["arguments"])}, _Call)
+    return convert({**state, "waiting": [json.loads(state["waiting"])]}, _Call)
 
 
 def _update(call: _Call, text: str, *, done: bool = False, native: dict[str, Any] | None = None) -> ToolCallDelta:

@@ -35,12 +35,15 @@ def from_wire(
 
     - `api`: `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini` or `ollama`;
       aliases are `chat`, `responses`, `anthropic`, `google` and the like; `UsageError` for another.
-    - `byte_chunks`: an iterable or async iterable of bytes, or a zero-argument callable that gives one. An iterator has
-      one subscriber; a list any number.
-    - The rest is as with `from_openai_chat`; both ways give equal ChunkResponses.
+    - `byte_chunks`: bytes, an iterable or async iterable of them, or a zero-argument callable that gives one. An
+      iterator has one subscriber; a list any number.
+    - The rest is as with `from_openai_chat`; both ways give equal ChunkResponses, but where an SDK gives up: on bytes
+      that are not UTF-8 (U+FFFD here), on events without data and on a byte order mark (left out here).
     """
     known = api_of(api)
     check_choices(choices)
+    if isinstance(byte_chunks, bytes | bytearray):
+        byte_chunks = [bytes(byte_chunks)]
     _check_bytes(byte_chunks)
     return bridge(
         byte_chunks,
@@ -50,8 +53,8 @@ def from_wire(
 
 
 def _check_bytes(byte_chunks: object) -> None:
-    if isinstance(byte_chunks, bytes | bytearray | str):
-        message = f"from_wire takes an iterable of bytes, got bare {type(byte_chunks).__name__}; put it in a list"
+    if isinstance(byte_chunks, str):
+        message = "from_wire takes bytes, got a str; encode it with .encode()"
         raise UsageError(message)
     if not (callable(byte_chunks) or isinstance(byte_chunks, Iterable | AsyncIterable)):
         kind = type(byte_chunks).__name__

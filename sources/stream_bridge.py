@@ -214,17 +214,17 @@ class _Pump:
             context = {
                 "message": "penstock: a consumer of a stream raised; the stream is closed",
                 "exception": consumers,
-                "task": asyncio.current_task(),
             }
             asyncio.get_running_loop().call_exception_handler(context)
 
     async def _read(self) -> Exception | None:
+        iterator: AsyncIterator[Any] | None = None
         try:
             try:
                 if inspect.isawaitable(self._stream):
                     self._stream = await self._stream
                 self._check(self._stream)
-                iterator: AsyncIterator[Any] = _async_iterator(self._stream)
+                iterator = _async_iterator(self._stream)
             except Exception as error:  # noqa: BLE001 - told by on_error
                 return error
             is_wanted = True
@@ -245,6 +245,8 @@ class _Pump:
             return None
         finally:
             self._is_finished = True
+            if iterator is not self._stream:
+                await _aclose(iterator)
             await _aclose(self._stream)
 
 

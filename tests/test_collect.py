@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+import reactivex
 
 from penstock.events import ChunkResponse, InvocationFailed, Notice, SegmentEvent, ToolCallDelta
 from penstock.operators import adrive, drive, stream_fields, to_invocations, to_segments
@@ -127,5 +128,10 @@ def test_acollect_gives_what_collect_gives() -> None:
 
 
 def test_a_failure_alone_is_collected() -> None:
-    failure = InvocationFailed("i", "f", "malformed")
+    failure = InvocationFailed("i", name="f", reason="malformed")
     assert collect([failure]).failures == [failure]
+
+
+def test_an_observable_is_collected_too() -> None:
+    given = collect(reactivex.of(*CHUNKS).pipe(to_segments(turn_id="t")))
+    assert given == collect(drive(CHUNKS, to_segments(turn_id="t")))

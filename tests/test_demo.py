@@ -137,9 +137,9 @@ def test_segments_that_are_open_together_are_kept_apart() -> None:
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (ToolInvocation("i", "f", {"a": 1, "b": "x\x1b"}), "→ f(a=1, b='x\\x1b')\n"),
-        (ToolInvocation("i", "f", {"a": "x" * 5000}), "→ f(a=<5,000 characters>)\n"),
-        (InvocationFailed("i", "f\a", "truncated"), "✗ f\\x07 is not run: truncated\n"),
+        (ToolInvocation("i", None, "f", {"a": 1, "b": "x\x1b"}), "→ f(a=1, b='x\\x1b')\n"),
+        (ToolInvocation("i", None, "f", {"a": "x" * 5000}), "→ f(a=<5,000 characters>)\n"),
+        (InvocationFailed("i", name="f\a", reason="truncated"), "✗ f\\x07 is not run: truncated\n"),
         (Notice("late", "so late"), "! so late\n"),
     ],
 )
@@ -186,7 +186,7 @@ def test_on_a_terminal_a_long_file_shows_its_end() -> None:
 def test_on_a_terminal_what_has_ended_is_printed_once_and_stays() -> None:
     bash = SegmentEvent("SEGMENT_START", "b", "run_bash", {"metadata": {}})
     end = SegmentEvent("SEGMENT_END", "b", "run_bash", {"status": "complete"})
-    shown = live(bash, content("ls -l", "b"), end, ToolInvocation("b", "run_bash", {"command": "ls -l"}))
+    shown = live(bash, content("ls -l", "b"), end, ToolInvocation("b", None, "run_bash", {"command": "ls -l"}))
     assert shown.rindex("ls -l") > shown.index("run_bash")
     assert "→ run_bash(command='ls -l')" in shown
 

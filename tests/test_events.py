@@ -90,18 +90,18 @@ segments = st.builds(
 failures = st.builds(
     InvocationFailed,
     texts,
-    texts,
-    st.sampled_from(("truncated", "malformed", "unknown_tool", "provider_error")),
     maybe,
     texts,
+    texts,
+    st.sampled_from(("truncated", "malformed", "unknown_tool", "provider_error")),
     st.lists(objects, max_size=2).map(tuple),
 )
 invocations = st.builds(
     ToolInvocation,
     texts,
+    maybe,
     texts,
     objects,
-    maybe,
     raw=texts,
     repaired=st.booleans(),
     native=st.none() | objects,
@@ -168,9 +168,9 @@ def test_the_json_of_a_segment_leaves_out_what_is_in_process_only_and_what_is_ab
 
 
 def test_the_json_of_an_invocation_leaves_its_model_out() -> None:
-    event = ToolInvocation("i", "f", {"a": 1}, model=object())
+    event = ToolInvocation("i", None, "f", {"a": 1}, model=object())
     assert "model" not in to_dict(event)
-    assert from_json(to_json(event)) == ToolInvocation("i", "f", {"a": 1})
+    assert from_json(to_json(event)) == ToolInvocation("i", None, "f", {"a": 1})
 
 
 def test_the_json_of_a_tool_call_update_has_the_documented_names() -> None:
@@ -311,8 +311,8 @@ def test_a_match_statement_takes_events_apart() -> None:
         SegmentEvent("SEGMENT_CONTENT", "s", "text", {"delta": "hi"}),
         SegmentEvent("SEGMENT_END", "s", "text", {"status": "truncated"}),
         SegmentEvent("SEGMENT_END", "s", "text", {"status": "complete"}),
-        ToolInvocation("i", "write_file", {"path": "a", "content": "x"}),
-        InvocationFailed("i", "f", "malformed"),
+        ToolInvocation("i", None, "write_file", {"path": "a", "content": "x"}),
+        InvocationFailed("i", name="f", reason="malformed"),
         ChunkResponse(tool_calls=(ToolCallDelta(0, "c", "g"), ToolCallDelta(0))),
         Fragment(("content",), "TEXT", "y"),
         Notice("c", "d"),
@@ -330,8 +330,8 @@ EXAMPLES: dict[type[Any], Any] = {
     JsonError: JsonError("limit", 0, "x"),
     ToolCallArgumentProgress: ToolCallArgumentProgress("c", "f", Fragment((), "DONE")),
     ToolCallUpdate: ToolCallUpdate("c", "f", "", is_complete=True),
-    ToolInvocation: ToolInvocation("i", "f", {"a": [1]}),
-    InvocationFailed: InvocationFailed("i", "f", "invalid", errors=({"loc": ["a"]},)),
+    ToolInvocation: ToolInvocation("i", None, "f", {"a": [1]}),
+    InvocationFailed: InvocationFailed("i", name="f", reason="invalid", errors=({"loc": ["a"]},)),
     Notice: Notice("c", "d"),
 }
 

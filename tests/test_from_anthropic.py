@@ -12,6 +12,7 @@ import pytest
 from anthropic.types import Message
 from chat_client import acollected, collected, plain
 from chunk_grammar import checked
+from every_sdk import all_have_ended
 from provider_client import ANTHROPIC, ANTHROPIC_BETA, MESSAGES
 from reactivex import operators as ops
 from reactivex.disposable import SerialDisposable
@@ -169,7 +170,7 @@ def test_an_async_stream_disposed_in_the_middle_is_closed_at_once(is_inside: boo
                 # Nothing more is allowed: the server sees the end although no chunk comes.
                 await asyncio.to_thread(server.wait_for, "client_left")
                 assert len(seen) == count >= 1
-            assert asyncio.all_tasks() == {asyncio.current_task()}
+            await all_have_ended()
 
     asyncio.run(main())
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from chat_client import acollected, collected, plain
 from chunk_grammar import checked
+from every_sdk import all_have_ended
 from framed_wire import FramedWire, by_gemini_wire
 from gemini_client import astart, by_async_sdk, by_sdk, client, start, vertex_client
 from reactivex import operators as ops
@@ -286,7 +287,7 @@ def test_an_async_stream_that_is_disposed_is_closed_at_once(when: str):
             await asyncio.to_thread(server.wait_for, "client_left")
             assert len(seen) == count
             await google.aio.aclose()
-            assert asyncio.all_tasks() == {asyncio.current_task()}
+            await all_have_ended()
 
     asyncio.run(main())
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from chat_client import Run, acollected, collected, plain
 from chunk_grammar import checked
+from every_sdk import all_have_ended
 from framed_wire import FramedWire, by_ollama_wire
 from reactivex import operators as ops
 from test_ollama import NAMES, body_of, truth_of
@@ -172,6 +173,6 @@ def test_an_async_stream_that_is_disposed_is_closed_at_once(is_inside: bool):
             await asyncio.to_thread(server.wait_for, "client_left")
             checked(seen)
             await client.close()
-            assert asyncio.all_tasks() == {asyncio.current_task()}
+            await all_have_ended()
 
     asyncio.run(main())

@@ -11,6 +11,7 @@ import pytest
 import reactivex
 from chat_client import acollected, async_client, by_async_sdk, by_sdk, by_wire, collected, create, plain, sync_client
 from chunk_grammar import checked
+from every_sdk import all_have_ended
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai._models import construct_type
@@ -447,7 +448,7 @@ def test_an_async_stream_disposed_before_its_first_chunk_is_closed():
                 from_openai_chat(opened).subscribe(seen.append, seen.append).dispose()
                 await asyncio.to_thread(wait_for_number, server, "client_left", 2)
                 assert seen == []
-            assert asyncio.all_tasks() == {asyncio.current_task()}
+            await all_have_ended()
 
     asyncio.run(main())
 
@@ -481,7 +482,7 @@ def test_an_async_stream_disposed_in_the_middle_is_closed_at_once(is_inside: boo
                 await asyncio.to_thread(server.wait_for, "client_left")
                 assert len(seen) == count >= 1
                 checked(seen)
-            assert asyncio.all_tasks() == {asyncio.current_task()}
+            await all_have_ended()
 
     asyncio.run(main())
 

@@ -319,8 +319,7 @@ def test_async_bytes_give_the_same():
     ("arguments", "words"),
     [
         (("opanai", [b""]), "known are 'openai-chat', 'chat'"),
-        (("chat", b"bytes"), "put it in a list"),
-        (("chat", "text"), "put it in a list"),
+        (("chat", "text"), "encode it with .encode()"),
         (("chat", 5), "response.iter_bytes()"),
     ],
 )

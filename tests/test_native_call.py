@@ -115,11 +115,13 @@ def test_what_did_not_close_is_truncated_at_the_end() -> None:
     assert (call.error.reason, call.error.at, call.error.path) == ("truncated", 8, ("a",))
 
 
-def test_only_an_exceeded_limit_is_over_the_limit() -> None:
-    malformed, limited = new(), new(limits=Limits(depth=1))
+def test_only_too_much_text_is_over_the_limit_and_what_is_wrong_already_counts_too() -> None:
+    malformed, deep = new(limits=Limits(arguments_length=4)), new(limits=Limits(depth=1))
     malformed.feed("{]")
-    limited.feed('{"a": []}')
-    assert [malformed.over_limit, limited.over_limit, new().over_limit] == [False, True, False]
+    deep.feed('{"a": []}')
+    assert [malformed.over_limit, deep.over_limit, new().over_limit] == [False, False, False]
+    malformed.feed("abc")
+    assert (malformed.over_limit, malformed.excess) == (True, 1)
 
 
 @pytest.mark.parametrize("size", [1, 4, 12])
@@ -154,7 +156,6 @@ def test_free_form_text_beyond_the_limit_is_an_error_once() -> None:
     assert call.feed("d") == call.feed("e") == ()
     assert call.over_limit
     assert call.end() is None
-    assert call.length == 4
 
 
 def test_the_metadata_says_what_is_not_usual() -> None:

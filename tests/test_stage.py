@@ -550,3 +550,34 @@ def test_an_operator_pickles_when_its_factories_do() -> None:
 
 def test_an_operators_repr_names_its_stages() -> None:
     assert repr(compose(log(), holdback("<end>"))) == "Operator(Log, _Holdback)"
+
+
+def test_a_loop_that_is_left_early_closes_what_it_read() -> None:
+    closed: list[str] = []
+
+    def numbers() -> Iterator[str]:
+        try:
+            yield from "0123456789"
+        finally:
+            closed.append("sync")
+
+    async def asynchronous() -> AsyncIterator[str]:
+        try:
+            for number in "0123456789":
+                yield number
+        finally:
+            closed.append("async")
+
+    async def left_early() -> None:
+        items = asynchronous()
+        events = adrive(items, holdback("<a>"))
+        async for _ in events:
+            break
+        await events.aclose()  # type: ignore[attr-defined]
+
+    source = numbers()
+    events = drive(source, holdback("<a>"))
+    assert next(events) == "0"
+    events.close()  # type: ignore[attr-defined]
+    asyncio.run(left_early())
+    assert closed == ["sync", "async"]

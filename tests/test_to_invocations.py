@@ -76,7 +76,7 @@ F = {"tool_name": "f"}
 
 def test_a_complete_call_is_one_invocation_with_id_turn_name_arguments_and_raw() -> None:
     for pieces in (['{"a": 1, "b": [2]}'], list('{"a": 1, "b": [2]}')):
-        assert result(*pieces) == ToolInvocation("c", "add", {"a": 1, "b": [2]}, "t", raw='{"a": 1, "b": [2]}')
+        assert result(*pieces) == ToolInvocation("c", "t", "add", {"a": 1, "b": [2]}, raw='{"a": 1, "b": [2]}')
 
 
 def test_it_comes_when_its_segment_ends_and_not_later() -> None:
@@ -98,7 +98,7 @@ def test_no_arguments_are_an_empty_object(text: str) -> None:
 def test_a_root_that_is_no_object_is_invalid(text: str) -> None:
     for pieces in ([text], list(text)):
         assert result(*pieces) == InvocationFailed(
-            *("c", "add", "invalid", "t", text),
+            *("c", "t", "add", text, "invalid"),
             ({"loc": [], "msg": "arguments must be an object", "type": "dict_type"},),
         )
 
@@ -164,7 +164,7 @@ def test_parallel_calls_each_give_their_own() -> None:
 
 def test_free_form_text_is_the_argument_input() -> None:
     for pieces in (['{"no json'], list('{"no json')):
-        assert result(*pieces, kind="text") == ToolInvocation("c", "add", {"input": '{"no json'}, "t", raw='{"no json')
+        assert result(*pieces, kind="text") == ToolInvocation("c", "t", "add", {"input": '{"no json'}, raw='{"no json')
     empty = result(kind="text")
     assert isinstance(empty, ToolInvocation)
     assert empty.arguments == {"input": ""}
@@ -270,14 +270,14 @@ def test_segments_of_specs_of_ones_own_are_understood_when_they_are_named() -> N
     events = by_hand({"status": "complete"}, "a", "b", kind="note", metadata={"name": "t"})
     assert list(drive(events, to_invocations())) == []
     assert list(drive(events, to_invocations(fields=[spec]))) == [
-        ToolInvocation("s", "save", {"title": "t", "body": "ab"}, raw="ab")
+        ToolInvocation("s", None, "save", {"title": "t", "body": "ab"}, raw="ab")
     ]
 
 
 def test_metadata_of_the_end_counts_too() -> None:
     events = by_hand({"metadata": {"path": "a"}}, "x", kind="write_file")
     assert list(drive(events, to_invocations())) == [
-        ToolInvocation("s", "write_file", {"path": "a", "content": "x"}, raw="x")
+        ToolInvocation("s", None, "write_file", {"path": "a", "content": "x"}, raw="x")
     ]
 
 
@@ -306,7 +306,7 @@ def test_arguments_in_the_metadata_count_before_the_text() -> None:
 
 def test_an_end_without_a_status_is_complete() -> None:
     assert list(drive(by_hand({}, '{"a":', " 1}", metadata=F), to_invocations())) == [
-        ToolInvocation("s", "f", {"a": 1}, raw='{"a": 1}')
+        ToolInvocation("s", None, "f", {"a": 1}, raw='{"a": 1}')
     ]
 
 
@@ -534,7 +534,7 @@ texts = st.builds(
 def test_any_cutting_gives_the_arguments_of_json_loads(data: st.DataObject, text: str, read_back: bool) -> None:
     events = segments_of(*data.draw(cuts(text)))
     (given,) = drive(there_and_back(events) if read_back else events, to_invocations())
-    assert given == ToolInvocation("c", "add", json.loads(text), "t", raw=text)
+    assert given == ToolInvocation("c", "t", "add", json.loads(text), raw=text)
 
 
 @settings(deadline=None)

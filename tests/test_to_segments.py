@@ -518,29 +518,42 @@ LIMITED = {
 
 
 @pytest.mark.parametrize("name", LIMITED)
-@pytest.mark.parametrize("by_character", [False, True])
-def test_what_exceeds_a_limit_fails_its_call_at_once_and_nothing_else(name: str, by_character: bool) -> None:
+def test_what_exceeds_a_limit_fails_its_call_and_nothing_else_however_it_is_cut(name: str) -> None:
     limits, text = LIMITED[name]
-    chain = stage(to_segments(turn_id="t", limits=limits))
-    events = chain.feed(call(ToolCallDelta(0, "c", "f"), ToolCallDelta(1, "d", "g", "{}")))
-    for piece in list(text) if by_character else [text]:
-        events += chain.feed(call(ToolCallDelta(0, arguments_delta=piece)))
-    assert ends(events)["c"]["reason"] == "limit"
-    assert told(chain.close()) == ["E d complete"]
+    kept = text[: limits.arguments_length]
+    for pieces in ([text], list(text)):
+        chain = stage(to_segments(turn_id="t", limits=limits))
+        events = chain.feed(call(ToolCallDelta(0, "c", "f"), ToolCallDelta(1, "d", "g", "{}")))
+        for piece in pieces:
+            events += chain.feed(call(ToolCallDelta(0, arguments_delta=piece)))
+        assert ("c" in ends(events)) == (name == "arguments_length")
+        events += chain.close()
+        assert ends(events)["c"]["reason"] == "limit"
+        assert ends(events)["d"]["status"] == "complete"
+        assert "".join(event.raw for event in events if getattr(event, "segment_id", "") == "c") == kept
+
+
+def test_what_is_malformed_already_is_kept_up_to_the_limit_only() -> None:
+    chain = stage(to_segments(turn_id="t", limits=Limits(arguments_length=10)))
+    events = chain.feed(call(ToolCallDelta(0, "c", "f", "{x")))
+    for _ in range(5):
+        events += chain.feed(call(ToolCallDelta(0, arguments_delta="yyy")))
+    assert ends(events)["c"]["reason"] == "malformed"
+    assert "".join(event.raw for event in events if getattr(event, "segment_id", "") == "c") == "{xyyyyyyyy"
 
 
 def test_free_form_text_has_a_limit_too() -> None:
     chain = stage(to_segments(turn_id="t", limits=Limits(arguments_length=3)))
     events = chain.feed(call(ToolCallDelta(0, "c", "f", "abc", kind="text")))
     assert ends(events) == {}
-    assert told(chain.feed(call(ToolCallDelta(0, arguments_delta="d")))) == ["C d", "E c failed (limit)"]
+    assert told(chain.feed(call(ToolCallDelta(0, arguments_delta="d")))) == ["E c failed (limit)"]
 
 
 def test_what_waits_for_a_name_has_a_limit_too() -> None:
     chain = stage(to_segments(turn_id="t", limits=Limits(arguments_length=3)))
     assert chain.feed(call(ToolCallDelta(0, arguments_delta="abc"))) == []
     given = [told(chain.feed(call(ToolCallDelta(0, arguments_delta=each)))) for each in ("d", "e", "f")]
-    assert given == [["S tool_call t:call_0", "C abcd", "E t:call_0 failed (limit)"], ["! late_arguments"], []]
+    assert given == [["S tool_call t:call_0", "C abc", "E t:call_0 failed (limit)"], ["! late_arguments"], []]
     assert chain.close() == []
 
 

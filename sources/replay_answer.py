@@ -1,0 +1,77 @@
+"""One answer on its way: written piece by piece, noted in the log, and broken off where a fault demands it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from .replay_connections import Connections
+from .replay_faults import Ending
+from .replay_log import Outcome, ReplayEntry, ReplayLog
+from .replay_pieces import Piece
+
+
+class PlayedAnswer(Response):
+    """The response that plays pieces, and ends as it is told."""
+
+    def __init__(
+        self,
+        log: ReplayLog,
+        connections: Connections,
+        entry: ReplayEntry,
+        kind: str,
+        pieces: list[Piece],
+        ending: Ending,
+    ) -> None:
+        super().__init__(headers={"content-type": kind, "cache-control": "no-cache", "x-request-id": str(entry.id)})
+        del self.headers["content-length"]  # the network is told the length by its end
+        self._log = log
+        self._connections = connections
+        self._entry = entry
+        self._pieces = pieces
+        self._ending: Ending = ending
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        leaving = asyncio.ensure_future(_left(receive))
+        outcome: Outcome = "server_stopped"
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            outcome = await self._send(scope, send, leaving)
+        finally:
+            leaving.cancel()
+            stopped = self._connections.is_stopping and outcome == "client_left"
+            self._log.end(self._entry, "server_stopped" if stopped else outcome)
+
+    async def _send(self, scope: Scope, send: Send, leaving: asyncio.Future[None]) -> Outcome:
+        for piece in self._pieces:
+            await asyncio.wait({leaving}, timeout=piece.delay)  # also without a delay: lets the loop see who left
+            if leaving.done():
+                return "client_left"
+            await _write(send, piece.data)
+            self._log.sent(self._entry, len(piece.data))
+        match self._ending:
+            case "finished":
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                return "finished"
+            case "stall":
+                await leaving
+                return "client_left"
+            case "cut":
+                self._connections.close(scope)
+            case "reset":
+                self._connections.reset(scope)
+        await leaving
+        return self._ending
+
+
+async def _write(send: Send, data: bytes) -> None:
+    """Write, and wait until the operating system has taken it: the server waits before a write, never after."""
+    for body in (data, b""):
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,65 @@
+"""The connections under a running uvicorn, so that an answer can be broken off as networks do it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import struct
+from typing import Any, cast
+
+from starlette.types import Scope
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_LINGER_0 = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
+
+
+class Connections:
+    """The open connections by the client's address, which is all that an ASGI application knows of its connection."""
+
+    def __init__(self) -> None:
+        self._open: dict[Any, asyncio.Transport] = {}
+        self.is_stopping = False
+
+    def opened(self, client: Any, transport: asyncio.Transport) -> None:
+        if self.is_stopping:
+            transport.abort()
+        transport.set_write_buffer_limits(0)  # what counts as sent is what the operating system has taken
+        self._open[client] = transport
+
+    def lost(self, client: Any) -> None:
+        self._open.pop(client, None)
+
+    def close(self, scope: Scope) -> None:
+        """End the connection in good order (FIN) in the middle of an answer."""
+        if transport := self._open.get(scope["client"]):
+            transport.close()
+
+    def reset(self, scope: Scope) -> None:
+        """End the connection with a TCP reset (RST)."""
+        if transport := self._open.get(scope["client"]):
+            connection = cast("socket.socket", transport.get_extra_info("socket"))
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_0)
+            transport.abort()
+
+    def stop(self) -> None:
+        """Break off whatever is open, and whatever is opened from now on."""
+        self.is_stopping = True
+        for transport in list(self._open.values()):
+            transport.abort()
+
+    def protocol(self) -> type[H11Protocol]:
+        """Give uvicorn's protocol with these connections kept."""
+        connections = self
+
+        class Kept(H11Protocol):
+            def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+                super().connection_made(transport)
+                self.access_log = False  # addresses may have keys in their query
+                connections.opened(self.client, transport)
+
+            def connection_lost(self, exc: Exception | None) -> None:
+                connections.lost(self.client)
+                super().connection_lost(exc)
+
+        return Kept

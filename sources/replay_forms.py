@@ -1,0 +1,47 @@
+"""The three ways in which the bodies of streamed answers are written."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+Form: TypeAlias = Literal["sse", "rows", "array"]
+"""How a body is written: server-sent events, JSON values in a row, or a JSON array."""
+
+
+def form_of(body: bytes) -> Form:
+    """Tell how a body is written, by its first character."""
+    match body.lstrip(b" \t\r\n\xef\xbb\xbf")[:1]:
+        case b"[":
+            return "array"
+        case b"{":
+            return "rows"
+        case _:
+            return "sse"
+
+
+def is_stream(api: str, form: Form) -> bool:
+    """Tell whether a body of this form is a stream of this API, rather than a whole answer."""
+    return form == "sse" or (form == "rows" and api == "ollama") or api == "gemini"
+
+
+def content_type(api: str, form: Form) -> str:
+    """Give the `content-type` with which the provider sends such a body."""
+    match form:
+        case "sse":
+            return "text/event-stream" if api == "gemini" else "text/event-stream; charset=utf-8"
+        case "rows":
+            return "application/x-ndjson"
+        case "array":
+            return "application/json; charset=UTF-8"
+
+
+def framed(form: Form, data: str, event: str = "") -> bytes:
+    r"""Write one event as a body of this form has it.
+
+    >>> framed("sse", "{}", "ping"), framed("rows", "{}")
+    (b'event: ping\ndata: {}\n\n', b'{}\n')
+    """
+    if form == "sse":
+        name = f"event: {event}\n" if event else ""
+        return f"{name}data: {data}\n\n".encode()
+    return f"{data},\n".encode() if form == "array" else f"{data}\n".encode()

@@ -1,0 +1,68 @@
+"""A uvicorn in a thread of its own: up when started, and down, with all that it held, when stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from concurrent.futures import Future
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from .replay_connections import Connections
+
+
+class ReplayThread:
+    """Serve an application on a listening socket, which is closed with it."""
+
+    def __init__(self, app: ASGIApp, listening: socket.socket, connections: Connections) -> None:
+        config = uvicorn.Config(
+            app,
+            http=connections.protocol(),
+            loop="asyncio",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            proxy_headers=False,  # they would change the address by which a connection is known
+            server_header=False,
+        )
+        self._server = _Server(config, connections)
+        self._listening = listening
+        self._thread = threading.Thread(target=self._run, name="penstock-replay", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+        self._server.ready.result()
+
+    def stop(self) -> None:
+        self._server.stop()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            with self._listening:
+                asyncio.run(self._server.serve(sockets=[self._listening]))
+        except BaseException as error:
+            if self._server.ready.done():
+                raise
+            self._server.ready.set_exception(error)
+
+
+class _Server(uvicorn.Server):
+    """Waits to be stopped rather than looking ten times a second."""
+
+    def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
+        super().__init__(config)
+        self.ready: Future[None] = Future()
+        self._connections = connections
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)
+        self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
+        self.ready.set_result(None)
+        await self._stopped.wait()
+        self._connections.stop()
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._stopped.set)

@@ -21,6 +21,10 @@ def main() -> None:
         # The reader (`| head`) has left; nothing may be written any more, not even by the interpreter's last flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
+    except OSError as error:  # a full disk behind the output, say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"penstock: {error.strerror or error}", file=sys.stderr)  # noqa: T201 - the command line's own output
+        code = 2
     sys.exit(code)
 
 

@@ -66,7 +66,7 @@ def inspect_chunks(
     for failure in failures:
         if not isinstance(failure, ProviderError):
             raise failure
-        facts.error = _error_fields(failure)
+        facts.error = error_record(failure)
     collected = collect(events)
     calls = [segment for segment in collected.segments if "tool_name" in segment.metadata]
     return Inspected(
@@ -139,5 +139,6 @@ def _call(segment: Segment, choice: int, index: int) -> InspectedCall:
     )
 
 
-def _error_fields(error: ProviderError) -> dict[str, Any]:
+def error_record(error: ProviderError) -> dict[str, Any]:
+    """Give all that an error says, as plain data."""
     return {name: getattr(error, name) for name in ("detail", "code", "type", "status", "transport")}

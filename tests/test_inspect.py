@@ -190,7 +190,10 @@ def test_a_body_that_does_not_say_its_api_asks_for_the_option(tmp_path: Path, bo
 def test_a_named_api_is_taken_at_its_word(tmp_path: Path) -> None:
     file = tmp_path / "body"
     file.write_bytes(b"nothing of a stream\n")
-    assert inspect_recording(str(file), api="chat") == ("openai-chat", NO_ANSWER)
+    name, answer = inspect_recording(str(file), api="chat")
+    assert (name, answer.text, answer.calls) == ("openai-chat", "", ())
+    assert answer.error is not None
+    assert answer.error["detail"] == "no event of openai-chat in 20 bytes"
 
 
 @pytest.mark.parametrize("via", ["wire", "sdk"])
@@ -277,3 +280,22 @@ def test_shortened_text_is_short_and_says_where_it_was_cut(text: str, length: in
     short = shortened(text, length)
     assert len(short) <= length
     assert short == printable(text) or short.endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        (b'{"error": {"message": "bad key", "type": "invalid_request_error"}}', "bad key"),
+        (
+            b'{"id": "r", "object": "response", "output": []}',
+            "a whole JSON document, and no stream of openai-responses",
+        ),
+        (b"\x00\x01 nothing", "no event of openai-responses in 10 bytes"),
+    ],
+)
+def test_a_body_without_an_answer_says_so(tmp_path: Path, body: bytes, detail: str):
+    file = tmp_path / "body"
+    file.write_bytes(body)
+    _, answer = inspect_recording(str(file), api="responses")
+    assert answer.error is not None
+    assert answer.error["detail"] == detail

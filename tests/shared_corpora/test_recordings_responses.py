@@ -55,7 +55,7 @@ def test_every_built_in_call_has_its_text_and_its_runner(recordings: list[Record
         "custom_tool_call": {"client", "provider"},
         "mcp_call": {"provider"},
         "code_interpreter_call": {"provider"},
-        "shell_call": {"client", "provider"},
+        "shell_call": {"provider"},
         "local_shell_call": {"client"},
         "apply_patch_call": {"client"},
     }

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
 
@@ -13,6 +14,12 @@ if "penstock" not in sys.modules:
     penstock = ModuleType("penstock")
     penstock.__path__ = [str(ROOT)]
     sys.modules["penstock"] = penstock
+
+
+# `make test` draws the same examples each time, so that what failed once fails again; `make fuzz` draws others.
+settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
+if settings.get_current_profile_name() == "default":
+    settings.load_profile("repeatable")
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -10,13 +12,16 @@ from typing import Any, NamedTuple
 
 import pytest
 from law_oracles import Expected, comparable, outcomes, raw_by_segment, settled_by_us
+from msgspec import structs
 from operator_contract import TURN, frozen, thawed, wrong_segments
 from provider_client import cut_at_random
 from strategies.answers import recut_by
 
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.errors import ProviderError
-from penstock.operators.stage import Completed, Failed, How, Interrupted, Operator, compose, drive, stage
+from penstock.events.segment_event import SegmentEvent
+from penstock.events.tool_invocation import ToolInvocation
+from penstock.operators.stage import Completed, Failed, How, Interrupted, Operator, StageChain, compose, drive, stage
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
@@ -132,6 +137,75 @@ def test_no_character_of_an_answer_is_lost(family: Family) -> None:
         arguments = sum(len(delta.arguments_delta) for chunk in chunks for delta in chunk.tool_calls)
         came = texts + urls + arguments - sum(map(len, expected.late))
         assert sum(map(len, raw.values())) == came, answer.name
+
+
+def test_every_character_appears_in_the_feed_that_brought_it(family: Family) -> None:
+    """Text and argument text, that is; the content of a field segment appears when its START may."""
+    for answer in family.answers:
+        chain = stage(to_segments(turn_id=TURN))
+        for chunk in answer.chunks:
+            events = [event for event in chain.feed(chunk) if isinstance(event, SegmentEvent)]
+            given: dict[str | None, str] = {}
+            for event in events:
+                given[event.segment_type] = given.get(event.segment_type, "") + event.payload.get("delta", "")
+            assert given.get("text", "") == chunk.content, answer.name
+            assert given.get("reasoning", "") == chunk.reasoning, answer.name
+            brought = "".join(delta.arguments_delta for delta in chunk.tool_calls)
+            assert given.get("tool_call", "").strip() == brought.strip(), answer.name
+
+
+def test_what_is_invoked_is_what_json_loads_gives(family: Family) -> None:
+    count = 0
+    for answer in family.answers:
+        for event in events_of(answer.chunks, Completed()):
+            if isinstance(event, ToolInvocation) and "input" not in event.arguments:
+                assert event.arguments == (json.loads(event.raw) if event.raw.strip() else {}), answer.name
+                count += 1
+    assert count
+
+
+def test_the_work_for_a_character_does_not_grow_with_the_answer(family: Family) -> None:
+    """Counted in calls, for each answer behind itself ten times: the tenth costs what the second costs."""
+    for answer in sorted(family.answers, key=lambda each: len(each.body))[-3:]:
+        chain = stage(to_segments(turn_id=TURN), stream_fields())
+        costs = [calls_made(chain, answer.chunks, number) for number in range(10)]
+        assert max(costs[2:]) <= 1.05 * costs[1] + 50, (answer.name, costs)
+
+
+def calls_made(chain: StageChain[Any, Any], chunks: list[ChunkResponse], turn: int) -> int:
+    """Count what an answer costs whose calls stand at indexes and ids of their own."""
+    renamed = [
+        structs.replace(
+            chunk,
+            finish_reason=None,
+            is_complete=False,
+            tool_calls=tuple(
+                structs.replace(
+                    delta,
+                    index=delta.index + 1000 * turn,
+                    call_id=delta.call_id and f"{delta.call_id}-{turn}",
+                )
+                for delta in chunk.tool_calls
+            ),
+        )
+        for chunk in chunks
+    ]
+    renamed.append(ChunkResponse(finish_reason="tool_calls"))
+    count = 0
+
+    def note(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    gc.disable()  # a collection calls what others have hooked into it
+    sys.setprofile(note)
+    try:
+        for chunk in renamed:
+            chain.feed(chunk)
+    finally:
+        sys.setprofile(None)
+        gc.enable()
+    return count
 
 
 def test_an_answer_broken_off_anywhere_leaves_nothing_open_and_invokes_what_was_sealed(family: Family) -> None:

@@ -1,5 +1,6 @@
 """Sources: provider streams, wire bytes, recordings and text become Observables of ChunkResponse."""
 
+from .decode_sdk import decode_sdk
 from .decode_wire import decode_wire
 from .from_anthropic import from_anthropic
 from .from_gemini import from_gemini
@@ -11,6 +12,7 @@ from .from_text import from_text
 from .from_wire import from_wire
 
 __all__ = [
+    "decode_sdk",
     "decode_wire",
     "from_anthropic",
     "from_gemini",

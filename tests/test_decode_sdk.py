@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from chat_client import by_wire
+
+from penstock.events import ProviderError, SegmentEvent, ToolInvocation
+from penstock.operators import adrive, drive, stage, to_invocations, to_segments
+from penstock.sources import decode_sdk
+from penstock.sources.loopback_server import LoopbackServer
+
+BODY = (Path(__file__).parent / "streams/openai_chat/interleaved_calls.sse").read_bytes()
+ITEMS = [json.loads(line[6:]) for line in BODY.decode().splitlines() if line.startswith("data: {")]
+CHAIN = (decode_sdk("openai-chat", turn_id="t"), to_segments(turn_id="t"), to_invocations(keep_segments=True))
+
+
+def test_the_wires_dicts_give_what_the_wire_gives():
+    assert list(drive(ITEMS, decode_sdk("chat", turn_id="t"))) == by_wire([BODY])[0]
+
+
+def test_the_real_sdks_stream_runs_in_an_async_loop():
+    async def main() -> list[Any]:
+        with LoopbackServer(BODY, pieces=50) as server:
+            async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="-", max_retries=0) as client:
+                stream = await client.chat.completions.create(
+                    model="m", messages=[{"role": "user", "content": "-"}], stream=True
+                )
+                return [event async for event in adrive(stream, *CHAIN)]
+
+    assert asyncio.run(main()) == list(drive(ITEMS, *CHAIN))
+
+
+def test_the_next_item_is_asked_for_when_the_loop_asks_for_more():
+    asked: list[int] = []
+
+    async def items() -> AsyncIterator[Any]:
+        for number, item in enumerate(ITEMS):
+            asked.append(number)
+            yield item
+
+    async def main() -> None:
+        events = adrive(items(), *CHAIN)
+        await anext(events)
+        seen = list(asked)
+        await asyncio.sleep(0)
+        assert asked == seen
+        assert len(asked) < len(ITEMS)
+        await events.aclose()  # type: ignore[attr-defined]
+
+    asyncio.run(main())
+
+
+def test_a_loop_that_is_left_early_leaves_the_server():
+    async def main() -> None:
+        with LoopbackServer(BODY, pieces=50, gated=True) as server:
+            server.allow(len(BODY) // 100)
+            async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="-", max_retries=0) as client:
+                stream = await client.chat.completions.create(
+                    model="m", messages=[{"role": "user", "content": "-"}], stream=True
+                )
+                events = adrive(stream, *CHAIN)
+                await anext(events)
+                await events.aclose()  # type: ignore[attr-defined]
+                left = await asyncio.to_thread(server.wait_for, "client_left")
+        assert left.number < len(BODY)
+
+    asyncio.run(main())
+
+
+def test_what_the_sdk_raises_is_a_provider_error_after_the_ends():
+    def broken() -> Iterator[Any]:
+        yield {"choices": [{"delta": {"content": "Hi"}}]}
+        raise openai.APIError("overloaded", request=None, body={"message": "overloaded"})  # type: ignore[arg-type]
+
+    events: list[Any] = []
+    with pytest.raises(ProviderError, match="overloaded"):
+        events.extend(drive(broken(), *CHAIN))
+    events = []
+    try:
+        for event in drive(broken(), *CHAIN):
+            events.append(event)
+    except ProviderError:
+        pass
+    assert isinstance(events[-1], SegmentEvent)
+    assert events[-1].payload == {"status": "failed", "reason": "provider_error"}
+
+
+def test_an_error_inside_the_stream_is_raised_too():
+    with pytest.raises(ProviderError, match="moderated"):
+        list(drive([{"error": {"message": "moderated"}}], *CHAIN))
+
+
+def test_dumped_and_loaded_after_any_item_it_goes_on_the_same():
+    unbroken = [event for event in drive(ITEMS, *CHAIN) if isinstance(event, ToolInvocation)]
+    chain, given = stage(*CHAIN), []
+    for item in ITEMS:
+        given += chain.feed(item)
+        state = json.loads(json.dumps(chain.dump()))
+        chain = stage(*CHAIN)
+        chain.load(state)
+    given += chain.close()
+    assert [event for event in given if isinstance(event, ToolInvocation)] == unbroken

@@ -12,6 +12,7 @@ from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import Completed, Failed, How, Operator, lift
 from .apis import Decoder, api_of
 from .machine import Machine
+from .machine_stage import MachineStage
 from .openai_chat import Choices
 from .provider_error import invalid_data
 from .sse import ServerSentEvent, SseDecoder
@@ -39,7 +40,7 @@ def decode_wire(
     end. Follows the WHATWG event-stream format and the providers' other framings; the wire and the SDK give equal
     ChunkResponses.
     """
-    return lift(partial(_WireStage, api_of(api).name, choices, turn_id, limits))
+    return lift(partial(_stage, api_of(api).name, choices, turn_id, limits))
 
 
 class WireMachine:
@@ -101,21 +102,7 @@ class WireMachine:
             responses += self._machine.feed(event)
 
 
-class _WireStage(WireMachine):
-    """As a stage it says the stream's failure by raising, which a stage can do only after its values are out."""
-
-    def __init__(self, api: str, choices: Choices, turn_id: str | None, limits: Limits) -> None:
-        known = api_of(api)
-        machine = known.new_machine(choices=choices, turn_id=turn_id, limits=limits)
-        super().__init__(machine, known.new_decoder())
-
-    def feed(self, item: bytes, /) -> list[ChunkResponse]:
-        if self.failure is not None and self.stopped:
-            raise self.failure
-        return super().feed(item)
-
-    def close(self, how: How, /) -> list[ChunkResponse]:
-        responses = super().close(how)
-        if self.failure is not None and isinstance(how, Completed):
-            raise self.failure
-        return responses
+def _stage(api: str, choices: Choices, turn_id: str | None, limits: Limits) -> MachineStage:
+    known = api_of(api)
+    machine = known.new_machine(choices=choices, turn_id=turn_id, limits=limits)
+    return MachineStage(WireMachine(machine, known.new_decoder()))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import AsyncIterable, Iterable
 from functools import partial
 
 from reactivex import Observable
@@ -13,6 +11,7 @@ from ..events.errors import UsageError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from .openai_chat import Choices, OpenAIChat
 from .stream_bridge import bridge
+from .stream_check import check_stream
 
 
 def from_openai_chat(
@@ -52,23 +51,10 @@ def check_choices(choices: object) -> None:
         raise UsageError(message)
 
 
-def check_chat_stream(source: object) -> None:
-    """Raise `UsageError` for what is no stream of chat chunks, saying what to pass instead."""
-    wanted = "pass client.chat.completions.create(..., stream=True), or a lambda: that calls it"
-    kind = type(source).__name__
-    if inspect.iscoroutine(source):
-        source.close()
-        message = f"from_openai_chat got a coroutine that nobody awaits; await it first, or {wanted}"
-    elif type(source).__module__.startswith("openai.lib.streaming"):
-        message = f"from_openai_chat got the .stream() helper's {kind}, which parses everything again; {wanted}"
-    elif hasattr(source, "choices"):
-        message = f"from_openai_chat got a whole {kind}, not a stream; {wanted}"
-    elif isinstance(source, str | bytes | dict) or hasattr(source, "__pydantic_fields_set__"):
-        message = f"from_openai_chat got a {kind}, not a stream; {wanted}"
-    elif callable(source) or isinstance(source, Iterable | AsyncIterable):
-        return
-    elif inspect.isawaitable(source):
-        message = f"from_openai_chat got a {kind} that nobody awaits; await it first, or {wanted}"
-    else:
-        message = f"from_openai_chat got a {kind}, which is no stream; {wanted}"
-    raise UsageError(message)
+check_chat_stream = partial(
+    check_stream,
+    name="from_openai_chat",
+    create="client.chat.completions.create(..., stream=True)",
+    helpers="openai.lib.streaming",
+    whole="choices",
+)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import gc
 import json
+import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from math import log
 from pathlib import Path
 from statistics import median
-from time import thread_time
+from time import perf_counter, thread_time
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
@@ -26,7 +27,10 @@ from strategies.marked_texts import MODEL_MARKERS
 
 from penstock.events import ChunkResponse, SegmentEvent, ToolCallDelta, ToolInvocation
 from penstock.operators import holdback, stage, stream_fields, to_invocations, to_segments
+from penstock.operators.argument_progress import argument_progress
 from penstock.operators.json_machine import JsonMachine
+from penstock.operators.partial_arguments import partial_arguments
+from penstock.pipeline.strategies import api_tool_call
 
 DELTA = 4
 ROUNDS = 9
@@ -34,6 +38,7 @@ TURN = 500  # items between two measurements
 SIZES = (2_000, 20_000, 200_000)
 DELTAS_A_ROUND = 50_000
 FLOOR_REPEATS = 8  # so that both take about as long
+IMPORTS = 5
 
 Feed = Callable[[Any], Any]
 Items = Callable[[list[str], bool], list[Any]]  # of the deltas of a turn; whether it is the first
@@ -93,6 +98,26 @@ def json_machine() -> Feed:
 
 def chain() -> Feed:
     return stage(to_segments(), stream_fields(), to_invocations()).feed
+
+
+def strategy_updates_off() -> Feed:
+    return stage(api_tool_call()).feed
+
+
+def strategy_updates_on() -> Feed:
+    return stage(api_tool_call(updates=True)).feed
+
+
+def segments() -> Feed:
+    return stage(to_segments()).feed
+
+
+def progress() -> Feed:
+    return stage(to_segments(), argument_progress()).feed
+
+
+def partials() -> Feed:
+    return stage(to_segments(), partial_arguments()).feed
 
 
 def markers() -> Feed:
@@ -178,6 +203,17 @@ def check_outputs(size: int) -> tuple[bool, int, int]:
     return right, len(content), len(deltas)
 
 
+def import_seconds(*statements: str) -> float:
+    """Give the best time of a fresh process that runs some statements."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r}); import conftest; {'; '.join(statements)}"
+    times: list[float] = []
+    for _ in range(IMPORTS):
+        begin = perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        times.append(perf_counter() - begin)
+    return min(times)
+
+
 def main() -> int:
     gc.disable()  # collections come at moments of their own; events hold no cycles
     inputs = [cut(arguments(size)) for size in SIZES]
@@ -185,12 +221,23 @@ def main() -> int:
     rows: list[tuple[str, float, float]] = [
         ("JSON machine, 200 KB of Python source", calls_per_delta(json_machine, inputs[-1], as_they_are), 20),
         ("ChunkResponse → segments → fields → invocations", calls_per_delta(chain, inputs[-1], call_deltas), 70),
+        # These bounds leave a quarter for the noise of the machine. On costs an event a delta, the calls that make it,
+        # and the general loops of a chain, where one of three stages has loops of its own.
+        ("api_tool_call, updates off", calls_per_delta(strategy_updates_off, inputs[-1], call_deltas), 75),
+        ("api_tool_call, updates on", calls_per_delta(strategy_updates_on, inputs[-1], call_deltas), 125),
+        ("ChunkResponse → segments", calls_per_delta(segments, inputs[-1], call_deltas), 45),
+        ("ChunkResponse → segments → argument_progress", calls_per_delta(progress, inputs[-1], call_deltas), 77),
+        ("ChunkResponse → segments → partial_arguments", calls_per_delta(partials, inputs[-1], call_deltas), 75),
         (f"holdback over {len(MODEL_MARKERS)} markers, prose", calls_per_delta(markers, prose, as_they_are), 10),
     ]
     failed = False
     for name, cost, bound in rows:
         failed |= cost > bound
         print(f"{name:50} {cost:5.1f} calls a delta   (bound {bound})")
+    base = "import reactivex, msgspec, pydantic"
+    more = import_seconds(base, "import penstock.pipeline") - import_seconds(base)
+    failed |= more > 0.35
+    print(f"{'import penstock.pipeline':50} {more:5.3f} s over {base[7:]}   (bound 0.35)")
     works: list[tuple[str, Callable[[], Feed], list[list[Any]]]] = [
         ("JSON machine", json_machine, list(inputs)),
         ("chain", chain, [chunks(each) for each in inputs]),
@@ -204,6 +251,14 @@ def main() -> int:
         ("JSON machine", json_machine, cut),
         ("chain", chain, lambda text: chunks(cut(text))[:-1]),
         ("holdback", markers, cut),
+        *(
+            (name, make, lambda text: chunks(cut(text))[:-1])
+            for name, make in (
+                ("api_tool_call, updates on", strategy_updates_on),
+                ("argument_progress", progress),
+                ("partial_arguments", partials),
+            )
+        ),
     ]
     for name, make, of in linear_works:
         linear, counts = is_linear(make, of)

@@ -1,16 +1,22 @@
 """What transforms the flow: one operator a file, the file named as its function. Needs no provider SDK."""
 
 from .aggregate_fragments import PathValue, aggregate_fragments
+from .argument_progress import argument_progress
+from .detect_text_calls import detect_text_calls
 from .extract_json_fields import extract_json_fields
 from .field_spec import FILE_TOOLS, FieldSpec
 from .holdback import holdback
+from .interrupt_on import interrupt_on
 from .json_fragments import json_fragments
 from .limits import Limits
+from .partial_arguments import PartialArguments, partial_arguments
 from .stage import Completed, Failed, Interrupted, Operator, Stage, adrive, compose, drive, lift, stage
 from .stream_fields import stream_fields
 from .strip_markers import strip_markers
 from .to_invocations import to_invocations
 from .to_segments import to_segments
+from .tool_call_updates import tool_call_updates
+from .within import within
 
 __all__ = [
     "FILE_TOOLS",
@@ -20,19 +26,26 @@ __all__ = [
     "Interrupted",
     "Limits",
     "Operator",
+    "PartialArguments",
     "PathValue",
     "Stage",
     "adrive",
     "aggregate_fragments",
+    "argument_progress",
     "compose",
+    "detect_text_calls",
     "drive",
     "extract_json_fields",
     "holdback",
+    "interrupt_on",
     "json_fragments",
     "lift",
+    "partial_arguments",
     "stage",
     "stream_fields",
     "strip_markers",
     "to_invocations",
     "to_segments",
+    "tool_call_updates",
+    "within",
 ]

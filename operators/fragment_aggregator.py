@@ -22,14 +22,15 @@ class FragmentAggregator:
 
     The value may lie at any path: the first fragment's value is taken for the root, and after its `DONE` the next
     one's. A string is there when it is `DONE`, containers grow as they come; who keeps a container must copy it.
-    Of a repeated key the last value wins, as with `json.loads`. A `JsonError` changes nothing: `done` stays False.
+    `show_open` shows what has come of a string, too. Of a repeated key the last value wins, as with `json.loads`. A
+    `JsonError` changes nothing: `done` stays False.
 
     - `value`: the root value as far as it came; None before it.
     - `done`: the root value is complete.
     - `path`: where the root value lies.
     """
 
-    __slots__ = ("_containers", "_keys", "_open", "_pieces", "done", "path", "value")
+    __slots__ = ("_containers", "_keys", "_open", "_pieces", "_text_path", "done", "path", "value")
 
     def __init__(self) -> None:
         self._containers: list[Any] = []
@@ -39,6 +40,8 @@ class FragmentAggregator:
         """Of the open string."""
         self._open = ""
         """What the next DONE ends: "text", "scalar", or "" for the innermost container."""
+        self._text_path: Path = ()
+        """Of the string that is open, or was last."""
         self.value: Any = None
         self.done = False
         self.path: Path = ()
@@ -69,6 +72,7 @@ class FragmentAggregator:
             if not self._containers:
                 self._put(fragment.path, None)
             self._open = "text"
+            self._text_path = fragment.path
         else:
             container: dict[str, Any] | list[Any] = {} if fragment.value == "{" else []
             inside = bool(self._containers)
@@ -77,16 +81,39 @@ class FragmentAggregator:
             if inside:
                 self._keys.append(fragment.path[-1])
 
+    def show_open(self) -> None:
+        """Put what has come of the open string into the value; it costs something only if more has come since."""
+        if self._open == "text":
+            text = "".join(self._pieces)
+            self._pieces[:] = [text]
+            self._put(self._text_path, text)
+
+    def is_done(self, path: Path) -> bool:
+        """Say whether there is a value at `path`, counted from the root value, that is complete."""
+        value: Any = self.value
+        for step in path:
+            if not _has(value, step):
+                return False
+            value = value[step]
+        if self.done:
+            return True
+        open_path = tuple(self._keys)
+        if self._open == "text":
+            open_path = (*open_path, *self._text_path[-1:])
+        return bool(self._containers) and open_path[: len(path)] != path
+
     def dump(self) -> Any:
         """Give the state as plain data; the value as JSON text, because of infinities."""
         value = json.dumps(self.value)
         keys = list(self._keys)
-        return [value, keys, bool(self._containers), ["".join(self._pieces)], self._open, self.done, list(self.path)]
+        pieces = ["".join(self._pieces)]
+        inside = bool(self._containers)
+        return [value, keys, inside, pieces, self._open, list(self._text_path), self.done, list(self.path)]
 
     def load(self, state: Any) -> None:
         """Go on from a dumped state."""
-        value, keys, inside, pieces, self._open, self.done, path = state
-        self.path = tuple(path)
+        value, keys, inside, pieces, self._open, text_path, self.done, path = state
+        self.path, self._text_path = tuple(path), tuple(text_path)
         self.value = json.loads(value)
         self._keys = list(keys)
         self._pieces = list(pieces)
@@ -117,7 +144,15 @@ class FragmentAggregator:
             self.done = False
             return
         around = self._containers[-1]
-        if type(around) is dict:
-            around[path[-1]] = value
+        place: Any = path[-1]
+        if type(around) is dict or place < len(around):  # an item that is there already is a string that was shown
+            around[place] = value
         else:
             around.append(value)
+
+
+def _has(value: Any, step: Any) -> bool:
+    kind: Any = value.__class__
+    if kind is dict:
+        return step in value
+    return kind is list and isinstance(step, int) and 0 <= step < len(value)

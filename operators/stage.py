@@ -200,7 +200,7 @@ def compose(*operators: Operator[Any, Any]) -> Operator[Any, Any]:
     >>> compose(holdback("<a>"), holdback("<b>"))
     Operator(_Holdback, _Holdback)
     """
-    return Operator(*(factory for each in _checked(operators, "compose") for factory in each.factories))
+    return Operator(*(factory for each in checked_operators(operators, "compose") for factory in each.factories))
 
 
 def stage(*operators: Operator[Any, Any]) -> StageChain[Any, Any]:
@@ -211,7 +211,7 @@ def stage(*operators: Operator[Any, Any]) -> StageChain[Any, Any]:
     >>> chain.feed("a<e"), chain.feed("x"), chain.close()
     (['a'], ['<ex'], [])
     """
-    return StageChain([factory() for each in _checked(operators, "stage") for factory in each.factories])
+    return StageChain([factory() for each in checked_operators(operators, "stage") for factory in each.factories])
 
 
 def drive(items: Iterable[Any], *operators: Operator[Any, Any]) -> Iterator[Any]:
@@ -225,7 +225,7 @@ def drive(items: Iterable[Any], *operators: Operator[Any, Any]) -> Iterator[Any]
     ['a', '<ex']
     """
     _check_items(items, "drive")
-    return _drive(items, stage(*_checked(operators, "drive")))
+    return _drive(items, stage(*checked_operators(operators, "drive")))
 
 
 def adrive(items: AsyncIterable[Any] | Iterable[Any], *operators: Operator[Any, Any]) -> AsyncIterator[Any]:
@@ -233,10 +233,10 @@ def adrive(items: AsyncIterable[Any] | Iterable[Any], *operators: Operator[Any, 
 
     The rest is as with `drive`; who leaves the loop early calls `aclose()` on what this gave, and the items are closed.
 
-    async for event in adrive(items, to_segments(), to_invocations()): ...
+        async for event in adrive(items, to_segments(), to_invocations()): ...
     """
     _check_items(items, "adrive")
-    return _adrive(items, stage(*_checked(operators, "adrive")))
+    return _adrive(items, stage(*checked_operators(operators, "adrive")))
 
 
 def _drive(items: Iterable[Any], chain: StageChain[Any, Any]) -> Iterator[Any]:
@@ -310,7 +310,8 @@ def _as_async(items: AsyncIterable[Any] | Iterable[Any]) -> AsyncIterator[Any]:
     return asynchronous()
 
 
-def _checked(operators: tuple[Any, ...], name: str) -> tuple[Operator[Any, Any], ...]:
+def checked_operators(operators: tuple[Any, ...], name: str) -> tuple[Operator[Any, Any], ...]:
+    """Give what the function `name` was given if it is operators, at least one; else raise `UsageError`."""
     if not operators:
         message = f"{name}(...) needs at least one operator"
         raise UsageError(message)

@@ -29,6 +29,7 @@ def to_segments(
         chunks        --"Hel"----"lo"-----call f {"a"------: 1}--finish--|
         to_segments   --S text C--C-------E text S call C--C-----E call--|
 
+    >>> from penstock.events import ChunkResponse
     >>> from penstock.operators import drive
     >>> for event in drive([ChunkResponse(content="Hi", finish_reason="stop")], to_segments(turn_id="t")):
     ...     print(event.type, event.segment_id, event.payload)

@@ -22,14 +22,19 @@ from reactivex.subject import Subject
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.aggregate_fragments import aggregate_fragments
+from penstock.operators.argument_progress import argument_progress
+from penstock.operators.detect_text_calls import detect_text_calls
 from penstock.operators.extract_json_fields import extract_json_fields
 from penstock.operators.holdback import holdback
 from penstock.operators.json_fragments import json_fragments
+from penstock.operators.partial_arguments import partial_arguments
 from penstock.operators.stage import Failed, How, Operator, adrive, compose, drive, lift, stage
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.strip_markers import strip_markers
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
+from penstock.operators.tool_call_updates import tool_call_updates
+from penstock.operators.within import within
 from penstock.sources.decode_wire import decode_wire
 
 TURN = "turn"
@@ -168,6 +173,10 @@ def _read_back(streams: Iterable[Iterable[Any]]) -> tuple[tuple[Any, ...], ...]:
 _TO = to_segments(turn_id=TURN)
 _FROM_CALLS = _segments(_TO)
 _FROM_FIELDS = _segments(_TO, stream_fields())
+_CALLS_IN_TEXT = tuple(
+    tuple(drive([ChunkResponse(content=text) for text in texts], _TO))
+    for texts in (("so: [TOOL", "_CALL] add {", "}"), ("<function=a>",), ("x" * 5_000, "<function=a>", "y" * 2_000))
+)
 
 CASES: tuple[Case, ...] = (
     Case(
@@ -201,6 +210,17 @@ CASES: tuple[Case, ...] = (
         to_invocations({"write_file": WriteFile, "add": Add, "look_up": None}, keep_segments=True),
         _FROM_CALLS,
     ),
+    Case("argument_progress", argument_progress(), (*_FROM_CALLS, *_FROM_FIELDS)),
+    Case("argument_progress read back", argument_progress(keep_segments=True), _read_back(_FROM_FIELDS)),
+    Case("tool_call_updates", tool_call_updates(keep_segments=True), (*_FROM_CALLS, *_FROM_FIELDS)),
+    Case("tool_call_updates read back", tool_call_updates(message_id="message"), _read_back(_FROM_FIELDS)),
+    Case("partial_arguments", partial_arguments(keep_segments=True), (*_FROM_CALLS, *_FROM_FIELDS)),
+    Case("partial_arguments read back", partial_arguments(), (*_read_back(_FROM_CALLS), *_read_back(_FROM_FIELDS))),
+    Case(
+        "within", within(("text", "tool_call", "write_file"), holdback("l", "\n", '"a"')), (*_FROM_CALLS, *_FROM_FIELDS)
+    ),
+    Case("within read back", within("tool_call", strip_markers("{", "}")), _read_back(_FROM_CALLS)),
+    Case("detect_text_calls", detect_text_calls(), (*_FROM_CALLS, *_CALLS_IN_TEXT)),
     Case("the chain", compose(_TO, stream_fields(), to_invocations(keep_segments=True)), CHUNKS),
     Case("decode_wire", decode_wire("openai-chat", turn_id=TURN), WIRE),
 )

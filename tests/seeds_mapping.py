@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
-from penstock.events import ChunkResponse, SegmentEvent, ToolCallDelta, ToolInvocation
+from penstock.events import ChunkResponse, Notice, SegmentEvent, ToolCallDelta, ToolInvocation
 
 Case: TypeAlias = dict[str, Any]
 
@@ -47,6 +47,10 @@ REFUSED: dict[str, str] = {
         ),
         "Ids the wire gave pass unchanged; the original had none to pass and made one.",
     ),
+    **dict.fromkeys(
+        ("autobyteus/selection/defaults to xml when env is unset", "autobyteus/selection/openai defaults to json"),
+        "Without a word of the environment native calls are taken: two defaults, of which one depends on whom is asked.",
+    ),
 }
 """Case -> the law or rule that forbids what it expects."""
 
@@ -58,14 +62,14 @@ LATER: dict[tuple[str, str | None], str] = {
     ("sentinel", None): IN_TEXT,
     ("prompt_engineering", None): IN_TEXT,
     ("structured_outputs", None): IN_TEXT,
-    **{("selection", provider): "a named strategy: needs pipeline" for provider in (None, "openai", "anthropic")},
 }
 """(strategy, provider) -> what it waits for."""
 
 LATER_CASES: dict[str, str] = {
     "autobyteus/adapter/creates multiple tool invocations": "XML body",
     "autobyteus/adapter/creates invocation for complete tool segment": "XML body",
-    "autobyteus/api_tool_call/detects [TOOL_CALL] text when no native call parsed": "needs detect_text_calls",
+    "autobyteus/selection/json mode uses parsing handler": IN_TEXT,
+    "autobyteus/selection/sentinel mode uses parsing handler": IN_TEXT,
 }
 
 APIS = {
@@ -92,6 +96,12 @@ STRUCTURED = "structured"
 KINDS = {"text": "message", "refusal": "message", "reasoning": "reasoning", "tool_call": "tool_call"}
 """Our segment type -> what jp calls it."""
 
+
+UNKNOWN = {"Unknown parser strategy": "unknown strategy"}
+"""What AutoByteus says of an error, and what we say."""
+
+DIAGNOSTICS = {"text_call": "api_tool_call_text_leak"}
+"""Our code of a notice -> AutoByteus' code of a diagnostic."""
 
 REPLAYED = {
     "anthropic_thinking_signature": {"signature"},
@@ -240,6 +250,12 @@ def from_part(part: dict[str, Any]) -> ChunkResponse:
 
 
 # outputs
+
+
+def as_diagnostic(notice: Notice) -> dict[str, str]:
+    """Give a warning of a call in text as AutoByteus' diagnostic, whose message and snippet are apart."""
+    message, _, snippet = notice.detail.partition(" The text: ")
+    return {"code": DIAGNOSTICS[notice.code], "message": message, "snippet": snippet}
 
 
 def as_event(event: SegmentEvent) -> dict[str, Any]:

@@ -115,3 +115,43 @@ def test_after_a_value_comes_the_next():
             if aggregator.done:
                 done.append(aggregator.value)
     assert done == [{"a": [1]}, "x", 2, []]
+
+
+def test_an_open_string_shows_what_has_come_when_it_is_asked_for():
+    for text in ('"xy"', '["a", "xy"]', '{"a": "former", "a": "xy", "b": ["c"]}'):
+        machine = JsonMachine()
+        aggregator = FragmentAggregator()
+        for char in text:
+            aggregator.feed_all(machine.feed(char))
+            aggregator.show_open()
+            if text.startswith('"'):
+                assert aggregator.value == text[1 : machine.at].rstrip('"')
+        assert aggregator.done
+        assert repr(aggregator.value) == repr(loads(text))
+
+
+def test_what_is_shown_is_shown_after_freezing_too():
+    aggregator = aggregated(fragments_of('["a", "xy')[:-1])
+    aggregator.show_open()
+    state = msgspec.json.decode(msgspec.json.encode(aggregator.dump()))
+    aggregator = FragmentAggregator()
+    aggregator.load(state)
+    aggregator.feed_all([Fragment((1,), "TEXT", "z")])
+    assert aggregator.value == ["a", "xy"]
+    aggregator.show_open()
+    assert aggregator.value == ["a", "xyz"]
+    aggregator.feed_all([Fragment((1,), "DONE"), Fragment((2,), "SCALAR", 1), Fragment((2,), "DONE")])
+    assert aggregator.value == ["a", "xyz", 1]
+
+
+def test_a_value_is_done_when_it_is_there_and_nothing_in_it_is_open():
+    machine = JsonMachine()
+    aggregator = FragmentAggregator()
+    assert not aggregator.is_done(())
+    aggregator.feed_all(machine.feed('{"a": [1, {"b": "x'))
+    done = [(), ("a",), ("a", 0), ("a", 1), ("a", 1, "b"), ("a", 2), ("c",), ("a", "b"), ("a", 0, 0)]
+    assert [path for path in done if aggregator.is_done(path)] == [("a", 0)]
+    aggregator.feed_all(machine.feed('"'))
+    assert [path for path in done if aggregator.is_done(path)] == [("a", 0), ("a", 1, "b")]
+    aggregator.feed_all(machine.feed("}]}"))
+    assert [path for path in done if aggregator.is_done(path)] == done[:5]

@@ -17,14 +17,20 @@ from penstock.events import (
     ChunkResponse,
     Fragment,
     InvocationFailed,
+    Notice,
     ProviderError,
     SegmentEvent,
+    ToolCallDelta,
     ToolInvocation,
     UsageError,
 )
 from penstock.operators import drive, stage, stream_fields, to_invocations, to_segments
+from penstock.operators.detect_text_calls import detect_text_calls
 from penstock.operators.extract_json_fields import extract_json_fields
 from penstock.operators.json_fragments import json_fragments
+from penstock.pipeline import Pipeline
+from penstock.pipeline.settings import settings_from_environment
+from penstock.pipeline.strategies import strategy_named
 from penstock.sinks.collect import Collected, Segment, collect
 from penstock.sources.decode_wire import decode_wire
 
@@ -86,13 +92,38 @@ def check_handler(case: Case) -> None:
     """Check a case of the handlers: native calls, or text that passes through."""
     config, expected = case["config"], dict(case["expected"])
     chunks = [words.from_handler_chunk(chunk) for chunk in case["chunks"]]
-    operators = (to_segments(turn_id="turn"), stream_fields(), to_invocations(keep_segments=True))
+    operators = (to_segments(turn_id="turn"), stream_fields(), to_invocations(keep_segments=True), detect_text_calls())
     if config.get("close") == "fail":
         ran = run_until_it_fails(chunks, config["reason"], operators)
     else:
-        ran = run(chunks, *operators, finalize=config["finalize"])
+        ran = run(chunks, *operators, finalize=config.get("finalize", True))
+        assert len(ran.invocations) == config.get("native_invocations", len(ran.invocations))
     for key, wanted in expected.items():
         HANDLER_CHECKS[key](ran, wanted)
+
+
+def check_selection(case: Case) -> None:
+    """Check which strategy the environment, the tools and the provider lead to."""
+    config, expected = case["config"], dict(case["expected"])
+    with pytest.MonkeyPatch.context() as environment:
+        for name in ("PENSTOCK_STREAM_PARSER", "AUTOBYTEUS_STREAM_PARSER"):
+            environment.delenv(name, raising=False)
+        if value := config.get("env") or config.get("parser_name"):
+            environment.setenv("AUTOBYTEUS_STREAM_PARSER", value)
+        if "error" in expected:
+            with pytest.raises(UsageError, match=words.UNKNOWN[expected["error"]["message_matches"]]):
+                Pipeline()
+            return
+        pipeline = Pipeline(tools=[{"name": name, "parameters": {}} for name in config.get("tool_names", ["any"])])
+        strategy = strategy_named(settings_from_environment().strategy).__name__
+    call = ToolCallDelta(0, "call_1", config.get("tool_names", ["any"])[0] if pipeline.tools else "any", "{}")
+    finished = ChunkResponse(content="<tool>", tool_calls=(call,), finish_reason="tool_calls")
+    result = collect(pipeline.stream([finished]))
+    assert result.text == "<tool>"
+    chosen = strategy if result.invocations else "pass_through"
+    assert chosen == expected.get("handler", expected.get("parser"))
+    if "tool_schemas" in expected:
+        assert pipeline.tool_schemas("openai") == expected["tool_schemas"]
 
 
 def run_until_it_fails(chunks: list[ChunkResponse], reason: str, operators: tuple[Any, ...]) -> Run:
@@ -172,6 +203,14 @@ def check_first_content(ran: Run, wanted: str) -> None:
     assert next(event.payload["delta"] for event in ran.collected.events if event.type == "SEGMENT_CONTENT") == wanted
 
 
+def check_diagnostic(ran: Run, wanted: dict[str, Any]) -> None:
+    (notice,) = (event for event in ran.collected.events if isinstance(event, Notice))
+    told = words.as_diagnostic(notice)
+    assert told["code"] == wanted["code"]
+    for key in ("message", "snippet"):
+        assert all(part in told[key] for part in wanted[f"{key}_contains"]), told
+
+
 HANDLER_CHECKS: dict[str, Callable[[Run, Any], None]] = {
     "feed_expect": check_feeds,
     "close_events_all": check_close,
@@ -181,6 +220,7 @@ HANDLER_CHECKS: dict[str, Callable[[Run, Any], None]] = {
     "invocations_unordered": check_unordered,
     "events": check_events,
     "first_content_delta": check_first_content,
+    "diagnostic": check_diagnostic,
 }
 
 
@@ -406,14 +446,14 @@ def natives_of(result: Collected, kind: str) -> list[Any]:
 
 def check_of(case: Case) -> Callable[[Case], None]:
     strategy = case["strategy"]
-    if case["config"].get("provider") in words.APIS and (
-        case["strategy"] != "converter" or case["config"]["provider"] == "llamacpp"
-    ):
+    provider = case["config"].get("provider")
+    if provider in words.APIS and (strategy not in ("converter", "selection") or provider == "llamacpp"):
         return check_provider
     if strategy == "incremental_json":
         return check_field_stream if case["system"] == "autobyteus" else check_fragments
     return {
         "pass_through": check_handler,
+        "selection": check_selection,
         "api_tool_call": check_handler,
         "adapter": check_adapter,
         "to_invocation": check_to_invocation,
@@ -441,6 +481,6 @@ def test_every_case_is_run_or_refused_or_deferred_for_a_reason(shared: Path) -> 
     assert not set(words.REFUSED) & set(LATER)
     assert all(words.REFUSED.values())
     assert Counter({"run": len(TO_RUN), "refused": len(words.REFUSED), "later": len(LATER)}) == Counter(
-        {"run": 126, "refused": 10, "later": 151}
+        {"run": 132, "refused": 12, "later": 143}
     )
     assert len(CASES) == 287

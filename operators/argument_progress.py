@@ -1,0 +1,66 @@
+"""`argument_progress`: the pieces of each call's arguments as they come, with the call's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..events.segment_event import SegmentEvent
+from ..events.tool_invocation import ToolCallArgumentProgress
+from .call_arguments import CallArguments
+from .each_call import each_call
+from .field_spec import FILE_TOOLS, FieldSpec
+from .limits import DEFAULT_LIMITS, Limits
+from .stage import Operator
+
+
+def argument_progress(
+    *,
+    keep_segments: bool = False,
+    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Operator[Any, Any]:
+    """Give each piece of each call's arguments as a `ToolCallArgumentProgress`, as soon as it is certain.
+
+        segments             --S call f--C {"path": "a--C .py"}---------------------------E--
+        argument_progress    ------------OPEN () OPEN path TEXT "a"--TEXT ".py" DONE path DONE ()--
+
+    >>> from penstock.events import ChunkResponse, ToolCallDelta
+    >>> from penstock.operators import drive, to_segments
+    >>> call = ToolCallDelta(0, "call_1", "read", '{"path": "a')
+    >>> for piece in drive([ChunkResponse(tool_calls=(call,))], to_segments(), argument_progress()):
+    ...     print(piece.tool_name, piece.fragment.path, piece.fragment.kind, piece.fragment.value)
+    read () OPEN {
+    read ('path',) OPEN "
+    read ('path',) TEXT a
+
+    Before `stream_fields` each piece comes with its delta; behind it, with the next event of its field's segment, and
+    what follows the content comes with the END. Arguments that came whole, or were read back from JSON, are parsed
+    here. A call that goes wrong gives no more pieces, and its segment's END says why. Calls that the provider runs
+    itself give none. `piece.fragment.nested()` is the recursive form: string, scalar, array_item, object_entry, done.
+
+    - `keep_segments`: pass the segment events too; all other events always pass.
+    - `fields`: what the segments of `stream_fields` mean, where they were read back from JSON. Their source text is
+      gone: `Fragment.at` counts in the same arguments written anew.
+    """
+    return each_call(_Progress, keep_segments=keep_segments, fields=fields, limits=limits)
+
+
+class _Progress:
+    __slots__ = ("call",)
+
+    def __init__(self, call: CallArguments) -> None:
+        self.call = call
+
+    def content(self, event: SegmentEvent) -> Sequence[ToolCallArgumentProgress]:
+        call = self.call
+        pieces = call.fragments(event)
+        return [ToolCallArgumentProgress(call.segment_id, call.name, piece) for piece in pieces]
+
+    start = end = content
+
+    def dump(self) -> Any:
+        return None
+
+    def load(self, state: Any) -> None:
+        """Nothing to go on from: the call has it all."""

@@ -1,0 +1,182 @@
+"""`interrupt_on`: an Rx operator that ends a stream in good order when a signal comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import Any, TypeAlias, cast
+
+from reactivex import Observable, abc
+from reactivex.disposable import CompositeDisposable, SingleAssignmentDisposable
+
+from ..events.errors import UsageError
+from ..events.segment_event import SegmentEvent
+from .segment_end import OpenSegments
+from .stage import Completed, Failed, How, Interrupted, Operator, StageChain, checked_operators, compose, lift, stage
+
+RxOperator: TypeAlias = Callable[[Observable[Any]], Observable[Any]]
+
+
+def interrupt_on(signal: Observable[Any], *operators: Operator[Any, Any]) -> RxOperator:
+    """Run operators until a signal comes; then cancel the source, end what is open as `interrupted`, and complete.
+
+        signal                              ---------------"Ctrl-C"
+        chunks                              --"a"----"b"----------"c"--
+        interrupt_on(signal, to_segments()) --S-C a--C b---E interrupted|
+
+    >>> from penstock.events import ChunkResponse
+    >>> from penstock.operators import to_segments
+    >>> from reactivex.subject import Subject
+    >>> chunks, stop = Subject(), Subject()
+    >>> _ = chunks.pipe(interrupt_on(stop, to_segments())).subscribe(lambda event: print(event.type, event.payload))
+    >>> chunks.on_next(ChunkResponse(content="a")); stop.on_next("Ctrl-C")
+    SEGMENT_START {}
+    SEGMENT_CONTENT {'delta': 'a'}
+    SEGMENT_END {'status': 'interrupted', 'reason': 'Ctrl-C'}
+
+    - `signal`: its first value interrupts; a str is the reason. It is subscribed to before the source. Its completion
+      means nothing; its error ends what is open as an error of the source does, then comes as `on_error`.
+    - `operators`: as in `compose`; their close gives the ENDs, and an `InvocationFailed` for each open call. Without
+      any it stands behind operators that give segments, and ends those that are open.
+
+    The signal may come on any thread, also while an event is delivered: then all events of that item are delivered
+    first. Whoever signals never waits: where the stream is busy, its thread gives the ENDs. Nothing comes after them.
+    Raises `UsageError` for a signal that is no Observable, or operators that are none of Penstock's.
+    """
+    if not isinstance(cast("object", signal), Observable):
+        message = f"interrupt_on takes the signal first, an Observable such as a Subject; got {signal!r}"
+        raise UsageError(message)
+    chain = compose(*checked_operators(operators, "interrupt_on")) if operators else lift(_PassSegments)
+
+    def interrupted(source: Observable[Any]) -> Observable[Any]:
+        def subscribe(
+            observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None
+        ) -> abc.DisposableBase:
+            return _Run(stage(chain), observer).start(source, signal, scheduler)
+
+        return Observable(subscribe)
+
+    return interrupted
+
+
+class _Run:
+    """One subscription.
+
+    The lock is held for a look at `_how` and `_busy` only, never while anybody else's code runs. Who sets `_how` while
+    nothing is delivered ends the stream; otherwise whoever is delivering does, when that is done.
+    """
+
+    def __init__(self, chain: StageChain[Any, Any], observer: abc.ObserverBase[Any]) -> None:
+        self._chain = chain
+        self._observer = observer
+        self._upstream = SingleAssignmentDisposable()
+        self._signal = SingleAssignmentDisposable()
+        self._lock = Lock()
+        self._busy = 0
+        """Items that are being delivered: more than one where a consumer pushes the next."""
+        self._how: How | None = None
+        """How the stream shall end; no item is taken any more."""
+        self._consumers_error: Exception | None = None
+
+    def start(
+        self, source: Observable[Any], signal: Observable[Any], scheduler: abc.SchedulerBase | None
+    ) -> abc.DisposableBase:
+        self._signal.disposable = signal.subscribe(self._on_signal, self._on_error, scheduler=scheduler)
+        if self._how is None:
+            self._upstream.disposable = source.subscribe(
+                self._on_next, self._on_error, self._on_completed, scheduler=scheduler
+            )
+        return CompositeDisposable(self._upstream, self._signal)
+
+    def _on_signal(self, value: Any) -> None:
+        self._end(Interrupted(value if isinstance(value, str) else ""))
+
+    def _on_completed(self) -> None:
+        self._end(Completed())
+
+    def _on_error(self, error: Exception) -> None:
+        # Some sources send back what our consumer raised as if the stream had failed: see `_subscribe` in stage.py.
+        if error is self._consumers_error:
+            self._dispose()
+            raise error
+        self._end(Failed(error))
+
+    def _on_next(self, item: Any) -> None:
+        with self._lock:
+            if self._how is not None:
+                return
+            self._busy += 1
+        try:
+            self._feed(item)
+        finally:
+            with self._lock:
+                self._busy -= 1
+                is_mine = self._how is not None and not self._busy
+        if is_mine:
+            self._finish()
+
+    def _feed(self, item: Any) -> None:
+        try:
+            events = self._chain.feed(item)
+        except Exception as error:  # noqa: BLE001 - it goes to on_error, as Rx demands
+            with self._lock:
+                self._how = Failed(error)
+            self._dispose()
+            events = self._chain.last_words
+        self._deliver(events)
+
+    def _end(self, how: How) -> None:
+        with self._lock:
+            if self._how is not None:
+                return
+            self._how = how
+            if self._busy:
+                return
+        self._finish()
+
+    def _finish(self) -> None:
+        self._dispose()
+        how = self._how
+        try:
+            events = self._chain.close(how)
+        except Exception as error:  # noqa: BLE001 - it goes to on_error, as Rx demands
+            how = Failed(error)
+            events = self._chain.last_words
+        self._deliver(events)
+        if isinstance(how, Failed):
+            self._observer.on_error(how.error)
+        else:
+            self._observer.on_completed()
+
+    def _deliver(self, events: list[Any]) -> None:
+        try:
+            for event in events:
+                self._observer.on_next(event)
+        except Exception as error:
+            self._consumers_error = error
+            raise
+
+    def _dispose(self) -> None:
+        self._upstream.dispose()
+        self._signal.dispose()
+
+
+class _PassSegments:
+    """Passes everything, and at the close ends the segments that are open."""
+
+    def __init__(self) -> None:
+        self._open = OpenSegments()
+
+    def feed(self, event: Any) -> Iterable[Any]:
+        if type(event) is SegmentEvent and event.type != "SEGMENT_CONTENT":
+            self._open.note(event)
+        return (event,)
+
+    def close(self, how: How) -> Iterable[Any]:
+        return self._open.ends(how)
+
+    def dump(self) -> Any:
+        return self._open.dump()
+
+    def load(self, state: Any) -> None:
+        self._open.load(state)

@@ -1,0 +1,125 @@
+"""Read-only views of a JSON value that grows: a mapping and a sequence, whose insides are views too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, cast, overload
+
+from .fragment_aggregator import FragmentAggregator
+
+_Object: TypeAlias = dict[str, Any]
+_Array: TypeAlias = list[Any]
+
+
+class ObjectView(Mapping[str, Any]):
+    """What there is of an object by now; of the root's, before it has come or where it is no object, nothing.
+
+    >>> from penstock.events import Fragment
+    >>> values = FragmentAggregator()
+    >>> view = ObjectView(values)
+    >>> values.feed_all([Fragment((), "OPEN", "{"), Fragment(("a",), "OPEN", '"'), Fragment(("a",), "TEXT", "x")])
+    >>> view, view.is_finished(("a",))
+    ({'a': 'x'}, False)
+
+    The open string is joined when somebody reads, and only if more of it has come since.
+    """
+
+    __slots__ = ("_own", "_values")
+
+    def __init__(self, values: FragmentAggregator, own: _Object | None = None) -> None:
+        self._values = values
+        self._own = own
+        """None for the root, which may not have come."""
+
+    def __getitem__(self, key: str) -> Any:
+        return _viewed(self._values, self._entries()[key])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries())
+
+    def __len__(self) -> int:
+        return len(self._entries())
+
+    def __eq__(self, other: object) -> bool:
+        return self._entries() == (other._entries() if isinstance(other, ObjectView) else other)
+
+    __hash__ = None  # type: ignore[assignment]  # it changes, as a dict does
+
+    def __repr__(self) -> str:
+        return repr(self._entries())
+
+    def snapshot(self) -> dict[str, Any]:
+        """Give the object as it is now, as a plain copy."""
+        return cast("_Object", _copied(self._entries()))
+
+    def is_finished(self, path: Sequence[str | int]) -> bool:
+        """Say whether the value at a path is there and complete; paths count from the root of the arguments."""
+        return self._values.is_done(tuple(path))
+
+    def _entries(self) -> _Object:
+        self._values.show_open()
+        if self._own is not None:
+            return self._own
+        root = self._values.value
+        return cast("_Object", root) if isinstance(root, dict) else {}
+
+
+class ArrayView(Sequence[Any]):
+    """What there is of an array by now."""
+
+    __slots__ = ("_own", "_values")
+
+    def __init__(self, values: FragmentAggregator, own: _Array) -> None:
+        self._values = values
+        self._own = own
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+
+    def __getitem__(self, index: int | slice) -> Any:
+        items = self._items()
+        if isinstance(index, slice):
+            return [_viewed(self._values, each) for each in items[index]]
+        return _viewed(self._values, items[index])
+
+    def __len__(self) -> int:
+        return len(self._items())
+
+    def __eq__(self, other: object) -> bool:
+        return self._items() == (other._items() if isinstance(other, ArrayView) else other)
+
+    __hash__ = None  # type: ignore[assignment]  # it changes, as a list does
+
+    def __repr__(self) -> str:
+        return repr(self._items())
+
+    def snapshot(self) -> list[Any]:
+        """Give the array as it is now, as a plain copy."""
+        return cast("_Array", _copied(self._items()))
+
+    def _items(self) -> _Array:
+        self._values.show_open()
+        return self._own
+
+
+def _viewed(values: FragmentAggregator, value: Any) -> Any:
+    kind: Any = value.__class__
+    if kind is dict:
+        return ObjectView(values, value)
+    return ArrayView(values, value) if kind is list else value
+
+
+def _copied(root: Any) -> Any:
+    """Copy containers of any depth; nothing recurs."""
+    copy: Any = root.copy()
+    waiting = [copy]
+    while waiting:
+        container = waiting.pop()
+        kind: Any = container.__class__
+        for place, value in container.items() if kind is dict else enumerate(container):
+            if type(value) in (dict, list):
+                container[place] = value.copy()
+                waiting.append(container[place])
+    return copy

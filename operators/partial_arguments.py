@@ -1,0 +1,132 @@
+"""`partial_arguments`: the arguments of each call as they grow, to be read at any moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from ..events.fragment import Fragment, Path
+from ..events.segment_event import SegmentEvent, Status
+from .call_arguments import CallArguments
+from .each_call import each_call
+from .field_spec import FILE_TOOLS, FieldSpec
+from .fragment_aggregator import FragmentAggregator
+from .limits import DEFAULT_LIMITS, Limits
+from .live_view import ObjectView
+from .stage import Operator
+
+
+def partial_arguments(
+    *,
+    keep_segments: bool = False,
+    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Operator[Any, Any]:
+    """Give a `PartialArguments` whenever a call's arguments have grown, and one at the call's end.
+
+        segments             --S call f--C {"a": [1, --C "x---C y"]}--------------E--
+        partial_arguments    ------------{"a": [1]}----["x"]--["xy"] is_complete--status
+
+    >>> from penstock.events import ChunkResponse, ToolCallDelta
+    >>> from penstock.operators import drive, to_segments
+    >>> call = ToolCallDelta(0, "call_1", "add", '{"a": [1, 2], "b": "x')
+    >>> for event in drive([ChunkResponse(tool_calls=(call,))], to_segments(), partial_arguments()):
+    ...     print(event.snapshot(), event.is_finished(("a",)), event.is_finished(("b",)), event.status)
+    {'a': [1, 2], 'b': 'x'} True False None
+    {'a': [1, 2], 'b': 'x'} True False truncated
+
+    A string shows what has come of it; a number, `true`, `false` or `null` is there when it is known. Nothing is
+    completed by guessing. An event costs the pieces that it brings, however much came before; reading an open string
+    joins it. Before `stream_fields` each change comes with its delta; behind it, with the next event of its field's
+    segment. Calls that the provider runs itself give none.
+
+    - `keep_segments`: pass the segment events too; all other events always pass.
+    - `fields`: what the segments of `stream_fields` mean, where they were read back from JSON.
+    """
+    return each_call(_Partial, keep_segments=keep_segments, fields=fields, limits=limits)
+
+
+class PartialArguments(Struct, frozen=True, gc=False, eq=False):
+    """What one piece of a stream changed in a call's arguments, and a live view of them.
+
+    Two events are equal when they say the same of the same call; the view, which lives on, does not count.
+
+    - `changed`: paths of the values that began or grew, in the order of the text; usually one.
+    - `finished`: paths of the values that became complete, the whole as `()`.
+    - `is_complete`: the arguments are all there.
+    - `status`: how the call ended, at its end: complete, truncated, interrupted, failed; else None.
+    - `arguments`: read-only and live: read later it shows what has come by then. `snapshot()` stays as it is. Read it
+      where the events come; give another thread the snapshot.
+    """
+
+    tool_call_id: str
+    tool_name: str
+    turn_id: str | None
+    changed: tuple[Path, ...]
+    finished: tuple[Path, ...]
+    is_complete: bool
+    status: Status | None
+    arguments: ObjectView
+
+    def snapshot(self) -> dict[str, Any]:
+        """Give the arguments as they are now, as a plain copy of your own."""
+        return self.arguments.snapshot()
+
+    def is_finished(self, path: Path) -> bool:
+        """Say whether the value at a path is there and complete by now: `event.is_finished(("patterns", 0, "old"))`."""
+        return self.arguments.is_finished(path)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PartialArguments) and self._said == other._said
+
+    def __hash__(self) -> int:
+        return hash(self._said)
+
+    @property
+    def _said(self) -> tuple[Any, ...]:
+        return (
+            *(self.tool_call_id, self.tool_name, self.turn_id),
+            *(self.changed, self.finished, self.is_complete, self.status),
+        )
+
+
+class _Partial:
+    __slots__ = ("_values", "_view", "call")
+
+    def __init__(self, call: CallArguments) -> None:
+        self.call = call
+        self._values = FragmentAggregator()
+        self._view = ObjectView(self._values)
+
+    def content(self, event: SegmentEvent) -> Sequence[PartialArguments]:
+        pieces = self.call.fragments(event)
+        return (self._event(pieces),) if pieces else ()
+
+    start = content
+
+    def end(self, event: SegmentEvent) -> Sequence[PartialArguments]:
+        pieces = self.call.fragments(event)
+        return (self._event(pieces, event.payload.get("status", "complete")),)
+
+    def _event(self, pieces: Sequence[Fragment], status: Status | None = None) -> PartialArguments:
+        call, values = self.call, self._values
+        values.feed_all(pieces)
+        changed: tuple[Path, ...]
+        finished: tuple[Path, ...]
+        if len(pieces) == 1 and pieces[0].kind == "TEXT":
+            changed, finished = (pieces[0].path,), ()
+        else:
+            changed = tuple(dict.fromkeys(piece.path for piece in pieces if piece.kind != "DONE"))
+            finished = tuple(piece.path for piece in pieces if piece.kind == "DONE")
+        is_complete = values.done or status == "complete"
+        return PartialArguments(
+            call.segment_id, call.name, call.turn_id, changed, finished, is_complete, status, self._view
+        )
+
+    def dump(self) -> Any:
+        return self._values.dump()
+
+    def load(self, state: Any) -> None:
+        self._values.load(state)

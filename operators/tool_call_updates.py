@@ -1,0 +1,80 @@
+"""`tool_call_updates`: the raw text of each call's arguments as it comes, and how the call ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from ..events.segment_event import SegmentEvent
+from ..events.tool_invocation import ToolCallUpdate
+from .call_arguments import CallArguments
+from .each_call import each_call
+from .field_spec import FILE_TOOLS, FieldSpec
+from .limits import DEFAULT_LIMITS
+from .stage import Operator
+
+
+def tool_call_updates(
+    *,
+    message_id: str | None = None,
+    keep_segments: bool = False,
+    fields: Iterable[FieldSpec] = FILE_TOOLS,
+) -> Operator[Any, Any]:
+    """Give the building of each call as `ToolCallUpdate`s: its start, the deltas of its arguments, its completion.
+
+        segments             --S call f--C {"a----C ": 1}--E complete---------|
+        tool_call_updates    --""--------{"a------": 1}----"" is_complete-----|
+
+    >>> from penstock.events import ChunkResponse, ToolCallDelta
+    >>> from penstock.operators import drive, to_segments
+    >>> call = ToolCallDelta(0, "call_1", "add", '{"a": 1}', done=True)
+    >>> for update in drive([ChunkResponse(tool_calls=(call,))], to_segments(), tool_call_updates()):
+    ...     print(update.tool_name, repr(update.arguments), update.is_complete, update.status)
+    add '' False None
+    add '{"a": 1}' False None
+    add '' True complete
+
+    The joined deltas of a call are its raw argument text, never repaired. However a call ends it gets one completion,
+    with an empty delta and the status of its segment: complete, truncated, interrupted or failed. Before
+    `stream_fields` each delta comes as it came; behind it, with the next event of its field's segment. Calls that the
+    provider runs itself give no updates. The JSON form is the event `assistant_streaming_tool_call`; it is made for
+    screens, not for storing: the call itself comes as an invocation.
+
+    - `message_id`: of the message that the calls belong to; else the turn's id.
+    - `keep_segments`: pass the segment events too; all other events always pass.
+    - `fields`: what the segments of `stream_fields` mean, where they were read back from JSON. Their source text is
+      gone: the deltas are the same arguments written anew as JSON.
+    """
+    return each_call(partial(_Updates, message_id), keep_segments=keep_segments, fields=fields, limits=DEFAULT_LIMITS)
+
+
+class _Updates:
+    __slots__ = ("_message_id", "call")
+
+    def __init__(self, message_id: str | None, call: CallArguments) -> None:
+        self.call = call
+        self._message_id = call.turn_id if message_id is None else message_id
+
+    def start(self, event: SegmentEvent) -> Sequence[ToolCallUpdate]:
+        return self.content(event) or (self._update("", is_complete=False),)
+
+    def content(self, event: SegmentEvent) -> Sequence[ToolCallUpdate]:
+        text = self.call.text(event)
+        return (self._update(text, is_complete=False),) if text else ()
+
+    def end(self, event: SegmentEvent) -> Sequence[ToolCallUpdate]:
+        payload = event.payload
+        rest = self.content(event)
+        self.call.name = self.call.name or payload.get("metadata", {}).get("tool_name", "")
+        return (*rest, self._update("", is_complete=True, status=payload.get("status", "complete")))
+
+    def _update(self, text: str, *, is_complete: bool, status: str | None = None) -> ToolCallUpdate:
+        call = self.call
+        return ToolCallUpdate(call.segment_id, call.name, text, is_complete, self._message_id, status)
+
+    def dump(self) -> Any:
+        return None
+
+    def load(self, state: Any) -> None:
+        """Nothing to go on from: the call has it all."""

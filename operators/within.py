@@ -1,0 +1,249 @@
+"""`within`: text operators inside the segments that one chooses, each segment with a state of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from typing import Any, TypeAlias, cast
+
+from msgspec import Struct, convert, to_builtins
+from msgspec.structs import replace
+
+from ..events.errors import ProviderError, UsageError
+from ..events.fragment import Fragment
+from ..events.segment_event import SegmentEvent
+from .segment_end import OpenSegments, end_payload
+from .stage import Completed, Failed, How, Interrupted, Operator, StageChain, checked_operators, compose, stage
+
+Selector: TypeAlias = str | Collection[str] | Callable[[SegmentEvent], bool]
+
+_NO_CALLS = frozenset(("text", "reasoning", "refusal", "media"))
+
+
+# Any, and not what flows here: it may stand between any two operators, invocations among the events or not.
+def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, Any]:
+    """Run text operators on the content of the chosen segments; everything else passes unchanged.
+
+        segments                    --S text--C a<--C b--C <--E text-----
+        within("text", holdback())  --S text--C a---C <b------C <--E text
+
+    >>> from penstock.events import ChunkResponse
+    >>> from penstock.operators import drive, strip_markers, to_segments
+    >>> chunks = [ChunkResponse(content=text) for text in ("<answer>", "42</ans", "wer>")]
+    >>> chain = to_segments(), within("text", strip_markers("<answer>", "</answer>"))
+    >>> [event.payload["delta"] for event in drive(chunks, *chain) if event.type == "SEGMENT_CONTENT"]
+    ['42']
+
+    - `selector`: a segment type, several of them, or a predicate that is asked about each START.
+    - `operators`: from text to text: `holdback`, `strip_markers`, your own by `lift(...)`. Each text that they give is
+      a CONTENT of its own, an empty one none; what their close gives comes before the END. They are closed as the
+      segment ends: `Completed` for complete and truncated, `Interrupted` for interrupted, `Failed` for failed.
+
+    It changes what is shown, never what is called: `raw` and `fragments` stay as they were, so an invocation has the
+    arguments as the model wrote them. The `raw` of a text that is kept back goes with the segment's next event, the END
+    at the latest. Only where that would lose arguments, those that arrived whole or were read back from JSON, a CONTENT
+    with an empty delta comes before the END. Behind `stream_fields` it works on the fields, before it on raw JSON.
+
+    Raises `UsageError` for what is no selector or no operator. A text operator that gives no text fails the stream with
+    one; when it or the predicate raises, that does. Before, every open segment is ended.
+    """
+    text_operator = compose(*checked_operators(operators, "within"))
+    return Operator(partial(_Within, _checked_selector(selector), text_operator), _Raise)
+
+
+def _checked_selector(selector: object) -> frozenset[str] | Callable[[SegmentEvent], bool]:
+    if isinstance(selector, str):
+        return frozenset((selector,))
+    if callable(selector) and not isinstance(selector, Operator):
+        return cast("Callable[[SegmentEvent], bool]", selector)
+    if isinstance(selector, Collection):
+        types = cast("Collection[object]", selector)
+        if all(isinstance(each, str) for each in types):
+            return frozenset(cast("Collection[str]", types))
+    message = f"within takes a segment type, several of them, or a predicate on the START first; got {selector!r}"
+    raise UsageError(message)
+
+
+class _Raised(Struct):
+    """The last event from `_Within` where an exception ends the stream; see `_Raise`."""
+
+    error: Exception
+
+
+class _Raise:
+    """The stage behind `_Within`: raises where that must not, because its last events would be lost."""
+
+    def feed(self, event: Any) -> Iterable[Any]:
+        if type(event) is _Raised:
+            raise event.error
+        return (event,)
+
+    def close(self, _how: How) -> Iterable[Any]:
+        return ()
+
+    def dump(self) -> None: ...
+
+    def load(self, _state: None) -> None: ...
+
+
+class _Text:
+    """One chosen segment: its operators, and the source text that no event has accounted for yet."""
+
+    __slots__ = ("chain", "fragments", "raw", "unparsed")
+
+    def __init__(self, chain: StageChain[str, str]) -> None:
+        self.chain = chain
+        self.raw: list[str] = []
+        self.fragments: list[Fragment] = []
+        self.unparsed = False
+        """Whether nobody has parsed `raw`."""
+
+    def take(self, event: SegmentEvent) -> None:
+        if event.fragments is None:
+            # An event that was read back from its JSON form has its source text in its delta.
+            self.raw.append(event.raw or event.payload["delta"])
+            self.unparsed = True
+        else:
+            self.raw.append(event.raw)
+            self.fragments += event.fragments
+
+    def taken(self) -> tuple[str, tuple[Fragment, ...] | None]:
+        """Give what the next event accounts for; without any source text it is "parsed, and nothing in it"."""
+        taken = "".join(self.raw), None if self.unparsed else tuple(self.fragments)
+        self.raw.clear()
+        self.fragments.clear()
+        self.unparsed = False
+        return taken
+
+
+class _Within:
+    def __init__(
+        self, selector: frozenset[str] | Callable[[SegmentEvent], bool], text_operator: Operator[str, str]
+    ) -> None:
+        self._selector = selector
+        self._text_operator = text_operator
+        self._texts: dict[tuple[str | None, str], _Text] = {}
+        self._open = OpenSegments()
+        self._error: Exception | None = None
+        """What the user's code raised first; the stream ends with it."""
+
+    def feed(self, event: Any) -> Iterable[Any]:
+        if type(event) is not SegmentEvent:
+            return (event,)
+        identity = (event.turn_id, event.segment_id)
+        text = self._texts.get(identity)
+        if event.type == "SEGMENT_CONTENT":
+            events = (event,) if text is None else self._content(text, event)
+        elif event.type == "SEGMENT_START":
+            events = self._start(event, text)
+        else:
+            self._open.note(event)
+            events = (event,) if text is None else self._end(self._texts.pop(identity), event, _how(event))
+        return events if self._error is None else self._last(list(events))
+
+    def close(self, how: How) -> Iterable[Any]:
+        events = self._ends(how)
+        return events if self._error is None else self._last(events)
+
+    def _start(self, event: SegmentEvent, former: _Text | None) -> list[Any]:
+        events: list[Any] = []
+        if former is not None:
+            # Its id starts again, so nothing more can come for it.
+            payload = end_payload("truncated", None, None)
+            end = SegmentEvent("SEGMENT_END", event.segment_id, event.segment_type, payload, event.turn_id)
+            events += self._end(self._texts.pop((event.turn_id, event.segment_id)), end, Completed())
+        events.append(event)
+        self._open.note(event)
+        selector = self._selector
+        try:
+            if selector(event) if callable(selector) else event.segment_type in selector:
+                self._texts[event.turn_id, event.segment_id] = _Text(stage(self._text_operator))
+        except Exception as error:  # noqa: BLE001 - raised by `_Raise`
+            self._error = error
+        return events
+
+    def _content(self, text: _Text, event: SegmentEvent) -> Iterable[SegmentEvent]:
+        delta = event.payload["delta"]
+        try:
+            items = text.chain.feed(delta)
+        except Exception as error:  # noqa: BLE001 - raised by `_Raise`
+            self._error = error
+            items = text.chain.last_words
+        if len(items) == 1 and items[0] is delta and not text.raw:
+            return (event,)
+        text.take(event)
+        return self._contents(text, event, items)
+
+    def _end(self, text: _Text, end: SegmentEvent, how: How) -> list[SegmentEvent]:
+        try:
+            items = text.chain.close(how)
+        except Exception as error:  # noqa: BLE001 - raised by `_Raise`
+            self._error = self._error or error
+            items = text.chain.last_words
+        events = self._contents(text, end, items)
+        if text.unparsed and end.segment_type not in _NO_CALLS:
+            events.append(self._said(text, end, ""))
+        if text.raw:
+            raw, fragments = text.taken()
+            together = (*(fragments or ()), *(end.fragments or ()))
+            end = replace(end, raw=raw + end.raw, fragments=together or None)
+        return [*events, end]
+
+    def _contents(self, text: _Text, event: SegmentEvent, items: Iterable[object]) -> list[SegmentEvent]:
+        """Give texts as CONTENT of the event's segment."""
+        events: list[SegmentEvent] = []
+        for item in items:
+            if not isinstance(item, str):
+                message = f"within runs operators from text to text, {self._text_operator!r} gave {item!r}"
+                self._error = self._error or UsageError(message)
+            elif item:
+                events.append(self._said(text, event, item))
+        return events
+
+    def _said(self, text: _Text, event: SegmentEvent, said: str) -> SegmentEvent:
+        raw, fragments = text.taken()
+        kind, payload = event.segment_type, {"delta": said}
+        return SegmentEvent("SEGMENT_CONTENT", event.segment_id, kind, payload, event.turn_id, raw, fragments)
+
+    def _ends(self, how: How) -> list[Any]:
+        """Give the ENDs of all that is open, in the order of the STARTs."""
+        events: list[Any] = []
+        for end in self._open.ends(how):
+            text = self._texts.pop((end.turn_id, end.segment_id), None)
+            events += (end,) if text is None else self._end(text, end, how)
+        return events
+
+    def _last(self, events: list[Any]) -> list[Any]:
+        """Give all that there is to say before the exception, and the exception."""
+        error = cast("Exception", self._error)
+        return [*events, *self._ends(Failed(error)), _Raised(error)]
+
+    def dump(self) -> Any:
+        texts = [
+            # Fragments as JSON text: arguments may have infinities and integers of any size.
+            [*identity, text.chain.dump(), text.raw, text.unparsed, json.dumps(to_builtins(text.fragments))]
+            for identity, text in self._texts.items()
+        ]
+        return {"texts": texts, "open": self._open.dump()}
+
+    def load(self, state: Any) -> None:
+        self._texts = {}
+        for turn_id, segment_id, chain, raw, unparsed, fragments in state["texts"]:
+            text = self._texts[turn_id, segment_id] = _Text(stage(self._text_operator))
+            text.chain.load(chain)
+            text.raw, text.unparsed = raw, unparsed
+            text.fragments = convert(json.loads(fragments), list[Fragment])
+        self._open.load(state["open"])
+
+
+def _how(end: SegmentEvent) -> How:
+    """Say in what way the text of a segment ended."""
+    reason = end.payload.get("reason") or ""
+    match end.payload.get("status"):
+        case "interrupted":
+            return Interrupted(reason)
+        case "failed":
+            return Failed(ProviderError(reason or "the segment failed"))
+        case _:
+            return Completed()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, TypeAlias, cast, get_args
+from typing import Any, Protocol, TypeAlias, cast, get_args
 
 from msgspec.structs import replace
 from pydantic import BaseModel, ValidationError
@@ -22,7 +22,19 @@ from .stage import How, Operator, lift
 from .whole_json import decode_json
 
 Model: TypeAlias = type[BaseModel] | None
-Tools: TypeAlias = Mapping[str, Model] | Iterable[type[BaseModel]]
+
+
+class ToolLike(Protocol):
+    """A tool that validates by itself, as those of `penstock.pipeline.tool` do."""
+
+    @property
+    def name(self) -> str: ...
+    def validate(self, arguments: dict[str, Any], /) -> BaseModel | None:
+        """Give the model's instance, None where there is no model; raise pydantic's `ValidationError`."""
+        ...
+
+
+Tools: TypeAlias = Mapping[str, Model | ToolLike] | Iterable[type[BaseModel] | ToolLike]
 Result: TypeAlias = SegmentEvent | ToolInvocation | InvocationFailed | Notice
 
 _REASONS = frozenset(get_args(FailureReason))
@@ -51,15 +63,16 @@ def to_invocations(
     Only a call whose segment ended as `complete` is invoked, once per (turn_id, id); every other gives an
     `InvocationFailed` with its reason and all its text. Calls that the provider runs itself give neither.
 
-    - `tools`: names with their pydantic models (None: no model), or the models alone, named as their classes.
-      With `tools`, other names fail as `unknown_tool`, arguments that do not validate as `invalid`.
+    - `tools`: names with their pydantic models (None: no model), or several models, named as their classes, and tools
+      (`ToolLike`), in any mixture. With `tools`, other names fail as `unknown_tool`, arguments that do not validate as
+      `invalid`.
     - `keep_segments`: pass the segment events too; the END of a call that fails here says so.
     - `fields`: what the segments of `stream_fields` mean, where they were read back from JSON.
 
     Arguments that are literally `null` are none, `{}`; any other root that is not an object is `invalid`.
     """
-    models = None if tools is None else _models(tools)
-    return lift(partial(_ToInvocations, models, tuple(fields), limits, keep_segments=keep_segments))
+    validators = None if tools is None else _validators(tools)
+    return lift(partial(_ToInvocations, validators, tuple(fields), limits, keep_segments=keep_segments))
 
 
 class _Call:
@@ -82,13 +95,13 @@ _PLAIN = ("segment_type", "turn_id", "name", "raw", "unparsed", "content")
 class _ToInvocations:
     def __init__(
         self,
-        models: dict[str, Model] | None,
+        validators: dict[str, Model | ToolLike] | None,
         fields: tuple[FieldSpec, ...],
         limits: Limits,
         *,
         keep_segments: bool,
     ) -> None:
-        self._models = models
+        self._validators = validators
         self._keep = keep_segments
         self._specs = {spec.segment_type: spec for spec in fields}
         self._limits = limits
@@ -214,7 +227,7 @@ class _ToInvocations:
                 reason = "missing_path"
                 missing = (name for name in spec.required if name not in arguments)
                 errors = [{"loc": [name], "msg": "missing", "type": "missing"} for name in missing]
-            elif self._models is not None:
+            elif self._validators is not None:
                 reason, errors, model = self._validate(call.name, cast("dict[str, Any]", arguments))
         if not reason:
             native = call.metadata.get("native")
@@ -251,17 +264,22 @@ class _ToInvocations:
         return ({} if value is None else value), error
 
     def _validate(self, name: str, arguments: dict[str, Any]) -> tuple[str, list[dict[str, Any]], BaseModel | None]:
-        models = self._models or {}
-        if name not in models:
-            return "unknown_tool", [{"msg": f"known tools: {', '.join(sorted(models))}"}], None
-        model = models[name]
-        if model is None:
+        validators = self._validators or {}
+        if name not in validators:
+            return "unknown_tool", [{"msg": f"known tools: {', '.join(sorted(validators))}"}], None
+        validator = validators[name]
+        if validator is None:
             return "", [], None
+        model: BaseModel | None
         try:
-            return "", [], model.model_validate(arguments)
+            if isinstance(validator, type):
+                model = validator.model_validate(arguments)
+            else:
+                model = validator.validate(arguments)
         except ValidationError as error:
             details = error.errors(include_url=False, include_context=False, include_input=False)
             return "invalid", [dict(detail) for detail in details], None
+        return "", [], model
 
     def dump(self) -> Any:
         return {
@@ -291,15 +309,34 @@ class _ToInvocations:
         self._settled = {(turn_id, segment_id) for turn_id, segment_id in state["settled"]}
 
 
-def _models(tools: Tools) -> dict[str, Model]:
+def _validators(tools: Tools) -> dict[str, Model | ToolLike]:
     given: Any = tools
-    models: dict[str, Any]
     if isinstance(given, Mapping):
-        models = dict(cast("Mapping[str, Any]", given))
+        named = list(cast("Mapping[str, Any]", given).items())
     else:
-        models = {getattr(each, "__name__", repr(each)): each for each in given}
-    for name, model in models.items():
-        if model is not None and not (isinstance(model, type) and issubclass(model, BaseModel)):
-            message = f"the model of tool {name!r} must be a pydantic model class or None, got {model!r}"
+        named = [(_name(each), each) for each in cast("Iterable[Any]", given)]
+    validators: dict[str, Model | ToolLike] = {}
+    for name, each in named:
+        if not (each is None or (isinstance(each, type) and issubclass(each, BaseModel)) or _is_tool(each)):
+            message = (
+                f"the model of tool {name!r} must be a pydantic model class or None, got {each!r}; "
+                "penstock.pipeline.tool(...) makes a tool of a function or a JSON Schema"
+            )
             raise UsageError(message)
-    return models
+        if name in validators:
+            message = f"two tools are named {name!r}"
+            raise UsageError(message)
+        validators[name] = each
+    return validators
+
+
+def _name(each: Any) -> str:
+    name = each.name if _is_tool(each) else getattr(each, "__name__", None)
+    return name if isinstance(name, str) else repr(each)
+
+
+def _is_tool(each: Any) -> bool:
+    # A model's instance may well have a field `name`, and has pydantic's old `validate`.
+    if isinstance(each, type | BaseModel):
+        return False
+    return isinstance(getattr(each, "name", None), str) and callable(getattr(each, "validate", None))

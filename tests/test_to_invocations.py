@@ -229,6 +229,92 @@ def test_a_name_that_is_no_tool_is_unknown(tools: Any) -> None:
     assert given.errors[0]["msg"] == f"known tools: {', '.join(sorted(tools))}"
 
 
+class Adder:
+    """A tool that is no pydantic model, as those of `penstock.pipeline`."""
+
+    name = "add"
+
+    def validate(self, arguments: dict[str, Any]) -> BaseModel | None:
+        if "loose" in arguments:
+            return None
+        return Add.model_validate({key: value for key, value in arguments.items() if value is not None})
+
+
+@pytest.mark.parametrize(
+    "tools", [[Adder()], {"add": Adder()}, (tool for tool in (Add, Adder())), {"other": None, "add": Adder()}]
+)
+def test_a_tool_validates_by_itself(tools: Any) -> None:
+    operator = to_invocations(tools)
+    for text, model in (('{"a": "1", "b": null}', Add(a=1)), ('{"loose": 1}', None)):
+        (given,) = drive(segments_of(text), operator)
+        assert isinstance(given, ToolInvocation)
+        assert (given.model, given.arguments) == (model, json.loads(text))
+    (failed,) = drive(segments_of('{"a": "x"}'), operator)
+    assert isinstance(failed, InvocationFailed)
+    assert (failed.reason, failed.raw) == ("invalid", '{"a": "x"}')
+    assert [(error["loc"], error["type"]) for error in failed.errors] == [(("a",), "int_parsing")]
+    (unknown,) = drive(segments_of("{}", name="sub"), operator)
+    assert unknown.reason == "unknown_tool"
+
+
+def test_what_a_tools_validation_raises_by_mistake_is_the_streams_error_after_the_ends() -> None:
+    class Broken:
+        name = "add"
+
+        def validate(self, arguments: dict[str, Any]) -> BaseModel | None:
+            raise KeyError(*arguments)
+
+    chain = drive(segments_of('{"a": 1}'), to_invocations([Broken()]))
+    with pytest.raises(KeyError):
+        list(chain)
+
+
+def test_two_tools_of_one_name_are_a_usage_error_when_the_operator_is_made() -> None:
+    with pytest.raises(UsageError, match="two tools are named 'add'"):
+        to_invocations([Adder(), Adder()])
+
+
+def test_a_models_instance_with_a_name_is_no_tool() -> None:
+    class Named(BaseModel):
+        name: str = "add"
+
+    with pytest.raises(
+        UsageError, match=r"got Named\(name='add'\); penstock.pipeline.tool\(...\) makes a tool of a function"
+    ):
+        to_invocations([Named()])
+
+
+def test_the_tools_of_the_pipeline_are_tools_here() -> None:
+    from penstock.pipeline.tool import tool  # noqa: PLC0415 - the floor above, as a user puts them together
+
+    @tool
+    def add(a: int, b: int = 0) -> int:
+        return a + b
+
+    schema = {
+        "name": "sub",
+        "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+    }
+    operator = to_invocations([add, tool(schema, validate=True), Add])
+    (given,) = drive(segments_of('{"a": "1", "b": null}'), operator)
+    assert isinstance(given, ToolInvocation)
+    assert add.run(given) == 1
+    (failed,) = drive(segments_of('{"a": "x", "c": 1}'), operator)
+    assert [(each["loc"], each["type"]) for each in failed.errors] == [
+        (("a",), "int_parsing"),
+        (("c",), "extra_forbidden"),
+    ]
+    (by_schema,) = drive(segments_of('{"a": "x"}', name="sub"), operator)
+    assert (by_schema.reason, by_schema.errors) == (
+        "invalid",
+        ({"loc": ("a",), "msg": "'x' is not of type 'integer'", "type": "type"},),
+    )
+    assert isinstance(from_json(to_json(by_schema)), InvocationFailed)
+    (by_model,) = drive(segments_of('{"a": 1}', name="Add"), operator)
+    assert isinstance(by_model, ToolInvocation)
+    assert by_model.model == Add(a=1)
+
+
 def test_a_file_tool_is_validated_with_its_streamed_argument() -> None:
     class WriteFile(BaseModel):
         path: str

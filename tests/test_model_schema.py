@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field, RootModel
+
+from penstock.events import UsageError
+from penstock.pipeline.model_schema import model_schema
+
+
+class Inner(BaseModel):
+    x: int
+
+
+class Outer(BaseModel):
+    """What it is."""
+
+    model_config = {"title": "A title of its own"}
+    inner: Inner = Field(title="Said by hand")
+    names: list[str] = Field(default=[], alias="Names")
+    odd: Any = object()
+
+
+def test_it_has_no_titles_that_nobody_wrote_the_aliases_and_no_default_that_json_cannot_say():
+    assert model_schema(Outer, "Outer") == {
+        "type": "object",
+        "properties": {
+            "inner": {"$ref": "#/$defs/Inner", "title": "Said by hand"},
+            "Names": {"default": [], "items": {"type": "string"}, "type": "array"},
+            "odd": {},
+        },
+        "required": ["inner"],
+        "$defs": {
+            "Inner": {"properties": {"x": {"type": "integer"}}, "required": ["x"], "title": "Inner", "type": "object"}
+        },
+        "description": "What it is.",
+    }
+
+
+class Tree(BaseModel):
+    children: list[Tree] = []
+
+
+def test_a_model_of_itself_is_an_object_at_the_root():
+    schema = model_schema(Tree, "Tree")
+    assert schema["type"] == "object"
+    assert schema["properties"]["children"]["items"] == {"$ref": "#/$defs/Tree"}
+
+
+def test_a_root_that_is_no_object_is_a_usage_error():
+    class Many(RootModel[list[int]]):
+        pass
+
+    with pytest.raises(UsageError, match=r"the parameters of Many must be .* of type 'array'"):
+        model_schema(Many, "Many")
+
+
+def test_what_json_schema_cannot_say_is_a_usage_error_of_one_line():
+    class Odd(BaseModel):
+        model_config = {"arbitrary_types_allowed": True}
+        a: range
+
+    with pytest.raises(
+        UsageError, match="the parameters of Odd have no JSON Schema: Cannot generate a JsonSchema"
+    ) as raised:
+        model_schema(Odd, "Odd")
+    assert "\n" not in str(raised.value)
+
+
+def test_a_model_that_is_not_complete_is_a_usage_error():
+    class Waiting(BaseModel):
+        a: Missing  # type: ignore[name-defined]  # noqa: F821
+
+    with pytest.raises(UsageError, match="have no JSON Schema: `Waiting` is not fully defined"):
+        model_schema(Waiting, "Waiting")

@@ -8,8 +8,10 @@ from .from_ollama import from_ollama
 from .from_openai_chat import from_openai_chat
 from .from_openai_responses import from_openai_responses
 from .from_recording import from_recording
+from .from_stream import from_stream
 from .from_text import from_text
 from .from_wire import from_wire
+from .wake_stream import wake_stream
 
 __all__ = [
     "decode_sdk",
@@ -20,6 +22,8 @@ __all__ = [
     "from_openai_chat",
     "from_openai_responses",
     "from_recording",
+    "from_stream",
     "from_text",
     "from_wire",
+    "wake_stream",
 ]

@@ -16,6 +16,7 @@ from .ndjson import NdjsonDecoder
 from .ollama import Ollama
 from .openai_chat import Choices, OpenAIChat
 from .openai_responses import OpenAIResponses, is_responses_event
+from .sdk_fields import fields_of
 from .sse import ServerSentEvent, SseDecoder
 
 
@@ -35,7 +36,7 @@ class Decoder(Protocol):
 
 
 class Api(NamedTuple):
-    """One wire format: how to read it, and how one of its decoded events is known."""
+    """One wire format: how to read it, and how one of its events is known, decoded or as the fields of its SDK's."""
 
     name: str
     aliases: tuple[str, ...]
@@ -45,7 +46,11 @@ class Api(NamedTuple):
 
 
 def _is_chat(event: dict[str, Any]) -> bool:
-    return isinstance(event.get("choices"), list) or str(event.get("object", "")).startswith("chat.completion")
+    if event.get("object") == "text_completion":  # the older API: its choices have `text`, which nobody reads here
+        return False
+    inner = fields_of(event.get("data")) or {}  # Mistral's SDK wraps its chunks in events
+    has_choices = isinstance(event.get("choices"), list) or isinstance(inner.get("choices"), list)
+    return has_choices or str(event.get("object", "")).startswith("chat.completion")
 
 
 def _responses(*, choices: Choices, turn_id: str | None, limits: Limits) -> Machine:

@@ -7,14 +7,15 @@ from typing import Any
 
 from ..events.chunk_response import ChunkResponse
 from ..operators.limits import DEFAULT_LIMITS, Limits
-from ..operators.stage import Operator, lift
+from ..operators.stage import Failed, How, Operator, lift
 from .apis import api_of
+from .from_stream import any_exception, any_machine
 from .machine_stage import MachineStage
 from .openai_chat import Choices
 
 
 def decode_sdk(
-    api: str,
+    api: str | None = None,
     *,
     choices: Choices = 0,
     turn_id: str | None = None,
@@ -23,19 +24,28 @@ def decode_sdk(
     """Decode the objects of an SDK's stream, or the wire's JSON as dicts: for loops, with real backpressure.
 
         stream = await client.chat.completions.create(..., stream=True)
-        async for event in adrive(stream, decode_sdk("openai-chat"), to_segments(), to_invocations()): ...
+        async for event in adrive(stream, decode_sdk(), to_segments(), to_invocations()): ...
 
     >>> from penstock.operators import drive
     >>> chunks = [{"choices": [{"delta": {"content": "Hi"}}]}]
-    >>> [chunk.content for chunk in drive(chunks, decode_sdk("openai-chat"))]
+    >>> [chunk.content for chunk in drive(chunks, decode_sdk())]
     ['Hi']
 
     The next item is asked for when the loop asks for more, so a slow loop slows the provider down. `api` and the other
-    options are those of `from_wire`. What the SDK raises, and a fatal error inside the stream, is raised as
-    `ProviderError` after the ENDs of what was open; other exceptions pass as they are.
+    options are those of `from_stream`: without `api` the first item says whose the stream is. What the SDK raises, and
+    a fatal error inside the stream, is raised as `ProviderError` after the ENDs of what was open; other exceptions pass
+    as they are.
     """
-    return lift(partial(_stage, api_of(api).name, choices, turn_id, limits))
+    any_machine(api, choices=choices, turn_id=turn_id, limits=limits)
+    return lift(partial(_stage, api if api is None else api_of(api).name, choices, turn_id, limits))
 
 
-def _stage(api: str, choices: Choices, turn_id: str | None, limits: Limits) -> MachineStage:
-    return MachineStage(api_of(api).new_machine(choices=choices, turn_id=turn_id, limits=limits))
+class _SdkStage(MachineStage):
+    def close(self, how: How, /) -> list[ChunkResponse]:
+        if isinstance(how, Failed) and (ours := any_exception(how.error)):
+            raise ours
+        return super().close(how)
+
+
+def _stage(api: str | None, choices: Choices, turn_id: str | None, limits: Limits) -> MachineStage:
+    return _SdkStage(any_machine(api, choices=choices, turn_id=turn_id, limits=limits)())

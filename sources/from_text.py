@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable
-from typing import Any
 
 from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
-from ..events.errors import ProviderError, UsageError
-from ..operators.stage import How
+from ..events.errors import UsageError
+from .plain_streams import Texts
 from .stream_bridge import bridge
-from .surrogates import Held, held_dump, held_load, rest_of_text, whole_text
 
 
 def from_text(chunks: object) -> Observable[ChunkResponse]:
@@ -30,34 +28,7 @@ def from_text(chunks: object) -> Observable[ChunkResponse]:
     """
     source = [chunks] if isinstance(chunks, str) else chunks
     _check_text(source)
-    return bridge(source, _Text, _check_text)
-
-
-class _Text:
-    """The machine of plain text."""
-
-    failure: ProviderError | None = None
-    stopped = False
-
-    def __init__(self) -> None:
-        self._held: Held = {}
-
-    def feed(self, item: Any, /) -> list[ChunkResponse]:
-        if not isinstance(item, str):
-            message = f"from_text takes text, got {type(item).__name__}"
-            raise UsageError(message)
-        content = whole_text(self._held, "content", item)
-        return [ChunkResponse(content=content)] if content else []
-
-    def close(self, _how: How, /) -> list[ChunkResponse]:
-        rest = rest_of_text(self._held, "content")
-        return [ChunkResponse(content=rest)] if rest else []
-
-    def dump(self) -> Any:
-        return held_dump(self._held)
-
-    def load(self, state: Any, /) -> None:
-        self._held = held_load(state)
+    return bridge(source, Texts, _check_text)
 
 
 def _check_text(chunks: object) -> None:

@@ -2,15 +2,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
-from chat_client import by_wire
+from chat_client import by_wire, plain
+from every_sdk import OLLAMA, SDKS, Sdk, all_have_ended
 
-from penstock.events import ProviderError, SegmentEvent, ToolInvocation
+from penstock.events import ProviderError, SegmentEvent, ToolInvocation, UsageError
 from penstock.operators import adrive, drive, stage, to_invocations, to_segments
 from penstock.sources import decode_sdk
 from penstock.sources.loopback_server import LoopbackServer
@@ -106,3 +108,65 @@ def test_dumped_and_loaded_after_any_item_it_goes_on_the_same():
         chain.load(state)
     given += chain.close()
     assert [event for event in given if isinstance(event, ToolInvocation)] == unbroken
+
+
+# Without a name
+
+both_ways = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+
+
+def body_of(sdk: Sdk) -> bytes:
+    return sdk.body_of("calls_over_chunks" if sdk is OLLAMA else "write_file")
+
+
+@both_ways
+@pytest.mark.parametrize("sdk", SDKS, ids=[sdk.api for sdk in SDKS])
+def test_without_a_name_the_first_item_of_every_sdk_gives_it(sdk: Sdk, is_async: bool):
+    async def main(url: str) -> list[Any]:
+        async with sdk.async_client(url) as client:
+            chunks = [chunk async for chunk in adrive(await sdk.acreate(client), decode_sdk(turn_id="t"))]
+            await all_have_ended()
+            return chunks
+
+    with LoopbackServer(body_of(sdk)) as server:
+        if is_async:
+            chunks = asyncio.run(main(server.url))
+        else:
+            with sdk.client(server.url) as client:
+                chunks = list(drive(sdk.create(client), decode_sdk(turn_id="t")))
+    assert plain(chunks) == plain(sdk.by_wire([body_of(sdk)])[0])
+
+
+@pytest.mark.parametrize("api", [None, "ollama"])
+def test_what_ollamas_sdk_raises_is_a_provider_error_too(api: str | None):
+    with (
+        LoopbackServer(OLLAMA.body_of("error_in_stream")) as server,
+        OLLAMA.client(server.url) as client,
+        pytest.raises(ProviderError, match="an error was encountered while running the model") as told,
+    ):
+        list(drive(OLLAMA.create(client), decode_sdk(api)))
+    assert type(told.value.__cause__).__name__ == "ResponseError"
+
+
+def test_texts_and_bytes_and_what_is_of_nobody():
+    assert [chunk.content for chunk in drive(["a", "b"], decode_sdk())] == ["a", "b"]
+    for items, words in (([b"data"], "from_wire"), ([{"foo": 1}], "a dict with 'foo'")):
+        with pytest.raises(UsageError, match=words):
+            list(drive(items, decode_sdk()))
+
+
+def test_undecided_it_goes_on_from_its_dump():
+    chain = stage(decode_sdk(turn_id="t"))
+    assert chain.feed({"type": "ping"}) == []
+    again = stage(decode_sdk(turn_id="t"))
+    again.load(json.loads(json.dumps(chain.dump())))
+    assert [*chain.feed(ITEMS[0]), *chain.close()] == [*again.feed(ITEMS[0]), *again.close()]
+
+
+def test_its_options_are_looked_at_at_once_and_it_pickles():
+    with pytest.raises(UsageError, match="unknown api"):
+        decode_sdk("claude")
+    with pytest.raises(UsageError, match="gives one answer"):
+        decode_sdk("anthropic", choices=1)
+    operator = pickle.loads(pickle.dumps(decode_sdk(turn_id="t")))
+    assert list(drive(ITEMS, operator)) == by_wire([BODY])[0]

@@ -1,0 +1,115 @@
+"""`from_stream`: what any provider's SDK streams, as ChunkResponses; whose it is, its first item says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from json import JSONDecodeError
+from traceback import walk_tb
+
+from reactivex import Observable
+
+from ..events.chunk_response import ChunkResponse
+from ..events.errors import ProviderError, UsageError
+from ..operators.limits import DEFAULT_LIMITS, Limits
+from .any_provider import AnyProvider
+from .apis import NewMachine, api_of
+from .from_gemini import check_gemini_stream, gemini_exception
+from .from_ollama import ollama_exception
+from .from_openai_chat import check_choices
+from .machine import Machine
+from .mistral_exception import mistral_exception
+from .openai_chat import Choices
+from .provider_error import provider_error
+from .sdk_stream import translated
+from .stream_bridge import bridge
+from .stream_check import check_stream
+
+_HELPERS = ("openai.lib.streaming", "anthropic.lib.streaming")
+_SDKS = ("anthropic", "google", "mistralai", "ollama", "openai")
+
+
+def from_stream(
+    source: object,
+    api: str | None = None,
+    *,
+    choices: Choices = 0,
+    turn_id: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Observable[ChunkResponse]:
+    """Stream the answer of any provider.
+
+        any SDK's items    --"Hel"----"lo"-----f {"a"------: 1}--finish--|
+        from_stream        --"Hel"----"lo"-----f {"a"------: 1}--finish--|
+
+    >>> events = [{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}}]
+    >>> from_stream(lambda: events).subscribe(lambda chunk: print(chunk.content)) and None
+    Hi
+
+    - `source`: what the streamed call of an SDK (OpenAI, Anthropic, Google, Mistral, Ollama) returned, sync or async,
+      or a zero-argument callable (also async) that makes the call at subscription; or an iterable of the wire's JSON as
+      dicts, of texts, or of ChunkResponses. An open stream has one subscriber. What is none of these is a `UsageError`.
+    - `api`: as in `from_wire`; without it the first item says whose the stream is, and one that does not is a
+      `UsageError`. Keep-alives before it are waited through.
+    - `choices`, `turn_id`, `limits`, `dispose()` and errors as with the provider's own source.
+    """
+    new_machine = any_machine(api, choices=choices, turn_id=turn_id, limits=limits)
+    return bridge(translated(source, check_any_stream, any_exception), new_machine, _is_checked)
+
+
+def any_machine(
+    api: str | None = None,
+    *,
+    choices: Choices = 0,
+    turn_id: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Callable[[], Machine]:
+    """Give what makes an API's machine, without a name one that finds it out; `UsageError` for what has none."""
+    check_choices(choices)
+    of_api: NewMachine = AnyProvider if api is None else api_of(api).new_machine
+    new_machine = partial(of_api, choices=choices, turn_id=turn_id, limits=limits)
+    new_machine()  # what the API refuses is told now, not in mid-stream
+    return new_machine
+
+
+def check_any_stream(source: object, *, name: str = "from_stream") -> None:
+    """Raise `UsageError` for what is no stream of any SDK, saying what to pass instead; `name`: who got it."""
+    if isinstance(source, Observable):
+        message = f"{name} got an Observable, which needs no source: source.pipe(...) or subscribe to it"
+        raise UsageError(message)
+    if isinstance(source, str):
+        message = f"{name} got a bare str; pass [text], or an iterable of texts"
+        raise UsageError(message)
+    if isinstance(source, bytes | bytearray):
+        message = f"{name} got {type(source).__name__}; from_wire(api, ...) reads the bytes of a body"
+        raise UsageError(message)
+    helpers = next((each for each in _HELPERS if type(source).__module__.startswith(each)), _HELPERS[0])
+    # Whole answers are pydantic objects, and streams are not.
+    check_stream(source, name=name, create="create(..., stream=True)", helpers=helpers, whole="__pydantic_fields_set__")
+    check_gemini_stream(source)  # of what is left it refuses the streams in which functions would be run
+
+
+def any_exception(error: Exception) -> ProviderError | None:
+    """Translate an exception of any SDK or transport; None for what passes as it is, as a `ProviderError` does.
+
+    What anybody's code may raise (no JSON, a failed validation) is a provider's only where it comes out of an SDK.
+    """
+    if isinstance(error, ProviderError):
+        return None
+    may_be_anybodys = isinstance(error, JSONDecodeError | UnicodeDecodeError | RecursionError)
+    if (may_be_anybodys or type(error).__module__.startswith("pydantic_core")) and not _came_out_of_an_sdk(error):
+        return None
+    for translate in (gemini_exception, mistral_exception, ollama_exception, provider_error):
+        if ours := translate(error):
+            ours.__cause__ = error
+            return ours
+    return None
+
+
+def _came_out_of_an_sdk(error: Exception) -> bool:
+    names = (str(frame.f_globals.get("__name__", "")) for frame, _ in walk_tb(error.__traceback__))
+    return any(name.partition(".")[0] in _SDKS for name in names)
+
+
+def _is_checked(_: object) -> None:
+    """Streams were checked where they were opened."""

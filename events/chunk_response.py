@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from .repr_mimebundle import repr_mimebundle
+
 ArgumentsKind: TypeAlias = Literal["json", "text"]
 ExecutedBy: TypeAlias = Literal["client", "provider"]
 FinishReason: TypeAlias = Literal[
@@ -75,3 +77,5 @@ class ChunkResponse(Struct, frozen=True, gc=False, omit_defaults=True, tag="CHUN
         dict[str, Any] | None,
         Meta(description="The minimal plain dict needed to replay reasoning to its provider."),
     ] = None
+
+    _repr_mimebundle_ = repr_mimebundle

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from .fragment import Fragment
+from .repr_mimebundle import repr_mimebundle
 
 SegmentEventType: TypeAlias = Literal["SEGMENT_START", "SEGMENT_CONTENT", "SEGMENT_END"]
 Status: TypeAlias = Literal["complete", "truncated", "interrupted", "failed"]
@@ -49,3 +50,5 @@ class SegmentEvent(Struct, frozen=True, gc=False):
         tuple[Fragment, ...] | None,
         Meta(description="The argument pieces in `raw`; null where nobody has parsed them yet."),
     ] = None
+
+    _repr_mimebundle_ = repr_mimebundle

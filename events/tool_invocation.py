@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from .fragment import Fragment
+from .repr_mimebundle import repr_mimebundle
 
 FailureReason: TypeAlias = Literal[
     "truncated",
@@ -39,6 +40,8 @@ class ToolInvocation(Struct, frozen=True, gc=False, tag="TOOL_INVOCATION", tag_f
         Meta(description="The minimal plain dict needed to replay the call to its provider."),
     ] = None
 
+    _repr_mimebundle_ = repr_mimebundle
+
 
 class InvocationFailed(Struct, frozen=True, gc=False, tag="INVOCATION_FAILED", tag_field="type"):
     """A call that must not be run, with all its text and the reason."""
@@ -52,6 +55,8 @@ class InvocationFailed(Struct, frozen=True, gc=False, tag="INVOCATION_FAILED", t
         tuple[dict[str, Any], ...],
         Meta(description="Details: of JSON errors at, expected, found; of validation loc, msg, type."),
     ] = ()
+
+    _repr_mimebundle_ = repr_mimebundle
 
 
 class ToolCallArgumentProgress(Struct, frozen=True, gc=False, tag="TOOL_CALL_ARGUMENT_PROGRESS", tag_field="type"):
@@ -88,3 +93,5 @@ class Notice(Struct, frozen=True, gc=False, tag="NOTICE", tag_field="type"):
 
     code: Annotated[str, Meta(description="What it is about, for programs.")]
     detail: Annotated[str, Meta(description="What it is about, for people.")]
+
+    _repr_mimebundle_ = repr_mimebundle

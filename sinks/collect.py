@@ -26,6 +26,11 @@ class Segment(Struct):
     reason: str | None = None
     turn_id: str | None = None
 
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        from .segment_card import segment_bundle  # noqa: PLC0415 - for notebooks only
+
+        return segment_bundle(self)
+
 
 class Collected(Struct):
     """Everything that came, in order, and what it amounts to."""
@@ -47,6 +52,11 @@ class Collected(Struct):
     def joined(self, segment_type: str) -> str:
         """Give the content of all segments of a type as one text."""
         return "".join(segment.content for segment in self.segments if segment.type == segment_type)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        from .segment_card import collected_bundle  # noqa: PLC0415 - for notebooks only
+
+        return collected_bundle(self)
 
 
 _Identity: TypeAlias = tuple[str | None, str]

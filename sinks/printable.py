@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
+# Controls, what changes the direction of writing, what is invisible or half a character. Joiners and all kinds of
+# spaces are not in it: emoji and many languages need them, and they move nothing.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+
 
 def printable(text: str, *, keep: str = "") -> str:
     r"""Give text with everything escaped that is not printable, but for the characters to keep.
@@ -19,6 +28,24 @@ def printable(text: str, *, keep: str = "") -> str:
     )
 
 
+def harmless(text: str) -> str:
+    r"""Give text as it is meant to be seen, with lines, tabs and joined emoji, but with what moves a terminal escaped.
+
+    >>> harmless("two\nlines\x1b[2J")
+    'two\nlines\\x1b[2J'
+    """
+    return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_escaped, text)
+
+
+def in_a_line(text: str) -> str:
+    r"""Give text as `harmless` does, in one line.
+
+    >>> in_a_line('{\n\t"a": 1\n}')
+    '{  "a": 1 }'
+    """
+    return harmless(text).replace("\n", " ").replace("\t", " ")
+
+
 def shortened(text: str, length: int) -> str:
     r"""Give at most so many characters of a text, in one line, with its end marked where it was cut.
 
@@ -27,3 +54,7 @@ def shortened(text: str, length: int) -> str:
     """
     line = printable(text[:length])
     return line if len(text) <= length and len(line) <= length else line[: length - 1] + "…"
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()

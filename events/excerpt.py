@@ -1,0 +1,101 @@
+"""Pieces of texts that are too long to be shown whole, and text that is shown, not obeyed."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from msgspec import Struct
+
+LINES, CHARACTERS = 100, 8_000
+"""What is shown of a long text."""
+BRIEF_LINES, BRIEF_CHARACTERS = 10, 800
+"""What the plain text form shows of it, but of prose, and of a table's cell."""
+
+# What moves a cursor, changes the direction of writing or is half a character. Joiners stay: emoji need them.
+_UNSHOWN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]",
+)
+
+
+class Excerpt(Struct, frozen=True):
+    """A piece of a text, with what is to be said of the rest."""
+
+    text: str = ""
+    before: str = ""
+    after: str = ""
+
+
+def beginning(text: str, lines: int = LINES, characters: int = CHARACTERS) -> Excerpt:
+    r"""Give the first lines of a text, and how much more there is.
+
+    >>> beginning("one\ntwo\nthree\nfour\n", lines=2)
+    Excerpt(text='one\ntwo', before='', after='… 2 lines more')
+    """
+    end = len(text) - text.endswith("\n")
+    piece = "\n".join(text[: min(end, characters)].split("\n", lines)[:lines])
+    rest = end - len(piece)
+    more = text.count("\n", len(piece), end)
+    return Excerpt(piece, after=_how_much(more, rest, "more"))
+
+
+def ending(text: str, lines: int = LINES, characters: int = CHARACTERS) -> Excerpt:
+    r"""Give the last lines of a text, and how much there was before.
+
+    >>> ending("one\ntwo\nthree\nfour\n", lines=2)
+    Excerpt(text='three\nfour', before='… 2 lines above', after='')
+    """
+    end = len(text) - text.endswith("\n")
+    piece = "\n".join(text[max(0, end - characters) : end].rsplit("\n", lines)[-lines:])
+    rest = end - len(piece)
+    return Excerpt(piece, before=_how_much(text.count("\n", 0, rest), rest, "above"))
+
+
+def counted(number: int, noun: str) -> str:
+    """Say how many there are.
+
+    >>> counted(1, "line"), counted(2506, "character")
+    ('1 line', '2,506 characters')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def shown(text: str) -> str:
+    r"""Give text with everything escaped that a screen would obey instead of show; lines and tabs stay.
+
+    >>> shown("red: \x1b[31m, back: \u202e, half: \ud83d")
+    'red: \\x1b[31m, back: \\u202e, half: \\ud83d'
+    """
+    return _UNSHOWN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def value_text(value: Any, characters: int = BRIEF_CHARACTERS) -> str:
+    """Give a value as text of limited length: a string as it is, anything else as JSON where it has one.
+
+    >>> value_text("as it is"), value_text({"deep": [None, 1.5]}), value_text([1] * 1000, 10)
+    ('as it is', '{"deep": [null, 1.5]}', '[1, 1, 1, …')
+    """
+    if isinstance(value, str):
+        return value
+    pieces: list[str] = []
+    length = 0
+    try:
+        for piece in json.JSONEncoder(ensure_ascii=False, default=_type_name).iterencode(value):
+            pieces.append(piece)
+            length += len(piece)
+            if length > characters:
+                return "".join(pieces)[:characters] + "…"
+    except (TypeError, ValueError, RecursionError):
+        return _type_name(value)
+    return "".join(pieces)
+
+
+def _how_much(lines: int, characters: int, where: str) -> str:
+    if not characters:
+        return ""
+    return f"… {counted(lines, 'line') if lines else counted(characters, 'character')} {where}"
+
+
+def _type_name(value: object) -> str:
+    return f"<{type(value).__name__}>"

@@ -1,0 +1,49 @@
+"""`async_queue`: the events of a stream for another task."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from .channel import Channel
+from .event_queue import EventQueue
+
+
+class AsyncQueue(EventQueue):
+    """What `async_queue` makes: a sink on one side, an async iterable on the other."""
+
+    __slots__ = ()
+
+    _blocked_loop = (
+        "this queue is full, and a plain stream on the event loop's thread cannot wait for its reader: "
+        "use astream(...), or run it on a thread"
+    )
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return _events(self._reader())
+
+
+def async_queue(maxsize: int = 64) -> AsyncQueue:
+    """Make a bounded queue that holds the events of one stream for a task.
+
+        queue = async_queue()
+        pipeline = Pipeline(sinks=[queue])         one task:      async for event in pipeline.astream(...): ...
+                                                   another task:  async for event in queue: ...
+
+    The reader's loop ends with the stream, and raises what the stream raised; a Ctrl-C or a cancellation comes as
+    `StreamCutError`. When `maxsize` events wait, the stream waits for the reader. A reader that leaves its loop, or
+    calls `close()`, leaves the stream alone with nobody to wait for.
+
+    One stream and one reader: a second one of either is a `UsageError`. The stream may also be a plain one, on another
+    thread, and the reader on another event loop. Without a Pipeline: `await queue(events)`, which ends with the stream
+    or, then closing it, when the reader has left.
+    """
+    return AsyncQueue(maxsize)
+
+
+async def _events(channel: Channel) -> AsyncIterator[Any]:
+    try:
+        async for event in channel:
+            yield event
+    finally:
+        channel.close()

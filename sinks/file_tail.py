@@ -1,0 +1,46 @@
+"""`FileTail`: the last lines of a text that grows, and how many there are."""
+
+from __future__ import annotations
+
+from collections import deque
+
+LINES_KEPT = 400
+WIDEST = 1000
+"""Characters kept of a line: more than any screen has columns."""
+
+
+class FileTail:
+    r"""Takes a text piece by piece; what a piece costs, and what is kept, does not depend on what came before.
+
+    >>> tail = FileTail()
+    >>> tail.feed("one\ntw")
+    >>> tail.feed("o\nthree")
+    >>> tail.count, tail.last(2)
+    (3, ['two', 'three'])
+    """
+
+    __slots__ = ("_complete", "_lines", "_open")
+
+    def __init__(self) -> None:
+        self._complete = 0
+        self._lines: deque[str] = deque(maxlen=LINES_KEPT)
+        self._open = ""  # the line that has not ended
+
+    @property
+    def count(self) -> int:
+        return self._complete + bool(self._open)
+
+    def feed(self, delta: str) -> None:
+        if "\n" in delta:
+            first, *lines, rest = delta.split("\n")
+            self._complete += 1 + len(lines)
+            self._lines.append((self._open + first)[:WIDEST])
+            self._lines.extend(line[:WIDEST] for line in lines[-LINES_KEPT:])
+            self._open = rest[:WIDEST]
+        elif len(self._open) < WIDEST:
+            self._open = (self._open + delta)[:WIDEST]
+
+    def last(self, number: int) -> list[str]:
+        """Give the last lines, at most `number` of them and at most `LINES_KEPT`."""
+        lines = [*self._lines, self._open] if self._open else list(self._lines)
+        return lines[-number:] if number > 0 else []

@@ -1,0 +1,91 @@
+"""`OpenCards`: what a view knows of the segments that have not ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from ..events.card import Card, MimeBundle
+from ..events.excerpt import Excerpt, counted, ending
+from ..events.segment_event import SegmentEvent
+from .collect import Segment
+from .segment_card import segment_card
+
+LINES_OPEN, CHARACTERS_OPEN = 16, 4_000
+"""What is shown of a segment's end while it is open."""
+
+
+class Shown(Protocol):
+    """What is on the screen already, to be changed later."""
+
+    def update(self, bundle: MimeBundle, /) -> None: ...
+
+
+class OpenCard:
+    """A segment on its way, and where it is shown."""
+
+    __slots__ = ("_line_ends", "_pieces", "output", "segment")
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
+        self.output: Shown | None = None
+        self._pieces: list[str] = []
+        self._line_ends = 0
+
+    def take(self, event: SegmentEvent) -> None:
+        self.segment.metadata.update(event.payload.get("metadata", {}))
+        if event.type == "SEGMENT_CONTENT":
+            delta = str(event.payload["delta"])
+            self._pieces.append(delta)
+            self._line_ends += delta.count("\n")
+        elif event.type == "SEGMENT_END":
+            self.segment.status = event.payload.get("status", "complete")
+            self.segment.reason = event.payload.get("reason")
+            self.segment.content = "".join(self._pieces)
+
+    def card(self) -> Card:
+        """Give the card as it is now: the last lines while it is open, then the first ones."""
+        return segment_card(self.segment, self._last_lines() if self.segment.status is None else None)
+
+    def _last_lines(self) -> Excerpt:
+        # What came before is not joined: that would be done again at each redraw.
+        tail: list[str] = []
+        length = 0
+        for piece in reversed(self._pieces):
+            tail.append(piece)
+            length += len(piece)
+            if length > CHARACTERS_OPEN:
+                break
+        text = "".join(reversed(tail))
+        excerpt = ending(text, LINES_OPEN, CHARACTERS_OPEN)
+        above = self._line_ends - text.endswith("\n") - excerpt.text.count("\n")
+        return Excerpt(excerpt.text, before=f"… {counted(above, 'line')} above") if above > 0 else excerpt
+
+
+class OpenCards:
+    """The segments that have not ended, by turn and id."""
+
+    def __init__(self) -> None:
+        self._cards: dict[tuple[str | None, str], OpenCard] = {}
+
+    def take(self, event: SegmentEvent) -> OpenCard | None:
+        """Give the card that the event has changed; None where its segment never started."""
+        identity = (event.turn_id, event.segment_id)
+        if event.type == "SEGMENT_START":
+            self._cards[identity] = OpenCard(
+                Segment(event.segment_id, event.segment_type or "", turn_id=event.turn_id),
+            )
+        card = self._cards.get(identity)
+        if card is not None:
+            card.take(event)
+            if event.type == "SEGMENT_END":
+                del self._cards[identity]
+        return card
+
+    def all(self) -> Iterable[OpenCard]:
+        return self._cards.values()
+
+
+def error_card(error: Exception) -> Card:
+    """Give the card of what a stream ended with."""
+    return Card("the stream broke", type(error).__name__, "bad", body=str(error), prose=True)

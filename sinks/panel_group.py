@@ -1,0 +1,76 @@
+"""`PanelGroup`: files that are written at the same time, side by side. Needs the extra `terminal`."""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+
+from .file_panel import FilePanel
+from .terminal_blocks import Kind
+from .terminal_region import Line
+
+NARROWEST = 48
+"""Columns that a panel has at least where several stand side by side."""
+LOWEST = 3
+"""Rows of a panel with one row of content."""
+
+
+class PanelGroup:
+    """Stays where it is until the last of its panels has ended, so that nothing jumps."""
+
+    kind: Kind = "box"
+
+    def __init__(self, first: FilePanel) -> None:
+        self.panels = [first]
+
+    @property
+    def ended(self) -> bool:
+        return all(panel.ended for panel in self.panels)
+
+    def settled(self, width: int, rows: int) -> list[Line]:
+        if not self.ended:
+            return []
+        return [line for row in self._rows(width) for line in _side_by_side(row, width, min(_wanted(row), rows))]
+
+    def live(self, width: int, rows: int) -> list[Line]:
+        grid = self._rows(width)
+        if rows < LOWEST * len(grid):
+            return [panel.one_line(width) for panel in self.panels]
+        heights = shares([_wanted(row) for row in grid], rows)
+        return [line for row, height in zip(grid, heights, strict=True) for line in _side_by_side(row, width, height)]
+
+    def _rows(self, width: int) -> list[list[FilePanel]]:
+        columns = max(1, width // NARROWEST)
+        return [self.panels[at : at + columns] for at in range(0, len(self.panels), columns)]
+
+
+def shares(wanted: list[int], rows: int) -> list[int]:
+    """Share rows out: who wants little gets it, the others get the same each.
+
+    >>> shares([3, 20, 30], 23)
+    [3, 10, 10]
+    """
+    given = [0] * len(wanted)
+    left = rows
+    for place, at in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
+        given[at] = min(wanted[at], left // (len(wanted) - place))
+        left -= given[at]
+    return given
+
+
+def _wanted(panels: list[FilePanel]) -> int:
+    return max(panel.wanted() for panel in panels)
+
+
+def _side_by_side(panels: list[FilePanel], width: int, height: int) -> list[Line]:
+    """Give the lines of panels that share the width, with a blank column between each two."""
+    edges = [(width + 1) * at // len(panels) for at in range(len(panels) + 1)]
+    columns = [
+        panel.lines(end - start - 1, height) for panel, start, end in zip(panels, edges, edges[1:], strict=False)
+    ]
+    lines: list[Line] = []
+    for first, *others in zip(*columns, strict=True):
+        line = list(first)
+        for part in others:
+            line += [Segment(" "), *part]
+        lines.append(line)
+    return lines

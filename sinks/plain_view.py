@@ -1,0 +1,145 @@
+"""`plain_view`: an answer in plain lines, each as soon as it is complete."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import IO, Any, TypeAlias
+
+from msgspec import Struct, field
+
+from ..events.segment_event import SegmentEvent
+from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from .event_words import PROSE, ending, event_line, stream_error, subject
+from .printable import harmless
+from .sink import TwinSink, each_event
+
+_Identity: TypeAlias = tuple[str | None, str]
+
+
+def plain_view(file: IO[str] | None = None) -> TwinSink[None]:
+    r"""Show an answer in plain lines, each as soon as it is complete: for logs, pipes, and terminals that cannot move.
+
+    >>> from penstock.events import SegmentEvent, ToolInvocation
+    >>> start = SegmentEvent("SEGMENT_START", "c", "write_file", {"metadata": {"path": "a.py"}})
+    >>> content = SegmentEvent("SEGMENT_CONTENT", "c", "write_file", {"delta": "x = 1\nprint(x)"})
+    >>> end = SegmentEvent("SEGMENT_END", "c", "write_file", {"status": "complete"})
+    >>> plain_view()([start, content, end, ToolInvocation("c", name="write_file", arguments={"path": "a.py"})])
+    write_file a.py
+        x = 1
+        print(x)
+    → write_file(path='a.py')
+
+    Text stands at the margin, what belongs to a call is indented below its name and path, a command has a `$`; where
+    several calls are open at once each line says whose it is. Control characters are shown, never obeyed. Written to
+    standard output, or to `file`, and flushed line by line. An error of the stream has a line of its own and passes.
+    """
+    return each_event(partial(PlainTarget, file))
+
+
+class _Open(Struct):
+    """A segment that has not ended, with what has come of its last line."""
+
+    type: str
+    label: str
+    pieces: list[str] = field(default_factory=list[str])
+    begun: bool = False
+
+
+class PlainTarget:
+    """Takes the events of one stream."""
+
+    def __init__(self, file: IO[str] | None = None) -> None:
+        self._file = sys.stdout if file is None else file
+        self._open: dict[_Identity, _Open] = {}
+        self._unsettled: tuple[_Identity, str] | None = None
+        """A call that ended badly: a failure says the same in better words if it follows."""
+
+    def feed(self, event: Any) -> None:
+        if isinstance(event, SegmentEvent):
+            self._settle()
+            self._segment(event)
+        elif isinstance(event, ToolInvocation | InvocationFailed):
+            if self._unsettled and self._unsettled[0] == (event.turn_id, event.id):
+                self._unsettled = None
+            self._settle()
+            self._print(event_line(event))
+        elif isinstance(event, Notice):
+            self._settle()
+            self._print(event_line(event))
+
+    def close(self, error: BaseException | None) -> None:
+        if isinstance(error, BrokenPipeError):  # nobody reads any more, maybe not even this
+            return
+        self._settle()
+        for segment in list(self._open.values()):
+            self._finish(segment)
+        self._open.clear()
+        if error is not None:
+            self._print(stream_error(error))
+
+    def _segment(self, event: SegmentEvent) -> None:
+        identity = (event.turn_id, event.segment_id)
+        if event.type == "SEGMENT_START":
+            self._start(identity, event)
+        segment = self._open.get(identity)
+        if segment is None:
+            return
+        if event.type == "SEGMENT_CONTENT":
+            delta = str(event.payload.get("delta", ""))
+            segment.pieces.append(delta)
+            if "\n" in delta:
+                *lines, rest = "".join(segment.pieces).split("\n")
+                segment.pieces = [rest]
+                self._lines(segment, lines)
+        elif event.type == "SEGMENT_END":
+            self._finish(segment)
+            del self._open[identity]
+            end = ending(event.payload.get("status"), event.payload.get("reason"))
+            if end:
+                self._unsettled = identity, f"[{segment.label or segment.type}: {end}]"
+
+    def _start(self, identity: _Identity, event: SegmentEvent) -> None:
+        kind = event.segment_type or ""
+        metadata = event.payload.get("metadata", {})
+        if kind == "text":
+            self._open[identity] = _Open(kind, "")
+            return
+        name = str(metadata.get("media_type", kind) if kind == "media" else metadata.get("tool_name", kind))
+        about = "" if kind in ("media", "tool_call", "run_bash") else subject(metadata)
+        label = base = about or name
+        taken = {segment.label for segment in self._open.values()}
+        number = 2
+        while label in taken:
+            label, number = f"{base}#{number}", number + 1
+        self._open[identity] = _Open(kind, label)
+        if kind != "run_bash":
+            self._print(f"{name} {about}".rstrip())
+
+    def _finish(self, segment: _Open) -> None:
+        rest = "".join(segment.pieces)
+        if rest:
+            self._lines(segment, [rest])
+        segment.pieces = []
+
+    def _lines(self, segment: _Open, lines: list[str]) -> None:
+        calls = sum(each.type not in PROSE for each in self._open.values())
+        owner = f"{segment.label} | " if calls > 1 and segment.type not in PROSE else ""
+        for line in lines:
+            margin = owner or "    "
+            if segment.type == "text":
+                margin = ""
+            elif segment.type == "run_bash":
+                margin = f"{owner}  " if segment.begun else f"{owner}$ "
+            segment.begun = True
+            self._print(margin + line.removesuffix("\r"))
+
+    def _settle(self) -> None:
+        if self._unsettled is not None:
+            _, line = self._unsettled
+            self._unsettled = None
+            self._print(line)
+
+    def _print(self, line: str) -> None:
+        self._file.write(harmless(line).replace("\n", "\\n") + "\n")
+        self._file.flush()

@@ -1,0 +1,76 @@
+"""How segments, and all that was collected, look in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from ..events.card import ROWS, Card, MimeBundle, mime_bundle
+from ..events.excerpt import Excerpt, counted
+from ..events.mime_bundle import PROSE, TONES, brief_card, short_value
+from ..events.segment_event import SegmentEvent
+from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from .collect import Collected, Segment
+
+FOR_PROGRAMS = frozenset(("native", "kind", "error"))
+"""Metadata that is not shown: an error stands in the failure that follows."""
+RESULTS = (ToolInvocation, InvocationFailed, Notice)
+
+
+def segment_card(segment: Segment, excerpt: Excerpt | None = None) -> Card:
+    """Give a segment's card; `excerpt` is what is shown of its content, its beginning unless given.
+
+    >>> card = segment_card(Segment("s", "write_file", {"path": "a.py"}, "x = 1", status="truncated", reason="length"))
+    >>> card.title, card.facts, card.badge
+    ('write_file', ('a.py',), 'truncated: length')
+    """
+    status = segment.status or "open"
+    facts = _facts(segment)
+    lines = segment.content.count("\n")
+    if lines > 1 and segment.type not in PROSE:
+        facts += (counted(lines + (not segment.content.endswith("\n")), "line"),)
+    return Card(
+        segment.type or "segment",
+        f"{status}: {segment.reason}" if segment.reason else status,
+        TONES.get(status, "plain"),
+        facts,
+        segment.content if excerpt is None else excerpt,
+        segment.type in PROSE,
+    )
+
+
+def _facts(segment: Segment) -> tuple[str, ...]:
+    """Give the metadata in small words; the path speaks for itself."""
+    told = (
+        (name, value)
+        for name, value in segment.metadata.items()
+        if name not in FOR_PROGRAMS and (name != "tool_name" or value != segment.type)
+    )
+    return tuple(
+        str(value) if name == "path" else f"{name}: {short_value(value)}" for name, value in islice(told, ROWS)
+    )
+
+
+def segment_bundle(segment: Segment) -> MimeBundle:
+    return mime_bundle((segment_card(segment),))
+
+
+def collected_bundle(collected: Collected) -> MimeBundle:
+    """Give everything that was collected, in its order, under a line that counts it."""
+    numbers = (
+        counted(len(collected.segments), "segment"),
+        counted(len(collected.invocations), "invocation"),
+        counted(len(collected.failures), "failure"),
+    )
+    return mime_bundle(_cards(collected), " · ".join(numbers))
+
+
+def _cards(collected: Collected) -> Iterator[Card]:
+    segments = iter(collected.segments)  # they stand in the order of their STARTs
+    for event in collected.events:
+        if isinstance(event, SegmentEvent):
+            if event.type == "SEGMENT_START" and (segment := next(segments, None)) is not None:
+                yield segment_card(segment)
+        elif isinstance(event, RESULTS):
+            yield brief_card(event)
+    yield from map(segment_card, segments)

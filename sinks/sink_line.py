@@ -1,0 +1,105 @@
+"""`SinkLine`: one of several sinks of a stream, and the queue before it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from contextvars import copy_context
+from inspect import isasyncgenfunction, isgeneratorfunction
+from typing import Any, Literal, TypeAlias, get_args
+
+from ..events.errors import PenstockError, UsageError
+from .channel import Channel
+from .event_queue import EventQueue
+from .sink import TwinSink
+from .user_code import is_async_function, where_raised
+
+_LOGGER = logging.getLogger("penstock")
+
+WhenFull: TypeAlias = Literal["block", "drop_sink", "fail"]
+"""What to do when a sink's queue is full: wait for it, go on without it, or end the stream."""
+
+
+class SlowSinkError(PenstockError):
+    """A sink's queue was full: raised inside the sink (`drop_sink`), or to the stream (`fail`)."""
+
+    def __init__(self, sink: str, maxsize: int) -> None:
+        super().__init__(sink, maxsize)
+        self.sink = sink
+        self.maxsize = maxsize
+
+    def __str__(self) -> str:
+        return (
+            f"{self.sink} did not keep up, {self.maxsize} events were waiting for it: "
+            'give it a longer queue, or when_full="block"'
+        )
+
+
+class SinkLine:
+    """One sink and the queue before it."""
+
+    __slots__ = ("channel", "name", "result", "sink", "task", "thread")
+
+    def __init__(self, sink: Callable[..., Any], maxsize: int) -> None:
+        self.sink = sink
+        function: Any = getattr(sink, "func", sink)  # of a partial
+        self.name: str = getattr(function, "__qualname__", None) or repr(function)
+        self.channel = Channel(maxsize)
+        self.result: Any = None
+        self.thread: threading.Thread | None = None
+        self.task: asyncio.Task[None] | None = None
+
+    def fail(self, error: BaseException) -> None:
+        """Note an exception of the sink, and log it if it is the sink's own."""
+        self.result = error
+        if error is not self.channel.error and not isinstance(error, asyncio.CancelledError):
+            # Its message may be a tool's arguments.
+            _LOGGER.error("sink %s raised %s; the stream goes on without it", self.name, where_raised(error))
+            _LOGGER.debug("sink %s", self.name, exc_info=error)
+
+    @property
+    def knows_both(self) -> bool:
+        """Whether the sink takes plain and async streams alike, and looks which it has got."""
+        return isinstance(self.sink, TwinSink | EventQueue)
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the sink is known to give an awaitable; others show it when they were called."""
+        return bool(getattr(self.sink, "needs_async", is_async_function(self.sink)))
+
+    def overflow(self, maxsize: int, when_full: WhenFull) -> None:
+        """Raise `SlowSinkError`, or end this line with it."""
+        error = SlowSinkError(self.name, maxsize)
+        if when_full == "fail":
+            raise error
+        _LOGGER.warning("%s; the stream goes on without it", error)
+        self.channel.end(error)
+
+    def start_thread(self, work: Callable[[], None]) -> threading.Thread:
+        """Start a thread with the caller's context variables; a daemon, so that a stuck sink cannot hold the exit."""
+        context = copy_context()
+        thread = threading.Thread(target=context.run, args=(work,), name=f"penstock {self.name}", daemon=True)
+        thread.start()
+        return thread
+
+
+def sink_lines(sinks: Iterable[Callable[..., Any]], maxsize: int, when_full: WhenFull) -> list[SinkLine]:
+    """Make the lines for several sinks; `UsageError` for what is none."""
+    if when_full not in get_args(WhenFull):
+        message = f"when_full= is one of {', '.join(map(repr, get_args(WhenFull)))}, got {when_full!r}"
+        raise UsageError(message)
+    Channel(maxsize)  # says what is wrong with it, also where there are no sinks
+    lines: list[SinkLine] = []
+    for sink in sinks:
+        if not callable(sink):
+            message = f"a sink is a function that takes a stream of events, got {sink!r}"
+            raise UsageError(message)
+        if isgeneratorfunction(sink) or isasyncgenfunction(sink):
+            message = f"{sink!r} is a generator, which nobody would run: a sink takes the events to their end itself"
+            raise UsageError(message)
+        if isinstance(sink, EventQueue):
+            sink.check_unused()  # here it reaches the caller, on the sink's thread only the log
+        lines.append(SinkLine(sink, maxsize))
+    return lines

@@ -1,0 +1,98 @@
+"""`TerminalTarget`: draws the events of one stream, calmly. Needs the extra `terminal`."""
+
+from __future__ import annotations
+
+import sys
+from threading import RLock
+from typing import Any
+
+from reactivex.abc import SchedulerBase
+from reactivex.scheduler import EventLoopScheduler
+from rich.console import Console
+from rich.syntax import Syntax
+
+from .plain_view import PlainTarget
+from .terminal_page import TerminalPage
+from .terminal_region import LiveRegion
+
+FRAME = 1 / 12
+"""Seconds from one frame to the next, at least."""
+REST = 9
+"""Where a frame is slow to make or to write: how many times as long nothing is drawn."""
+
+
+def new_target(
+    console: Console | None, theme: str | None, scheduler: SchedulerBase | None
+) -> TerminalTarget | PlainTarget:
+    """Give what draws on a console, or where that has no cursor to move, what writes plain lines."""
+    if console is None:
+        # FORCE_COLOR wants colours in a log, not a cursor that moves.
+        console = Console(highlight=False, force_interactive=None if sys.stdout.isatty() else False)
+    if console.is_interactive and not console.is_dumb_terminal and not console.legacy_windows:
+        return TerminalTarget(console, theme, scheduler)
+    return PlainTarget(console.file)
+
+
+class TerminalTarget:
+    """Draws at once when it has been quiet, else with the next frame, which comes even if no other event does."""
+
+    def __init__(self, console: Console, theme: str | None = None, scheduler: SchedulerBase | None = None) -> None:
+        Syntax.guess_lexer("first.py")  # loads what colours files: better before the answer begins
+        self._console = console
+        self._own = EventLoopScheduler() if scheduler is None else None
+        self._scheduler: SchedulerBase = scheduler or self._own or EventLoopScheduler()
+        self._lock = RLock()
+        self._page = TerminalPage(console, theme)
+        self._region = LiveRegion(console, self._lock, self._draw)
+        self._due = self._now()
+        self._waiting = False  # a frame is on its way
+        self._closed = False
+        self._failure: Exception | None = None  # of a frame that nobody waited for
+
+    def feed(self, event: Any) -> None:
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            if self._closed or not self._page.feed(event) or self._waiting:
+                return
+            wait = self._due - self._now()
+            if wait <= 0:
+                self._draw()
+            else:
+                self._waiting = True
+                self._scheduler.schedule_relative(wait, self._late)
+
+    def close(self, error: BaseException | None) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                if not isinstance(error, BrokenPipeError):  # else nobody reads any more, maybe not even this
+                    self._page.close(error)
+                    self._draw()
+                    self._region.stop()
+            finally:
+                if self._own is not None:
+                    self._own.dispose()
+
+    def _late(self, _scheduler: SchedulerBase, _state: object = None) -> None:
+        with self._lock:
+            self._waiting = False
+            if self._closed:
+                return
+            try:
+                self._draw()
+            except Exception as failure:  # noqa: BLE001 - raised where the next event comes from
+                self._failure = failure
+
+    def _draw(self) -> None:
+        begun = self._now()
+        width, height = self._console.size
+        # What came before stays in sight; one row is the cursor's.
+        self._region.draw(*self._page.take(width, max(1, min(height - 1, height * 2 // 3))))
+        ended = self._now()
+        self._due = ended + max(FRAME, REST * (ended - begun))
+
+    def _now(self) -> float:
+        return self._scheduler.to_seconds(self._scheduler.now)

@@ -1,0 +1,79 @@
+"""`to_sse`: events as server-sent events, for any web framework that streams bytes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from ..events.errors import UsageError
+from .frame_pump import FramePump, checked
+from .ui_protocol import DescribeError, Select, UiFrames, UiProtocol, describe_error
+
+SSE_HEADERS: Mapping[str, str] = MappingProxyType(
+    {
+        "content-type": "text/event-stream",
+        "cache-control": "no-cache",
+        "x-accel-buffering": "no",  # nginx would collect the answer before it passes it on
+    }
+)
+HEARTBEAT = b": \n\n"
+
+
+def to_sse(
+    events: AsyncIterable[Any],
+    *,
+    protocol: UiProtocol = "segments",
+    heartbeat: float | None = 15.0,
+    ids: bool = False,
+    select: Select | None = None,
+    message_id: str | None = None,
+    describe_error: DescribeError = describe_error,
+) -> AsyncGenerator[bytes, None]:
+    r"""Give events as the bytes of server-sent events; each chunk of bytes is one whole event.
+
+        events   --S-------C "Hi"-------------E--|
+        to_sse   --data:S--data:C--: --: -----data:E--data:STREAM_END--|
+
+        return StreamingResponse(to_sse(pipeline.astream(start)), headers=SSE_HEADERS)
+
+    The terminal is `{"type": "STREAM_END"}`, or `{"type": "STREAM_ERROR", "error": {...}}`: a reader that saw neither
+    was cut off. A `ProviderError` is told to the reader and logged; of other exceptions the reader is told the class,
+    and then they are raised, for the server's own log. When the reader leaves, which is `aclose()` or a cancellation,
+    the events are closed, and with them the provider's connection. A slow reader slows the provider down.
+
+    - `protocol`: "segments" gives every event in its JSON form. "tool_call_updates" gives calls as
+      `assistant_streaming_tool_call` objects, with their raw argument text, instead of their segments; text, reasoning,
+      refusals and media stay segments.
+    - `heartbeat`: seconds without an event after which a comment keeps the connection alive; None for never.
+    - `ids`: number the events from 1. A browser that connects again tells the last one as `Last-Event-ID`.
+    - `select`: which events go out, as a predicate; all without it. Dictionaries among the events go out as they are.
+    - `message_id`: of the tool call updates; the turn's id without it.
+    - `describe_error`: makes the `error` of STREAM_ERROR.
+
+    The framing is that of the HTML standard with LF; https://html.spec.whatwg.org/multipage/server-sent-events.html
+    """
+    if heartbeat is not None and heartbeat <= 0:
+        message = f"heartbeat= is a number of seconds above 0, or None, got {heartbeat}"
+        raise UsageError(message)
+    frames = UiFrames(protocol, select=select, message_id=message_id, describe_error=describe_error)
+    return _sse(checked(events, "to_sse"), frames, heartbeat, with_ids=ids)
+
+
+async def _sse(
+    events: AsyncIterable[Any], frames: UiFrames, heartbeat: float | None, *, with_ids: bool
+) -> AsyncGenerator[bytes, None]:
+    number = 0
+    pump = FramePump(events, frames)
+    try:
+        while True:
+            if not await pump.wait(heartbeat):
+                yield HEARTBEAT
+                continue
+            frame = pump.take()
+            if frame is None:
+                break
+            number += 1
+            yield b"id: %d\ndata: %b\n\n" % (number, frame) if with_ids else b"data: %b\n\n" % frame
+    finally:
+        await pump.aclose()

@@ -1,0 +1,95 @@
+"""`to_websocket`: events as text frames of a WebSocket, whose other direction cancels."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterable, Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from .frame_pump import FramePump, checked
+from .ui_protocol import DescribeError, Select, UiFrames, UiProtocol, describe_error
+
+_LOGGER = logging.getLogger("penstock")
+
+
+class _Cancel(msgspec.Struct, tag="cancel", tag_field="type"):
+    """The one message that a reader may send."""
+
+    reason: str = "cancelled by the reader"
+
+
+async def to_websocket(
+    events: AsyncIterable[Any],
+    send: Callable[[str], Awaitable[Any]],
+    receive: Callable[[], Awaitable[Any]] | None = None,
+    *,
+    protocol: UiProtocol = "segments",
+    select: Select | None = None,
+    message_id: str | None = None,
+    describe_error: DescribeError = describe_error,
+) -> None:
+    """Send events as text, one JSON object each, and let the reader cancel; the connection stays open.
+
+        events    --S-------C "Hi"----------------|
+        send      --S-------C "Hi"-----E--STREAM_END
+        receive   ------------------cancel
+
+        await to_websocket(pipeline.astream(start), websocket.send_text, websocket.receive_text)
+
+    What is sent, the terminal included, and the options are those of `to_sse`. A reader that sends
+    `{"type": "cancel", "reason": "enough"}` (as text, bytes or a dictionary; the reason may be missing) stops the
+    provider's stream: what is open ends as `interrupted`, and the terminal comes. Other messages are logged and
+    ignored.
+
+    What `send` or `receive` raises, as frameworks do when the reader has left, is raised here after the events were
+    closed; so is an exception of the events that is no `ProviderError`. None from `receive` says as well that the
+    reader has left.
+    """
+    frames = UiFrames(protocol, select=select, message_id=message_id, describe_error=describe_error)
+    pump = FramePump(checked(events, "to_websocket"), frames)
+    sending = asyncio.create_task(_send_all(pump, send))
+    listening = asyncio.create_task(_listen(pump, receive)) if receive is not None else None
+    tasks = {sending} if listening is None else {sending, listening}
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        # Who has everything and leaves at once is no error, so the sending decides.
+        for task in (sending, listening):
+            if task is not None and task.done():
+                task.result()
+                break
+    finally:
+        await _stopped(tasks, pump)
+
+
+async def _stopped(tasks: set[asyncio.Task[None]], pump: FramePump) -> None:
+    for task in tasks:
+        task.cancel()
+    try:
+        # The exception that matters was raised; to gather the others keeps the loop from telling of them.
+        await asyncio.gather(*tasks, return_exceptions=True)
+    finally:
+        await pump.aclose()
+
+
+async def _send_all(pump: FramePump, send: Callable[[str], Awaitable[Any]]) -> None:
+    while await pump.wait() and (frame := pump.take()) is not None:
+        await send(frame.decode())
+
+
+async def _listen(pump: FramePump, receive: Callable[[], Awaitable[Any]]) -> None:
+    while (message := await receive()) is not None:
+        try:
+            cancel = _cancel_in(message)
+        except msgspec.MsgspecError as error:
+            _LOGGER.warning('a reader\'s message was ignored, it is no {"type": "cancel"}: %s', error)
+        else:
+            await pump.cancel(cancel.reason)
+
+
+def _cancel_in(message: Any) -> _Cancel:
+    if isinstance(message, str | bytes):
+        return msgspec.json.decode(message, type=_Cancel)
+    return msgspec.convert(message, _Cancel)

@@ -1,5 +1,27 @@
-"""The top floor: ready-made chains, and the command line."""
+"""The top floor: `Pipeline`, ready-made strategies, tools, settings, and the command line."""
 
-from .strategies import STRATEGIES, api_tool_call
+from .async_run import AsyncRun
+from .file_tools import FILE_TOOL_DEFINITIONS
+from .pipeline import Pipeline
+from .run import Run
+from .settings import Settings
+from .strategies import STRATEGIES, api_tool_call, pass_through
+from .tool import Tool, as_tools, tool
+from .tool_choice import tool_choice
+from .tool_schemas import tool_schemas
 
-__all__ = ["STRATEGIES", "api_tool_call"]
+__all__ = [
+    "FILE_TOOL_DEFINITIONS",
+    "STRATEGIES",
+    "AsyncRun",
+    "Pipeline",
+    "Run",
+    "Settings",
+    "Tool",
+    "api_tool_call",
+    "as_tools",
+    "pass_through",
+    "tool",
+    "tool_choice",
+    "tool_schemas",
+]

@@ -10,12 +10,14 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..events.segment_event import SegmentEvent
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from ..operators.detect_text_calls import detect_text_calls
 from ..operators.field_spec import FILE_TOOLS, FieldSpec
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import Operator, compose
 from ..operators.stream_fields import stream_fields
 from ..operators.to_invocations import Tools, to_invocations
 from ..operators.to_segments import to_segments
+from ..operators.tool_call_updates import tool_call_updates
 
 StrategyEvent: TypeAlias = SegmentEvent | ToolInvocation | InvocationFailed | Notice
 
@@ -35,6 +37,8 @@ def api_tool_call(
     fields: Iterable[FieldSpec] = FILE_TOOLS,
     start: Literal["deferred", "immediate"] = "deferred",
     eager: bool = False,
+    updates: bool = False,
+    detect: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[ChunkResponse, StrategyEvent]:
     r"""Act on the native tool calls of a provider's API: text, files and commands as they are written, then the calls.
@@ -54,24 +58,52 @@ def api_tool_call(
 
     It is `to_segments`, `stream_fields` and `to_invocations(keep_segments=True)` in a row, with their options: `tools`
     are the models to validate with, `fields` the tools with one streamed argument, `start` when their segments begin,
-    `eager` seals a call as soon as its JSON closes. An invocation, or a failure, follows its call's END directly.
+    `eager` seals a call as soon as its JSON closes. `updates` adds a `ToolCallUpdate` for each piece of a call's
+    arguments, `detect` a `Notice` for text that looks like a call. An invocation, or a failure, follows its call's END
+    directly.
     """
     specs = tuple(fields)
+    opted = [*([detect_text_calls()] if detect else []), *([tool_call_updates(keep_segments=True)] if updates else [])]
     return compose(
         to_segments(turn_id=turn_id, eager=eager, limits=limits),
+        *opted,
         stream_fields(specs, start=start, limits=limits),
         to_invocations(tools, keep_segments=True, fields=specs, limits=limits),
     )
 
 
-STRATEGIES: Mapping[str, Strategy] = MappingProxyType({"api_tool_call": api_tool_call})
+def pass_through(
+    tools: Tools | None = None,  # noqa: ARG001 - what every strategy takes; here nothing is invoked
+    *,
+    turn_id: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Operator[ChunkResponse, StrategyEvent]:
+    """Show everything, run nothing: all text stays text, calls are segments, and none becomes an invocation.
+
+    >>> from penstock.events import ChunkResponse
+    >>> from penstock.operators import drive
+    >>> events = drive([ChunkResponse(content="<tool>", finish_reason="stop")], pass_through())
+    >>> [event.payload["delta"] for event in events if event.type == "SEGMENT_CONTENT"]
+    ['<tool>']
+    """
+    return compose(to_segments(turn_id=turn_id, limits=limits))
+
+
+STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
+    {"api_tool_call": api_tool_call, "pass_through": pass_through},
+)
 """By name, for settings and the command line; whoever needs another chain composes it."""
+RENAMED: Mapping[str, str] = MappingProxyType({"native": "api_tool_call"})
+"""Names of former times."""
 
 
 def strategy_named(name: str) -> Strategy:
-    """Give a strategy by its name; `UsageError` with the known names for another."""
-    try:
-        return STRATEGIES[name]
-    except KeyError:
+    """Give a strategy by its name, in any case; `UsageError` with the known names for another."""
+    known = name.strip().lower()
+    if known in STRATEGIES:
+        return STRATEGIES[known]
+    if known in RENAMED:
+        message = f"unknown strategy {name!r}; its name is {RENAMED[known]!r} now"
+    else:
         message = f"unknown strategy {name!r}; known are {', '.join(map(repr, STRATEGIES))}"
-        raise UsageError(message) from None
+    raise UsageError(message)

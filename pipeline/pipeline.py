@@ -1,0 +1,243 @@
+"""`Pipeline`: a strategy, tools and sinks put together once, for any number of streams."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from inspect import signature
+from typing import Any, TypeAlias, TypeVar, cast
+from weakref import WeakSet
+
+from reactivex import Observable
+from reactivex.subject import Subject
+
+from ..events.chunk_response import ChunkResponse
+from ..events.errors import UsageError
+from ..operators.interrupt_on import interrupt_on
+from ..operators.limits import Limits
+from ..operators.stage import Operator, compose, stage
+from ..sinks.fan_out import AsyncFanOut, FanOut
+from ..sinks.sink_line import WhenFull
+from ..sources.from_openai_chat import check_choices
+from ..sources.from_stream import any_exception, any_machine, check_any_stream, from_stream
+from ..sources.openai_chat import Choices
+from ..sources.sdk_stream import translated
+from .async_run import AsyncRun
+from .flow import Flow
+from .run import Run
+from .settings import Settings, settings_from_environment
+from .strategies import Strategy, pass_through, strategy_named
+from .tool import Tool, as_tools
+from .tool_choice import tool_choice
+from .tool_schemas import tool_schemas
+
+_Cancellable = TypeVar("_Cancellable", bound="Run | AsyncRun | _Signal")
+StrategyLike: TypeAlias = str | Operator[Any, Any] | Strategy | Iterable[Operator[Any, Any]]
+
+
+class Pipeline:
+    r"""Turns streams of any provider into events, with one strategy, one set of tools, and sinks beside the loop.
+
+        an SDK's stream ──  provider's machine  ──  strategy  ──┬──  your loop
+                                                                └──  sinks
+
+    >>> from penstock.events import ChunkResponse
+    >>> for event in Pipeline().stream([ChunkResponse(content="Hi", finish_reason="stop", is_complete=True)]):
+    ...     print(event.type, event.payload)
+    SEGMENT_START {}
+    SEGMENT_CONTENT {'delta': 'Hi'}
+    SEGMENT_END {'status': 'complete'}
+
+    - `strategy`: a name, an operator, several in a row, or a function that makes one of `tools=` and options, as
+      `api_tool_call` is. Without one the environment decides: PENSTOCK_STREAM_PARSER, else `api_tool_call`.
+    - `tools`: functions, pydantic models, JSON Schemas or `Tool`s. Calls are validated with them, and other names fail
+      as `unknown_tool`. Without `tools=` every call is accepted; with none in it (`tools=[]`) everything passes through
+      and nothing is invoked.
+    - `api`: the provider's API, where the first item of a stream does not say it. `choices`: as with `from_stream`.
+    - `turn_id`: for all streams; `stream(...)` takes one for a single stream.
+    - `sinks`: each gets all events, through a queue of `queue_size`; a sink that does not keep up holds the stream
+      (`when_full="block"`), is left behind ("drop_sink"), or ends the stream ("fail"). One that raises is logged, and
+      the others go on.
+    - `settings`: instead of the environment's. Further options go to the strategy: `fields=`, `start=`, `eager=`...
+
+    It keeps no state of a stream: use it for many, also at the same time, in threads and in tasks. What is wrong with
+    the arguments is a `UsageError` here, not in mid-stream.
+    """
+
+    def __init__(  # noqa: PLR0913 - one place for everything that a pipeline is made of
+        self,
+        strategy: StrategyLike | None = None,
+        *,
+        tools: Iterable[Any] | None = None,
+        api: str | None = None,
+        choices: Choices = 0,
+        turn_id: str | None = None,
+        sinks: Iterable[Callable[..., Any]] = (),
+        queue_size: int = 1024,
+        when_full: WhenFull = "block",
+        settings: Settings | None = None,
+        **options: Any,
+    ) -> None:
+        settings = settings or settings_from_environment()
+        self.tools: tuple[Tool, ...] | None = None if tools is None else as_tools(tools)
+        self.sinks = tuple(sinks)
+        self._api = api
+        self._choices: Choices = choices
+        self._limits: Limits = options.get("limits") or settings.checked_limits()
+        self._queue: dict[str, Any] = {"maxsize": queue_size, "when_full": when_full}
+        self._new_strategy = _strategy_maker(
+            settings.strategy if strategy is None else strategy, self.tools, settings, options
+        )
+        self._turn_id = turn_id
+        self.operator: Operator[ChunkResponse, Any] = self._new_strategy(turn_id)
+        """The strategy as an operator, for chains of your own."""
+        self._lock = threading.Lock()
+        self._runs: WeakSet[Any] = WeakSet()
+        check_choices(choices)
+        any_machine(api, choices=choices, turn_id=turn_id, limits=self._limits)  # says what is wrong with api=
+        FanOut(self.sinks, **self._queue) if self.sinks else None
+
+    def stream(self, source: Any, *, turn_id: str | None = None, sinks: Iterable[Callable[..., Any]] = ()) -> Run:
+        """Give the events of a stream, for a plain loop.
+
+            for event in pipeline.stream(lambda: client.chat.completions.create(..., stream=True)): ...
+
+        `source`: what an SDK returned for a streamed request, or a zero-argument callable that starts one when the loop
+        begins; an iterable of ChunkResponses, or of texts. `sinks`: for this stream, besides the pipeline's own, as a
+        queue of which each serves one stream. The SDK's exceptions, and a fatal error inside the stream,
+        are raised as `ProviderError` after the ENDs of what was open.
+        """
+        all_sinks = (*self.sinks, *sinks)
+        fan_out = FanOut(all_sinks, **self._queue) if all_sinks else None
+        return self._started(Run(_opened(source), self._flow(turn_id), fan_out))
+
+    def astream(self, source: Any, *, turn_id: str | None = None, sinks: Iterable[Callable[..., Any]] = ()) -> AsyncRun:
+        """Give the events of a stream, for an async loop.
+
+            async for event in pipeline.astream(lambda: client.messages.create(..., stream=True)): ...
+
+        As `stream`, with what an async client returns; the callable may be async.
+        """
+        all_sinks = (*self.sinks, *sinks)
+        fan_out = AsyncFanOut(all_sinks, **self._queue) if all_sinks else None
+        return self._started(AsyncRun(_opened(source), self._flow(turn_id), fan_out))
+
+    def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[Any]:
+        """Give the events of a stream as an Observable; nothing is requested until somebody subscribes.
+
+        `source` as with `stream` and `astream`, or an Observable of ChunkResponses. Sinks need a loop that can wait for
+        them: a pipeline with sinks is a `UsageError` here.
+        """
+        if self.sinks:
+            message = "sinks= run with stream(...) and astream(...); subscribe to an Observable instead, or share it"
+            raise UsageError(message)
+        operator = self._operator(turn_id)
+        chunks: Observable[ChunkResponse] = (
+            cast("Observable[ChunkResponse]", source)
+            if isinstance(source, Observable)
+            else from_stream(
+                source, self._api, choices=self._choices, turn_id=turn_id or self._turn_id, limits=self._limits
+            )
+        )
+
+        def subscribe(observer: Any, scheduler: Any = None) -> Any:
+            signal = self._started(_Signal())
+            return interrupt_on(signal, operator)(chunks).subscribe(observer, scheduler=scheduler)
+
+        return Observable(subscribe)
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """Stop all streams on their way: what is open ends as `interrupted`, the providers' streams are closed.
+
+        From any thread; to stop one of several, call `cancel` of what `stream(...)` gave.
+        """
+        with self._lock:
+            runs = list(self._runs)
+        for run in runs:
+            run.cancel(reason)
+
+    def tool_schemas(
+        self, provider: str, *, names: Iterable[str] | None = None, strict: bool = False
+    ) -> list[dict[str, Any]] | None:
+        """Give the tools as the request of a provider wants them; None, to be left out, where there are none."""
+        return tool_schemas(self.tools or (), provider, names=names, strict=strict)
+
+    def tool_choice(self, provider: str, choice: Any, *, parallel: bool | None = None) -> Any:
+        """Give which tool the model may or must call, as the request of a provider wants it; see `tool_choice`."""
+        return tool_choice(provider, choice, tools=self.tools, parallel=parallel)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        from .flow_picture import flow_picture  # noqa: PLC0415 - for notebooks only
+
+        names = None if self.tools is None else [each.name for each in self.tools]
+        return flow_picture(self.operator, tools=names, sinks=self.sinks)
+
+    def __repr__(self) -> str:
+        parts = [repr(self.operator)]
+        if self.tools is not None:
+            parts.append(f"tools=[{', '.join(each.name for each in self.tools)}]")
+        if self.sinks:
+            parts.append(f"sinks={list(self.sinks)}")
+        return f"Pipeline({', '.join(parts)})"
+
+    def _started(self, run: _Cancellable) -> _Cancellable:
+        with self._lock:
+            self._runs.add(run)
+        return run
+
+    def _operator(self, turn_id: str | None) -> Operator[ChunkResponse, Any]:
+        return self.operator if turn_id is None else self._new_strategy(turn_id)
+
+    def _flow(self, turn_id: str | None) -> Flow:
+        new_machine = any_machine(
+            self._api, choices=self._choices, turn_id=turn_id or self._turn_id, limits=self._limits
+        )
+        return Flow(new_machine(), stage(self._operator(turn_id)))
+
+
+class _Signal(Subject[str]):
+    def cancel(self, reason: str) -> None:
+        self.on_next(reason)
+
+
+def _opened(source: Any) -> Any:
+    if isinstance(source, Observable):
+        message = "this is an Observable: use observable(...), or subscribe to it"
+        raise UsageError(message)
+    return translated(source, partial(check_any_stream, name="Pipeline"), any_exception)
+
+
+def _strategy_maker(
+    strategy: Any, tools: tuple[Tool, ...] | None, settings: Settings, options: Mapping[str, Any]
+) -> Callable[[str | None], Operator[ChunkResponse, Any]]:
+    if isinstance(strategy, Iterable) and not isinstance(strategy, str):
+        strategy = compose(*cast("Iterable[Operator[Any, Any]]", strategy))
+    if isinstance(strategy, Operator):
+        return partial(_ready_made, strategy, dict(options))
+    if isinstance(strategy, str):
+        strategy = strategy_named(strategy)
+    if not callable(strategy):
+        message = f"a strategy is a name, an operator, several, or a function that makes one; got {strategy!r}"
+        raise UsageError(message)
+    if tools == ():
+        strategy, options = pass_through, {key: value for key, value in options.items() if key == "limits"}
+    taken = signature(strategy).parameters
+    known = {"start": settings.start, "eager": settings.eager, "limits": settings.checked_limits()}
+    given = {key: value for key, value in known.items() if key in taken} | dict(options)
+    if unknown := [key for key in options if key not in taken]:
+        others = ", ".join(key for key in taken if key not in ("tools", "turn_id"))
+        message = f"unknown option {unknown[0]!r}; {strategy.__name__} takes {others}"
+        raise UsageError(message)
+    maker: Any = strategy
+    return lambda turn_id: maker(tools, turn_id=turn_id, **given)
+
+
+def _ready_made(
+    operator: Operator[Any, Any], options: dict[str, Any], turn_id: str | None
+) -> Operator[ChunkResponse, Any]:
+    wrong = [*options, *(["turn_id"] if turn_id is not None else [])]
+    if wrong:
+        message = f"{wrong[0]}= goes to the operators themselves, where the strategy is one: to_segments(turn_id=...)"
+        raise UsageError(message)
+    return operator

@@ -1,0 +1,137 @@
+"""`Run`: one stream on its way through a pipeline, in a plain loop."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Generator
+from types import TracebackType
+from typing import Any, Self
+
+from ..events.errors import UsageError
+from ..operators.stage import Completed, Failed, Interrupted
+from ..sinks.fan_out import FanOut
+from ..sources.wake_stream import wake_stream
+from .flow import Flow, Step
+
+
+class Run:
+    """The events of one stream: an iterator, to be looped over once.
+
+    Left early, by `close()`, by the end of a `with` block or because nobody holds it any more, it closes the
+    provider's stream. `cancel` ends it in order instead: with the ENDs of what was open.
+    """
+
+    def __init__(self, source: Any, flow: Flow, fan_out: FanOut | None) -> None:
+        self._state = _State(source)
+        # The generator does not know this object, so that it is closed at once when nobody holds this any more.
+        self._events = _events(self._state, flow, fan_out)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._events)
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """Stop the provider's stream; what is open ends as `interrupted` with this reason, then the loop ends.
+
+        From any thread. A loop that waits for the provider is woken where the SDK's connection can be reached, else
+        it ends with the next item.
+        """
+        self._state.cancel(reason)
+
+    def close(self) -> None:
+        """Leave: close the provider's stream and say nothing more. On the thread that loops; others call `cancel`."""
+        self._events.close()
+
+    @property
+    def results(self) -> list[Any]:
+        """What the sinks gave, in their order, once the loop is over; for a sink that raised its exception."""
+        return self._state.results
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _State:
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        self.stream: Any = None
+        self.iterator: Any = None
+        self.reason: str | None = None
+        self.results: list[Any] = []
+        self._lock = threading.Lock()
+
+    def cancel(self, reason: str) -> None:
+        with self._lock:
+            if self.reason is None:
+                self.reason = reason
+        if self.stream is not None:
+            wake_stream(self.stream)
+
+
+def _events(state: _State, flow: Flow, fan_out: FanOut | None) -> Generator[Any, None, None]:
+    error: BaseException | None = None
+    try:
+        for events, is_last, error in _steps(state, flow):  # noqa: B007 - the last error is asked for below
+            for event in events:
+                if fan_out is not None:
+                    fan_out.feed(event)
+                yield event
+            if is_last:
+                break
+        if error is not None:
+            raise error  # noqa: TRY301 - the sinks are told below, as of any other
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        try:
+            _close(state)
+        finally:
+            if fan_out is not None:
+                state.results = fan_out.close(error)
+
+
+def _steps(state: _State, flow: Flow) -> Generator[Step, None, None]:
+    while True:
+        if state.reason is not None:
+            yield flow.end(Interrupted(state.reason))
+            return
+        try:
+            if state.iterator is None:
+                state.iterator = _open(state)
+                continue  # it may have been cancelled meanwhile
+            item = next(state.iterator)
+        except StopIteration:
+            yield flow.end(Completed() if state.reason is None else Interrupted(state.reason))
+            return
+        except Exception as error:  # noqa: BLE001 - raised after the ENDs
+            yield flow.end(Failed(error) if state.reason is None else Interrupted(state.reason))
+            return
+        if state.reason is None:
+            yield flow.feed(item)
+
+
+def _open(state: _State) -> Any:
+    stream: Any = state.source() if callable(state.source) else state.source
+    if hasattr(stream, "__aiter__") or hasattr(stream, "__await__"):
+        if inspect.iscoroutine(stream):
+            stream.close()
+        message = "this stream is async: use astream(...) inside a coroutine"
+        raise UsageError(message)
+    state.stream = stream
+    return iter(stream)
+
+
+def _close(state: _State) -> None:
+    for each in (state.iterator, state.stream):
+        close = getattr(each, "close", None)
+        if close is not None:
+            close()

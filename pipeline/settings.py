@@ -1,0 +1,69 @@
+"""`Settings`: what the environment says about pipelines."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from pydantic import AliasChoices, Field, PositiveInt, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from ..events.errors import UsageError
+from ..operators.limits import Limits
+
+DEFAULT_STRATEGY = "api_tool_call"
+
+LimitName: TypeAlias = Literal[
+    "depth", "key_length", "number_length", "arguments_length", "open_calls", "deferred_length"
+]
+
+
+class Settings(BaseSettings):
+    """The options that every `Pipeline` begins with; what is passed to it wins.
+
+        PENSTOCK_STREAM_PARSER=api_tool_call   the strategy, by name; AUTOBYTEUS_STREAM_PARSER is understood too
+        PENSTOCK_START=immediate               when segments with metadata begin
+        PENSTOCK_EAGER=true                    seal a call as soon as its JSON closes
+        PENSTOCK_LIMITS__DEPTH=64              any field of `Limits`
+
+    Blanks around a value and the case of a strategy's name do not matter; an empty value counts as none.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="PENSTOCK_", env_nested_delimiter="__", env_ignore_empty=True)
+
+    stream_parser: str = Field(
+        default=DEFAULT_STRATEGY,
+        validation_alias=AliasChoices("PENSTOCK_STREAM_PARSER", "AUTOBYTEUS_STREAM_PARSER"),
+    )
+    start: Literal["deferred", "immediate"] = "deferred"
+    eager: bool = False
+    limits: dict[LimitName, PositiveInt] = Field(default_factory=dict[LimitName, int])
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _without_blanks(cls, value: Any) -> Any:
+        return value.strip() if isinstance(value, str) else value
+
+    @property
+    def strategy(self) -> str:
+        return self.stream_parser.lower() or DEFAULT_STRATEGY
+
+    def checked_limits(self) -> Limits:
+        given: dict[str, int] = {str(name): number for name, number in self.limits.items()}
+        return Limits(**given)
+
+
+def settings_from_environment() -> Settings:
+    """Read the settings; `UsageError` names each variable with a wrong value."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{_variable(each['loc'])}: {each['msg'].lower()}, got {each['input']!r}" for each in error.errors()
+        )
+        message = f"wrong value in the environment: {wrong}"
+        raise UsageError(message) from None
+
+
+def _variable(place: tuple[int | str, ...]) -> str:
+    name = "__".join(str(each) for each in place if each != "[key]").upper()
+    return name if "STREAM_PARSER" in name else f"PENSTOCK_{name}"

@@ -17,7 +17,7 @@ READY := $(VENV)/.ready
 RUN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test check lint types test-all test-shared mutants fuzz bench wheel clean
+.PHONY: help demo test check lint types test-all test-shared mutants fuzz bench docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -74,6 +74,9 @@ fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones
 
 bench: $(READY) ## measure in plain function calls of the same run, against bounds
 	$(RUN)/python benchmarks/bench.py
+
+docs: $(READY) ## write docs/operators.md anew from the docstrings
+	$(RUN)/python docs/make_operators_page.py
 
 wheel: $(READY) ## build the sdist, and from it the wheel, into dist/
 	rm -rf dist

@@ -70,7 +70,7 @@ def test_a_pages_code_runs_and_prints_what_it_shows(
     monkeypatch.chdir(ROOT)
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-        exec(compile(code, str(page), "exec"), {"__name__": page.stem})
+        exec(compile(code, str(page), "exec", dont_inherit=True), {"__name__": page.stem})
     assert output.getvalue() == printed
 
 

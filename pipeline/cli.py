@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from importlib.util import find_spec
 
 NEEDED = ("typer", "rich")
 NOT_INSTALLED = 'the command line needs two more packages: pip install "penstock[cli]"'
@@ -29,17 +30,15 @@ def main() -> None:
 
 
 def _run() -> int:
-    try:
-        from .cli_commands import run  # noqa: PLC0415 - what it imports is an extra
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in NEEDED:
-            raise
+    if not all(map(find_spec, NEEDED)):
         print(NOT_INSTALLED, file=sys.stderr)  # noqa: T201 - the command line's own output
         return 2
+    from .cli_commands import run_command  # noqa: PLC0415 - what it imports is an extra
+
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 shows what it can
-    return run()
+    return run_command()
 
 
 if __name__ == "__main__":

@@ -1,30 +1,59 @@
-"""The demo: a recorded answer, played by a server on this machine through the real SDK at a human pace."""
+"""The demo: recorded answers, played by a server on this machine through the real SDKs at a human pace."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..events.segment_event import SegmentEvent
-from ..sources.from_openai_chat import from_openai_chat
+from ..sinks.sink import SyncSink
 from ..sources.loopback_server import LogEntry, LoopbackServer
-from .loopback_sdks import loopback_chat
-from .strategies import StrategyEvent, api_tool_call
+from .loopback_sdks import loopback
+from .pipeline import Pipeline
+from .tool_providers import ToolProvider
 
-STREAM = Path(__file__).with_name("demo_stream.sse")
 WATCHED = "write_file"
 
 
+class Answer(NamedTuple):
+    """A recorded answer, and the SDK that plays it."""
+
+    provider: ToolProvider
+    title: str
+    file: str
+
+    @property
+    def body(self) -> bytes:
+        return (Path(__file__).parent / self.file).read_bytes()
+
+    @property
+    def pieces(self) -> list[int]:
+        return [len(event) for event in re.findall(rb".+?\r?\n\r?\n", self.body, re.DOTALL)]
+
+
+CHAT = Answer("openai-chat", "openai, Chat Completions", "demo_stream.sse")
+ANTHROPIC = Answer("anthropic", "anthropic, Messages", "demo_anthropic.sse")
+GEMINI = Answer("gemini", "google-genai, streamed function calls", "demo_gemini.sse")
+RESPONSES = Answer(
+    "openai-responses",
+    'openai, Responses (in place of google-genai: pip install "penstock[gemini]")',
+    "demo_responses.sse",
+)
+
+
 class Proof(NamedTuple):
-    """How early the file's first characters were out: read from the server's log, not from ours.
+    """How early a file's first characters were out: read from the server's log, not from ours.
 
     `sent`: bytes that had left the server by then, the piece that was on its way included. `total`: of the whole
     answer. `ahead`: seconds from there to the last piece.
     """
 
+    path: str
     sent: int
     total: int
     ahead: float
@@ -34,51 +63,68 @@ class Proof(NamedTuple):
         return self.sent < self.total and self.ahead > 0
 
     def __str__(self) -> str:
-        out = f"first CONTENT of {WATCHED} was out after {self.sent:,} of {self.total:,} bytes sent"
-        if not self.holds:
-            return f"{out}: not before the last one"
-        return f"{out},\n{self.ahead:.2f} s before the last one"
+        out = f"{self.path:<20}  after {self.sent:,} of {self.total:,} bytes"
+        return f"{out}, {self.ahead:.2f} s before the last" if self.holds else f"{out}: not before the last"
 
 
-def play(show: Callable[[StrategyEvent], None], *, seconds: float) -> Proof:
-    """Play the answer, give each event to `show`, and at the end what the server's log proves.
+class _First(NamedTuple):
+    path: str
+    at: float
+
+
+def answers() -> tuple[Answer, ...]:
+    """Give the answers of the SDKs that are installed: three in every case."""
+    return CHAT, ANTHROPIC, GEMINI if _is_installed("google.genai") else RESPONSES
+
+
+def play(answer: Answer, show: SyncSink[Any], *, seconds: float) -> Proof:
+    """Play an answer, give its events to `show`, and at the end what the server's log proves.
 
     `seconds`: how long the answer takes; with 0 the server sends each piece when the one before has been read.
     """
-    body = STREAM.read_bytes()
-    pieces = [len(event) for event in re.findall(rb".+?\n\n", body, re.DOTALL)]
-    first_content: list[float] = []
-    failures: list[Exception] = []
-
-    def take(event: StrategyEvent) -> None:
-        if isinstance(event, SegmentEvent) and event.type == "SEGMENT_CONTENT" and event.segment_type == WATCHED:
-            first_content[:1] = first_content[:1] or [time.monotonic()]
-        show(event)
-
+    body, pieces = answer.body, answer.pieces
+    first: list[_First] = []
     with (
         LoopbackServer(body, pieces=pieces, gated=not seconds, pace=seconds / len(pieces)) as server,
-        loopback_chat(server.url) as start,
+        loopback(answer.provider, server.url) as start,
+        closing(start() if seconds else _one_by_one(start, server)) as stream,
+        Pipeline("api_tool_call").stream(stream) as events,
     ):
-        answer = start if seconds else lambda: _one_by_one(start, server)
-        from_openai_chat(answer).pipe(api_tool_call()).subscribe(take, failures.append)
-        for failure in failures:
-            raise failure
+        show(_watched(events, first))
         server.wait_for("sent", number=len(body))
-        return _proof(server.log, first_content[0])
+        return _proof(server.log, first[0])
 
 
-def _one_by_one(start: Callable[[], Any], server: LoopbackServer) -> Iterator[Any]:
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # the package around it
+        return False
+
+
+def _watched(events: Iterable[Any], first: list[_First]) -> Iterator[Any]:
+    """Note when the first file's first content is out."""
+    path = ""
+    for event in events:
+        if isinstance(event, SegmentEvent) and event.segment_type == WATCHED and not first:
+            path = event.payload.get("metadata", {}).get("path", path)
+            if event.type == "SEGMENT_CONTENT":
+                first.append(_First(path, time.monotonic()))
+        yield event
+
+
+def _one_by_one(start: Callable[[], Any], server: LoopbackServer) -> Generator[Any, None, None]:
     """Read the stream and allow the next piece only when the last one has been worked through."""
     server.allow()
-    with start() as stream:
+    with closing(start()) as stream:
         for chunk in stream:
             yield chunk
             server.allow()
 
 
-def _proof(log: list[LogEntry], at: float) -> Proof:
+def _proof(log: list[LogEntry], first: _First) -> Proof:
     pieces = [entry for entry in log if entry.kind == "sent"]
     last = pieces[-1]
     # A piece is in the log once it has gone: the one on its way at that moment counts as sent.
-    sent = next((entry.number for entry in pieces if entry.at >= at), last.number)
-    return Proof(sent, last.number, last.at - at)
+    sent = next((entry.number for entry in pieces if entry.at >= first.at), last.number)
+    return Proof(first.path, sent, last.number, last.at - first.at)

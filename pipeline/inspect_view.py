@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .inspect_chunks import Inspected, InspectedCall
-from .printable import printable, shortened
+from ..sinks.printable import printable, shortened
 
 TEXT_LINES = 6
 STYLES = {"complete": "green", "truncated": "yellow", "interrupted": "yellow", "failed": "red"}

@@ -8,7 +8,7 @@ from queue import Empty
 from ..sources.apis import APIS
 from ..sources.replay_log import ReplayEntry
 from ..sources.replay_server import ReplayServer, is_this_machine
-from .printable import printable
+from ..sinks.printable import printable
 
 Say = Callable[[str], object]
 CLIENTS = (

@@ -33,6 +33,8 @@ main()
 """
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
 
+COMMANDS = ("demo", "run", "replay", "inspect", "serve-recordings", "strategies", "schema")
+
 Penstock = Callable[..., tuple[int, str, str]]
 
 
@@ -69,17 +71,19 @@ def test_help_names_the_commands_and_shows_examples(penstock: Penstock) -> None:
     assert "  inspect " in out
     assert "  demo " in out
     assert "Examples:\n    penstock demo\n" in out
+    assert [name for name in COMMANDS if f"\n  {name} " not in out] == []
 
 
-@pytest.mark.parametrize("name", ["inspect", "demo"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_each_commands_help_shows_examples_that_run(penstock: Penstock, name: str) -> None:
     code, out, err = penstock(name, "--help")
     assert (code, err) == (0, "")
-    examples = [line.split() for line in out.partition("Examples:\n")[2].splitlines() if line.strip()]
+    examples = [line for line in out.partition("Examples:\n")[2].splitlines() if line.strip()]
     assert examples
-    for words in examples:
-        assert words[:2] == ["penstock", name]
-        for word in words:
+    for line in examples:
+        assert f"penstock {name}" in line or "penstock run" in line
+        own = line.partition(f"penstock {name}")[2].partition(" | ")[0]
+        for word in own.split():
             assert not word.startswith("--") or word in out.partition("Examples:")[0]
 
 
@@ -111,7 +115,8 @@ def test_version_of_a_checkout_says_that_it_is_one(penstock: Penstock, monkeypat
         (["inspect", "--via", "air", ONE_CALL], ["--via", "'air'", "'wire'", "'sdk'"]),
         (["inspect"], ["FILE"]),
         (["inspect", "--jsn", ONE_CALL], ["--jsn"]),
-        (["inspekt"], ["inspekt"]),
+        (["inspekt"], ["inspekt", "Did you mean 'inspect'?"]),
+        (["replay", "--paec", "1", ONE_CALL], ["--paec", "--pace"]),
         (["demo", "--pace", "fast"], ["--pace", "number"]),
         (["demo", "--pace", "-1"], ["--pace", "-1"]),
         (["demo", "--pace", "nan"], ["--pace", "nan"]),
@@ -128,6 +133,7 @@ def test_what_the_user_can_mend_is_said_in_one_line(
     (line,) = err.splitlines()
     assert line.startswith("penstock: ")
     assert [word for word in words if word not in line] == []
+    assert "Value error" not in line
 
 
 def test_a_bad_file_does_not_keep_the_others_from_being_shown(penstock: Penstock) -> None:
@@ -155,6 +161,15 @@ def test_json_is_one_object_a_line_and_file_is_as_given(
     first, second = map(json.loads, out.splitlines())
     assert (first["file"], first["calls"][0]["name"]) == ("one_call.sse", "get_weather")
     assert (second["file"], second["api"]) == ("./halves_of_characters.sse", "openai-chat")
+
+
+def test_the_environments_strategy_is_the_one(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_STREAM_PARSER", "nonsense")
+    for name in ("inspect", "replay"):
+        code, out, err = penstock(name, ONE_CALL)
+        assert (code, out) == (2, "")
+        assert "unknown strategy 'nonsense'" in err
+        assert penstock(name, "--strategy", "api_tool_call", ONE_CALL)[0] == 0
 
 
 def test_without_json_it_prints_a_table(penstock: Penstock) -> None:
@@ -194,6 +209,68 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(30) == 1
+
+
+def completed(shell: str, *words: str) -> list[str]:
+    """Give what a shell is told when Tab is pressed behind these words."""
+    asked = {
+        "bash": {"COMP_WORDS": "\n".join(("penstock", *words)), "COMP_CWORD": str(len(words))},
+        "zsh": {"_TYPER_COMPLETE_ARGS": " ".join(("penstock", *words))},
+    }[shell]
+    environment = {**ENVIRONMENT, **asked, "_PENSTOCK_COMPLETE": f"complete_{shell}"}
+    done = subprocess.run(command(), capture_output=True, encoding="utf-8", env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["re"], ["replay"]),
+        (["run", "--provider", "openai"], ["openai", "openai-responses"]),
+        (["run", "--tool", "w"], ["write_file"]),
+        (["replay", "--strategy", "pass"], ["pass_through"]),
+        (["replay", "--emit", "s"], ["segments"]),
+        (["inspect", "--api", "g"], ["gemini"]),
+        (["strategies", "api"], ["api_tool_call"]),
+        (["schema", "Tool"], ["ToolCallDelta", "ToolCallArgumentProgress", "ToolCallUpdate", "ToolInvocation"]),
+    ],
+)
+def test_a_shell_completes_commands_and_names(words: list[str], offered: list[str]) -> None:
+    assert completed("bash", *words) == offered
+
+
+def test_zsh_is_told_too() -> None:
+    (line,) = completed("zsh", "run", "--provider", "anth")
+    assert '"anthropic"' in line
+
+
+@pytest.mark.parametrize(("shell", "word"), [("bash", "complete -o default -F"), ("zsh", "#compdef penstock")])
+def test_the_completion_script_is_shown(shell: str, word: str) -> None:
+    environment = {**ENVIRONMENT, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    asked = command("--show-completion", shell)
+    done = subprocess.run(asked, capture_output=True, encoding="utf-8", env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert word in done.stdout
+
+
+def test_help_imports_no_sdk_and_no_rich() -> None:
+    code = """
+import sys
+sys.argv = ["penstock", "--help"]
+from typer.main import get_command
+from penstock.pipeline import cli
+try:
+    cli.main()
+finally:
+    heavy = ("openai", "anthropic", "google.genai", "mistralai", "ollama", "rich", "starlette", "uvicorn")
+    print(*(name for name in heavy if name in sys.modules), file=sys.stderr)
+"""
+    program = CODE.replace("from penstock.pipeline.cli import main\nmain()", code)
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(ROOT), ""], capture_output=True, encoding="utf-8", check=False
+    )
+    assert (done.returncode, done.stderr.split()) == (0, [])
 
 
 def test_an_output_without_utf8_gets_what_it_can_show() -> None:

@@ -19,7 +19,6 @@ from penstock.pipeline import api_tool_call
 from penstock.pipeline.inspect_chunks import Inspected, inspect_chunks
 from penstock.pipeline.inspect_recording import Via, inspect_recording
 from penstock.pipeline.inspect_view import json_line, report
-from penstock.pipeline.printable import printable, shortened
 from penstock.sources.openai_chat import FINISH_REASONS
 
 ROOT = Path(__file__).parents[1]
@@ -266,20 +265,6 @@ def test_nothing_in_an_answer_moves_the_terminal(text: str) -> None:
 
 def test_a_word_in_brackets_is_text_and_no_style() -> None:
     assert "[red]so[/red]" in shown(inspected(ChunkResponse(content="[red]so[/red]")))
-
-
-@given(st.text())
-def test_printable_text_is_printable_and_loses_nothing(text: str) -> None:
-    given_text = printable(text)
-    assert given_text.isprintable()
-    assert (given_text == text) == text.isprintable()
-
-
-@given(st.text(), st.integers(1, 30))
-def test_shortened_text_is_short_and_says_where_it_was_cut(text: str, length: int) -> None:
-    short = shortened(text, length)
-    assert len(short) <= length
-    assert short == printable(text) or short.endswith("…")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,105 @@
+"""`Player`: a recorded body, or stored events, played at a pace; what `penstock replay` shows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from contextlib import closing
+from typing import Any, Literal, TypeAlias
+
+from ..events.chunk_response import ChunkResponse
+from ..events.errors import ProviderError
+from ..events.segment_event import SegmentEvent
+from ..events.tool_invocation import InvocationFailed, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
+from ..operators.argument_progress import argument_progress
+from ..operators.stage import Completed, Interrupted, Operator, StageChain, stage
+from ..operators.tool_call_updates import tool_call_updates
+from ..sources.decode_wire import decode_wire
+from ..sources.replay_pieces import Chunk, Pace, pieces_of, split_events
+from .pipeline import Pipeline
+from .recorded import Recorded
+
+Emit: TypeAlias = Literal["deltas", "fragments", "segments", "updates", "invocations"]
+
+_KINDS: dict[Emit, tuple[type, ...]] = {
+    "deltas": (ChunkResponse,),
+    "fragments": (ToolCallArgumentProgress,),
+    "segments": (SegmentEvent,),
+    "updates": (ToolCallUpdate,),
+    "invocations": (ToolInvocation, InvocationFailed),
+}
+_MADE_BEHIND: dict[Emit, Callable[[], Operator[Any, Any]]] = {
+    "fragments": argument_progress,
+    "updates": tool_call_updates,
+}
+
+
+class Player:
+    """Plays what was recorded, once; `stop` ends it in order, also where it waits for the next piece.
+
+    `pace`: as with `ReplayServer`; `chunk`: the bytes given at a time, an event unless said.
+    """
+
+    def __init__(self, recorded: Recorded, *, pace: Pace = "instant", chunk: Chunk | None = None) -> None:
+        self._recorded = recorded
+        self._pace: Pace = pace
+        self._chunk: Chunk | None = chunk
+        self._stopped = threading.Event()
+        self._reason = ""
+
+    def stop(self, reason: str) -> None:
+        """Let what is open end as interrupted; from a signal's handler, too."""
+        self._reason = reason
+        self._stopped.set()
+
+    def play(self, strategy: str, emit: Emit | None = None) -> Generator[Any, None, None]:
+        """Give the strategy's events, or of them those of a kind; with "deltas" the chunks that the strategy gets."""
+        operators = self._operators(strategy, emit)
+        events = self._through(stage(*operators)) if operators else self._stored()
+        return _only(events, (object,) if emit is None else _KINDS[emit])
+
+    def _operators(self, strategy: str, emit: Emit | None) -> list[Operator[Any, Any]]:
+        events, operators = self._recorded.events, list[Operator[Any, Any]]()
+        if not events:
+            operators.append(decode_wire(self._recorded.api, choices="all"))
+        if emit != "deltas" and (not events or isinstance(events[0], ChunkResponse)):
+            operators.append(Pipeline(strategy).operator)  # with the options of the environment
+        if emit in _MADE_BEHIND:
+            operators.append(_MADE_BEHIND[emit]())
+        return operators
+
+    def _through(self, chain: StageChain[Any, Any]) -> Generator[Any, None, None]:
+        items = self._stored() if self._recorded.events else self._pieces()
+        how: Completed | Interrupted = Completed()
+        try:
+            for item in items:
+                yield from chain.feed(item)
+            if self._stopped.is_set():
+                how = Interrupted(self._reason)
+            yield from chain.close(how)
+        except ProviderError:
+            yield from chain.last_words
+            raise
+
+    def _stored(self) -> Generator[Any, None, None]:
+        seconds = self._pace if isinstance(self._pace, float) else 0.0
+        for event in self._recorded.events:
+            if self._is_stopped_within(seconds):
+                return
+            yield event
+
+    def _pieces(self) -> Generator[bytes, None, None]:
+        recorded = self._recorded
+        pieces = pieces_of(split_events(recorded.body), pace=self._pace, chunk=self._chunk, timing=recorded.timing)
+        for piece in pieces:
+            if self._is_stopped_within(piece.delay):
+                return
+            yield piece.data
+
+    def _is_stopped_within(self, seconds: float) -> bool:
+        return self._stopped.wait(seconds) if seconds else self._stopped.is_set()
+
+
+def _only(events: Generator[Any, None, None], kinds: tuple[type, ...]) -> Generator[Any, None, None]:
+    with closing(events):
+        yield from (event for event in events if isinstance(event, kinds))

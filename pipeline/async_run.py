@@ -10,7 +10,9 @@ from typing import Any, Self
 
 from ..events.errors import UsageError
 from ..operators.stage import Completed, Failed, Interrupted
+from ..sinks.channel import StreamCutError
 from ..sinks.fan_out import AsyncFanOut
+from ..sinks.sink_line import SlowSinkError
 from .flow import Flow, Step
 
 
@@ -20,29 +22,47 @@ class AsyncRun:
     The next item is asked for when the loop asks for more. Left early, by `aclose()`, by the end of an `async with`
     block or because nobody holds it any more, it closes the provider's stream. `cancel` ends it in order instead: with
     the ENDs of what was open.
+
+    A cancellation of the task that waits here, as by a time limit around one read, breaks the provider's stream off:
+    then every further read raises `StreamCutError`. For a limit that lets the stream go on, read from an `async_queue`.
     """
 
     def __init__(self, source: Any, flow: Flow, fan_out: AsyncFanOut | None) -> None:
-        self._state = _State(source)
+        self._state = _State(source, fan_out)
         # The generator does not know this object, so that the loop closes it when nobody holds this any more.
-        self._events = _events(self._state, flow, fan_out)
+        self._events = _events(self._state, flow)
 
     def __aiter__(self) -> Self:
         return self
 
-    def __anext__(self) -> Awaitable[Any]:
-        return self._events.__anext__()
+    async def __anext__(self) -> Any:
+        try:
+            return await anext(self._events)
+        except StopAsyncIteration:
+            if self._state.is_cut:
+                message = "a read was cancelled, which broke this stream off"
+                raise StreamCutError(message) from None
+            raise
 
     def cancel(self, reason: str = "cancelled") -> None:
         """Stop the provider's stream at once; what is open ends as `interrupted` with this reason, then the loop ends.
 
-        From any thread.
+        From any thread. A loop that waits for a sink goes on without it.
         """
         self._state.cancel(reason)
 
     async def aclose(self) -> None:
-        """Leave: close the provider's stream and say nothing more."""
-        await self._events.aclose()
+        """Leave: close the provider's stream and say nothing more. In the task that loops; others call `cancel`."""
+        try:
+            await self._events.aclose()
+        except RuntimeError as error:
+            if "already running" not in str(error):
+                raise
+            message = "another task loops over this run: call cancel() there"
+            raise UsageError(message) from None
+        if not self._state.is_begun:  # a generator that never began has no `finally`
+            self._state.is_begun = True
+            await self._state.finish(StreamCutError("the stream was left before its first event"))
 
     @property
     def results(self) -> list[Any]:
@@ -59,10 +79,12 @@ class AsyncRun:
 
 
 class _State:
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, fan_out: AsyncFanOut | None) -> None:
         self.source = source
-        self.stream: Any = None
+        self.stream: Any = None if callable(source) else source
         self.iterator: Any = None
+        self.fan_out = fan_out
+        self.is_begun = self.is_cut = False
         self.reason: str | None = None
         self.results: list[Any] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -72,6 +94,8 @@ class _State:
     def cancel(self, reason: str) -> None:
         if self.reason is None:
             self.reason = reason
+        if self.fan_out is not None:
+            self.fan_out.release()
         if self._loop is None or self._loop.is_closed():
             return
         try:
@@ -89,16 +113,18 @@ class _State:
             self._waiting.cancel()
 
     async def wait_for(self, step: Awaitable[Any]) -> Any:
-        """Await what `cancel` may break off; `_Woken` is raised where it did."""
+        """Await what `cancel` may break off; `_WokenError` is raised where it did."""
         self._loop = asyncio.get_running_loop()
         task = self._waiting = asyncio.current_task()
+        before = task.cancelling() if task is not None else 0
         try:
             return await step
         except asyncio.CancelledError:
             # As asyncio.timeout does it: a cancellation of ours is taken back, somebody else's passes.
-            if self._is_woken and task is not None and task.uncancel() == 0:
+            if self._is_woken and task is not None:
                 self._is_woken = False
-                raise _WokenError from None
+                if task.uncancel() <= before:
+                    raise _WokenError from None
             raise
         finally:
             self._waiting = None
@@ -106,34 +132,57 @@ class _State:
                 self._is_woken = False
                 task.uncancel()
 
+    async def feed(self, event: Any) -> SlowSinkError | None:
+        """Give an event to the sinks; give what a sink that is too slow has to end the stream with."""
+        if self.fan_out is not None:
+            try:
+                await self.fan_out.feed(event)
+            except SlowSinkError as error:
+                return error
+        return None
+
+    async def finish(self, error: BaseException | None) -> None:
+        """Close the provider's stream, then end the sinks."""
+        try:
+            for each in (self.iterator, self.stream):
+                close = getattr(each, "aclose", None) or getattr(each, "close", None)
+                if close is not None and inspect.isawaitable(closing := close()):
+                    await closing
+        finally:
+            if self.fan_out is not None:
+                self.results = await self.fan_out.close(error)
+
 
 class _WokenError(Exception):
     pass
 
 
-async def _events(state: _State, flow: Flow, fan_out: AsyncFanOut | None) -> AsyncGenerator[Any, None]:
+async def _events(state: _State, flow: Flow) -> AsyncGenerator[Any, None]:
+    state.is_begun = True
     error: BaseException | None = None
     try:
-        while True:
+        step = Step([])
+        while not step.is_last:
             step = await _step(state, flow)
+            error = step.error
+            slow: SlowSinkError | None = None
             for event in step.events:
-                if fan_out is not None:
-                    await fan_out.feed(event)
+                slow = await state.feed(event) or slow
                 yield event
-            if step.is_last:
-                error = step.error
+            if slow is not None and not step.is_last:
+                error = slow
+                for event in flow.end(Failed(slow)).events:
+                    await state.feed(event)
+                    yield event
                 break
         if error is not None:
             raise error  # noqa: TRY301 - the sinks are told below, as of any other
     except BaseException as raised:
+        state.is_cut = isinstance(raised, asyncio.CancelledError)
         error = raised
         raise
     finally:
-        try:
-            await _aclose(state)
-        finally:
-            if fan_out is not None:
-                state.results = await fan_out.close(error)
+        await state.finish(error)
 
 
 async def _step(state: _State, flow: Flow) -> Step:
@@ -181,10 +230,3 @@ def _blocks(stream: Any) -> bool:
 async def _as_async(items: Iterable[Any]) -> AsyncGenerator[Any, None]:
     for item in items:
         yield item
-
-
-async def _aclose(state: _State) -> None:
-    for each in (state.iterator, state.stream):
-        close = getattr(each, "aclose", None) or getattr(each, "close", None)
-        if close is not None and inspect.isawaitable(closing := close()):
-            await closing

@@ -11,8 +11,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .inspect_chunks import Inspected, InspectedCall
 from ..sinks.printable import printable, shortened
+from .inspect_chunks import Inspected, InspectedCall
 
 TEXT_LINES = 6
 STYLES = {"complete": "green", "truncated": "yellow", "interrupted": "yellow", "failed": "red"}

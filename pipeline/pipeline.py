@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from inspect import signature
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeVar, cast
 from weakref import WeakSet
 
 from reactivex import Observable
@@ -16,24 +15,25 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.interrupt_on import interrupt_on
 from ..operators.limits import Limits
-from ..operators.stage import Operator, compose, stage
+from ..operators.stage import Operator, stage
 from ..sinks.fan_out import AsyncFanOut, FanOut
 from ..sinks.sink_line import WhenFull
+from ..sources.decode_sdk import decode_sdk
 from ..sources.from_openai_chat import check_choices
 from ..sources.from_stream import any_exception, any_machine, check_any_stream, from_stream
 from ..sources.openai_chat import Choices
 from ..sources.sdk_stream import translated
+from ..sources.wake_stream import wake_stream
 from .async_run import AsyncRun
 from .flow import Flow
 from .run import Run
 from .settings import Settings, settings_from_environment
-from .strategies import Strategy, pass_through, strategy_named
+from .strategy_maker import StrategyLike, strategy_maker
 from .tool import Tool, as_tools
 from .tool_choice import tool_choice
-from .tool_schemas import tool_schemas
+from .tool_schemas import schemas_for
 
 _Cancellable = TypeVar("_Cancellable", bound="Run | AsyncRun | _Signal")
-StrategyLike: TypeAlias = str | Operator[Any, Any] | Strategy | Iterable[Operator[Any, Any]]
 
 
 class Pipeline:
@@ -80,19 +80,33 @@ class Pipeline:
         **options: Any,
     ) -> None:
         settings = settings or settings_from_environment()
+        options = {key: _lasting(value) for key, value in options.items()}
+        strategy = _lasting(strategy)
         self.tools: tuple[Tool, ...] | None = None if tools is None else as_tools(tools)
-        self.sinks = tuple(sinks)
+        self.sinks = _checked_sinks(sinks)
+        self._arguments: dict[str, Any] = {
+            "strategy": strategy,
+            "tools": self.tools,
+            "api": api,
+            "choices": choices,
+            "turn_id": turn_id,
+            "sinks": self.sinks,
+            "queue_size": queue_size,
+            "when_full": when_full,
+            "settings": settings,
+            **options,
+        }
         self._api = api
         self._choices: Choices = choices
-        self._limits: Limits = options.get("limits") or settings.checked_limits()
+        self._limits = _checked_limits(options.get("limits"), settings)
         self._queue: dict[str, Any] = {"maxsize": queue_size, "when_full": when_full}
-        self._new_strategy = _strategy_maker(
+        self._new_strategy = strategy_maker(
             settings.strategy if strategy is None else strategy, self.tools, settings, options
         )
         self._turn_id = turn_id
         self.operator: Operator[ChunkResponse, Any] = self._new_strategy(turn_id)
         """The strategy as an operator, for chains of your own."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal's handler may cancel while its own thread starts a stream
         self._runs: WeakSet[Any] = WeakSet()
         check_choices(choices)
         any_machine(api, choices=choices, turn_id=turn_id, limits=self._limits)  # says what is wrong with api=
@@ -108,7 +122,7 @@ class Pipeline:
         queue of which each serves one stream. The SDK's exceptions, and a fatal error inside the stream,
         are raised as `ProviderError` after the ENDs of what was open.
         """
-        all_sinks = (*self.sinks, *sinks)
+        all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = FanOut(all_sinks, **self._queue) if all_sinks else None
         return self._started(Run(_opened(source), self._flow(turn_id), fan_out))
 
@@ -119,31 +133,35 @@ class Pipeline:
 
         As `stream`, with what an async client returns; the callable may be async.
         """
-        all_sinks = (*self.sinks, *sinks)
+        all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = AsyncFanOut(all_sinks, **self._queue) if all_sinks else None
         return self._started(AsyncRun(_opened(source), self._flow(turn_id), fan_out))
 
     def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[Any]:
         """Give the events of a stream as an Observable; nothing is requested until somebody subscribes.
 
-        `source` as with `stream` and `astream`, or an Observable of ChunkResponses. Sinks need a loop that can wait for
+        `source` as with `stream` and `astream`, or an Observable of such items. Sinks need a loop that can wait for
         them: a pipeline with sinks is a `UsageError` here.
         """
         if self.sinks:
             message = "sinks= run with stream(...) and astream(...); subscribe to an Observable instead, or share it"
             raise UsageError(message)
         operator = self._operator(turn_id)
-        chunks: Observable[ChunkResponse] = (
-            cast("Observable[ChunkResponse]", source)
-            if isinstance(source, Observable)
-            else from_stream(
-                source, self._api, choices=self._choices, turn_id=turn_id or self._turn_id, limits=self._limits
-            )
-        )
+        options: dict[str, Any] = {
+            "choices": self._choices,
+            "turn_id": turn_id or self._turn_id,
+            "limits": self._limits,
+        }
+        given: Any = source
+        if isinstance(source, Observable):
+            chunks = decode_sdk(self._api, **options)(given)
+        else:
+            chunks = from_stream(given, self._api, **options)
 
         def subscribe(observer: Any, scheduler: Any = None) -> Any:
-            signal = self._started(_Signal())
-            return interrupt_on(signal, operator)(chunks).subscribe(observer, scheduler=scheduler)
+            signal = self._started(_Signal(None if callable(given) else given))
+            asked = from_stream(signal.noting(given), self._api, **options) if callable(given) else chunks
+            return interrupt_on(signal, operator)(asked).subscribe(observer, scheduler=scheduler)
 
         return Observable(subscribe)
 
@@ -157,11 +175,12 @@ class Pipeline:
         for run in runs:
             run.cancel(reason)
 
-    def tool_schemas(
-        self, provider: str, *, names: Iterable[str] | None = None, strict: bool = False
-    ) -> list[dict[str, Any]] | None:
-        """Give the tools as the request of a provider wants them; None, to be left out, where there are none."""
-        return tool_schemas(self.tools or (), provider, names=names, strict=strict)
+    def tool_schemas(self, provider: str, *, names: Iterable[str] | None = None, strict: bool = False) -> Any:
+        """Give the tools as the request of a provider wants them, a list; None, to be left out, where there are none.
+
+        As the function `tool_schemas`, with the pipeline's tools.
+        """
+        return schemas_for(self.tools or (), provider, names, strict=strict)
 
     def tool_choice(self, provider: str, choice: Any, *, parallel: bool | None = None) -> Any:
         """Give which tool the model may or must call, as the request of a provider wants it; see `tool_choice`."""
@@ -172,6 +191,9 @@ class Pipeline:
 
         names = None if self.tools is None else [each.name for each in self.tools]
         return flow_picture(self.operator, tools=names, sinks=self.sinks)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (self._arguments,)
 
     def __repr__(self) -> str:
         parts = [repr(self.operator)]
@@ -197,8 +219,23 @@ class Pipeline:
 
 
 class _Signal(Subject[str]):
+    """Cancels one subscription, and wakes the reader of its stream."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def noting(self, source: Callable[[], Any]) -> Callable[[], Any]:
+        def opened() -> Any:
+            self._stream = source()
+            return self._stream
+
+        return opened
+
     def cancel(self, reason: str) -> None:
         self.on_next(reason)
+        if self._stream is not None:
+            wake_stream(self._stream)
 
 
 def _opened(source: Any) -> Any:
@@ -208,36 +245,26 @@ def _opened(source: Any) -> Any:
     return translated(source, partial(check_any_stream, name="Pipeline"), any_exception)
 
 
-def _strategy_maker(
-    strategy: Any, tools: tuple[Tool, ...] | None, settings: Settings, options: Mapping[str, Any]
-) -> Callable[[str | None], Operator[ChunkResponse, Any]]:
-    if isinstance(strategy, Iterable) and not isinstance(strategy, str):
-        strategy = compose(*cast("Iterable[Operator[Any, Any]]", strategy))
-    if isinstance(strategy, Operator):
-        return partial(_ready_made, strategy, dict(options))
-    if isinstance(strategy, str):
-        strategy = strategy_named(strategy)
-    if not callable(strategy):
-        message = f"a strategy is a name, an operator, several, or a function that makes one; got {strategy!r}"
-        raise UsageError(message)
-    if tools == ():
-        strategy, options = pass_through, {key: value for key, value in options.items() if key == "limits"}
-    taken = signature(strategy).parameters
-    known = {"start": settings.start, "eager": settings.eager, "limits": settings.checked_limits()}
-    given = {key: value for key, value in known.items() if key in taken} | dict(options)
-    if unknown := [key for key in options if key not in taken]:
-        others = ", ".join(key for key in taken if key not in ("tools", "turn_id"))
-        message = f"unknown option {unknown[0]!r}; {strategy.__name__} takes {others}"
-        raise UsageError(message)
-    maker: Any = strategy
-    return lambda turn_id: maker(tools, turn_id=turn_id, **given)
+def _lasting(value: Any) -> Any:
+    """Give a tuple for what can be read only once, and would serve only one stream."""
+    return tuple(cast("Iterator[Any]", value)) if isinstance(value, Iterator) else value
 
 
-def _ready_made(
-    operator: Operator[Any, Any], options: dict[str, Any], turn_id: str | None
-) -> Operator[ChunkResponse, Any]:
-    wrong = [*options, *(["turn_id"] if turn_id is not None else [])]
-    if wrong:
-        message = f"{wrong[0]}= goes to the operators themselves, where the strategy is one: to_segments(turn_id=...)"
+def _checked_sinks(sinks: Any) -> tuple[Callable[..., Any], ...]:
+    if callable(sinks) and not isinstance(sinks, Iterable):
+        message = f"sinks= is an iterable of sinks, got {sinks!r}; put it in a list"
         raise UsageError(message)
-    return operator
+    return tuple(cast("Iterable[Callable[..., Any]]", sinks))
+
+
+def _checked_limits(limits: Any, settings: Settings) -> Limits:
+    if limits is None:
+        return settings.checked_limits()
+    if not isinstance(limits, Limits):
+        message = f"limits= is a Limits, got {limits!r}"
+        raise UsageError(message)
+    return limits
+
+
+def _rebuilt(arguments: dict[str, Any]) -> Pipeline:
+    return Pipeline(**arguments)

@@ -10,7 +10,9 @@ from typing import Any, Self
 
 from ..events.errors import UsageError
 from ..operators.stage import Completed, Failed, Interrupted
+from ..sinks.channel import StreamCutError
 from ..sinks.fan_out import FanOut
+from ..sinks.sink_line import SlowSinkError
 from ..sources.wake_stream import wake_stream
 from .flow import Flow, Step
 
@@ -23,9 +25,9 @@ class Run:
     """
 
     def __init__(self, source: Any, flow: Flow, fan_out: FanOut | None) -> None:
-        self._state = _State(source)
+        self._state = _State(source, fan_out)
         # The generator does not know this object, so that it is closed at once when nobody holds this any more.
-        self._events = _events(self._state, flow, fan_out)
+        self._events = _events(self._state, flow)
 
     def __iter__(self) -> Self:
         return self
@@ -37,13 +39,20 @@ class Run:
         """Stop the provider's stream; what is open ends as `interrupted` with this reason, then the loop ends.
 
         From any thread. A loop that waits for the provider is woken where the SDK's connection can be reached, else
-        it ends with the next item.
+        it ends with the next item; one that waits for a sink goes on without it.
         """
         self._state.cancel(reason)
 
     def close(self) -> None:
         """Leave: close the provider's stream and say nothing more. On the thread that loops; others call `cancel`."""
-        self._events.close()
+        try:
+            self._events.close()
+        except ValueError:
+            message = "another thread loops over this run: call cancel() there"
+            raise UsageError(message) from None
+        if not self._state.is_begun:  # a generator that never began has no `finally`
+            self._state.is_begun = True
+            self._state.finish(StreamCutError("the stream was left before its first event"))
 
     @property
     def results(self) -> list[Any]:
@@ -58,33 +67,67 @@ class Run:
     ) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        if not self._state.is_begun:
+            self.close()
+
 
 class _State:
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, fan_out: FanOut | None) -> None:
         self.source = source
-        self.stream: Any = None
+        self.stream: Any = None if callable(source) else source
         self.iterator: Any = None
+        self.fan_out = fan_out
+        self.is_begun = False
         self.reason: str | None = None
         self.results: list[Any] = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal's handler may cancel while its own thread does
 
     def cancel(self, reason: str) -> None:
         with self._lock:
             if self.reason is None:
                 self.reason = reason
+        if self.fan_out is not None:
+            self.fan_out.release()
         if self.stream is not None:
             wake_stream(self.stream)
 
+    def feed(self, event: Any) -> SlowSinkError | None:
+        """Give an event to the sinks; give what a sink that is too slow has to end the stream with."""
+        if self.fan_out is not None:
+            try:
+                self.fan_out.feed(event)
+            except SlowSinkError as error:
+                return error
+        return None
 
-def _events(state: _State, flow: Flow, fan_out: FanOut | None) -> Generator[Any, None, None]:
+    def finish(self, error: BaseException | None) -> None:
+        """Close the provider's stream, then end the sinks."""
+        try:
+            for each in (self.iterator, self.stream):
+                close = getattr(each, "close", None)
+                if close is not None:
+                    close()
+        finally:
+            if self.fan_out is not None:
+                self.results = self.fan_out.close(error)
+
+
+def _events(state: _State, flow: Flow) -> Generator[Any, None, None]:
+    state.is_begun = True
     error: BaseException | None = None
     try:
-        for events, is_last, error in _steps(state, flow):  # noqa: B007 - the last error is asked for below
-            for event in events:
-                if fan_out is not None:
-                    fan_out.feed(event)
+        for step in _steps(state, flow):
+            error = step.error
+            slow: SlowSinkError | None = None
+            for event in step.events:
+                slow = state.feed(event) or slow
                 yield event
-            if is_last:
+            if slow is not None and not step.is_last:
+                error = slow
+                for event in flow.end(Failed(slow)).events:
+                    state.feed(event)
+                    yield event
                 break
         if error is not None:
             raise error  # noqa: TRY301 - the sinks are told below, as of any other
@@ -92,11 +135,7 @@ def _events(state: _State, flow: Flow, fan_out: FanOut | None) -> Generator[Any,
         error = raised
         raise
     finally:
-        try:
-            _close(state)
-        finally:
-            if fan_out is not None:
-                state.results = fan_out.close(error)
+        state.finish(error)
 
 
 def _steps(state: _State, flow: Flow) -> Generator[Step, None, None]:
@@ -116,7 +155,10 @@ def _steps(state: _State, flow: Flow) -> Generator[Step, None, None]:
             yield flow.end(Failed(error) if state.reason is None else Interrupted(state.reason))
             return
         if state.reason is None:
-            yield flow.feed(item)
+            step = flow.feed(item)
+            yield step
+            if step.is_last:
+                return
 
 
 def _open(state: _State) -> Any:
@@ -128,10 +170,3 @@ def _open(state: _State) -> Any:
         raise UsageError(message)
     state.stream = stream
     return iter(stream)
-
-
-def _close(state: _State) -> None:
-    for each in (state.iterator, state.stream):
-        close = getattr(each, "close", None)
-        if close is not None:
-            close()

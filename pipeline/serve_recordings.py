@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from queue import Empty
 
+from ..sinks.printable import printable
 from ..sources.apis import APIS
 from ..sources.replay_log import ReplayEntry
 from ..sources.replay_server import ReplayServer, is_this_machine
-from ..sinks.printable import printable
 
 Say = Callable[[str], object]
 CLIENTS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias
 
 from pydantic import AliasChoices, Field, PositiveInt, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from ..events.errors import UsageError
 from ..operators.limits import Limits
@@ -28,7 +28,9 @@ class Settings(BaseSettings):
     Blanks around a value and the case of a strategy's name do not matter; an empty value counts as none.
     """
 
-    model_config = SettingsConfigDict(env_prefix="PENSTOCK_", env_nested_delimiter="__", env_ignore_empty=True)
+    model_config = SettingsConfigDict(
+        env_prefix="PENSTOCK_", env_nested_delimiter="__", env_ignore_empty=True, populate_by_name=True
+    )
 
     stream_parser: str = Field(
         default=DEFAULT_STRATEGY,
@@ -62,6 +64,9 @@ def settings_from_environment() -> Settings:
         )
         message = f"wrong value in the environment: {wrong}"
         raise UsageError(message) from None
+    except SettingsError as error:
+        message = f"wrong value in the environment: {error} ({error.__cause__})"
+        raise UsageError(message) from error
 
 
 def _variable(place: tuple[int | str, ...]) -> str:

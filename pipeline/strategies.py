@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
@@ -25,9 +25,7 @@ StrategyEvent: TypeAlias = SegmentEvent | ToolInvocation | InvocationFailed | No
 class Strategy(Protocol):
     """Makes the operator of a strategy; every strategy takes these options, and may take others."""
 
-    def __call__(
-        self, tools: Tools | None = None, *, turn_id: str | None = None
-    ) -> Operator[ChunkResponse, StrategyEvent]: ...
+    def __call__(self, tools: Tools | None = None, *, turn_id: str | None = None) -> Operator[ChunkResponse, Any]: ...
 
 
 def api_tool_call(
@@ -62,7 +60,7 @@ def api_tool_call(
     arguments, `detect` a `Notice` for text that looks like a call. An invocation, or a failure, follows its call's END
     directly.
     """
-    specs = tuple(fields)
+    specs = _fitting(tools) if fields is FILE_TOOLS else _checked(fields)
     opted = [*([detect_text_calls()] if detect else []), *([tool_call_updates(keep_segments=True)] if updates else [])]
     return compose(
         to_segments(turn_id=turn_id, eager=eager, limits=limits),
@@ -70,6 +68,37 @@ def api_tool_call(
         stream_fields(specs, start=start, limits=limits),
         to_invocations(tools, keep_segments=True, fields=specs, limits=limits),
     )
+
+
+def _checked(fields: Iterable[FieldSpec]) -> tuple[FieldSpec, ...]:
+    given: Any = fields
+    if isinstance(given, FieldSpec) or not isinstance(given, Iterable):
+        message = f"fields= is an iterable of FieldSpec, got {given!r}; put it in a list"
+        raise UsageError(message)
+    return tuple(fields)
+
+
+def _fitting(tools: Tools | None) -> tuple[FieldSpec, ...]:
+    """Give the file tools without those that somebody's own tool of the name has other parameters than."""
+    given: Any = tools if tools is not None else ()
+    named: Iterable[tuple[str, Any]] = (
+        cast("Mapping[str, Any]", given).items()
+        if isinstance(given, Mapping)
+        else ((str(getattr(each, "name", None) or getattr(each, "__name__", "")), each) for each in given)
+    )
+    parameters = {name: names for name, each in named if (names := _parameters_of(each))}
+    return tuple(
+        spec
+        for spec in FILE_TOOLS
+        if spec.tool not in parameters or parameters[spec.tool] >= {spec.field, *spec.required}
+    )
+
+
+def _parameters_of(given: Any) -> set[str]:
+    """Give the names of a tool's parameters; none where nobody said them."""
+    fields: dict[str, Any] = getattr(given, "model_fields", {})
+    schema: dict[str, Any] = getattr(given, "parameters", {})
+    return {*fields, *(field.alias for field in fields.values() if field.alias), *schema.get("properties", ())}
 
 
 def pass_through(

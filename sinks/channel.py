@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from contextlib import suppress
 from threading import Condition, RLock
@@ -96,6 +97,12 @@ class Channel:
                     return
                 change = self._next_change()
             await change
+
+    def release(self) -> None:
+        """Let the writer wait no longer: from now on there is room for everything."""
+        with self._lock:
+            self.maxsize = sys.maxsize
+            self._tell()
 
     def end(self, error: BaseException | None = None) -> None:
         """Say that nothing more comes, and why if it is an error; the first end counts."""

@@ -28,6 +28,14 @@ class _FanOut:
         # Of who forgets to close: the sinks are told when nobody holds this any more.
         finalize(self, _abandon, [line.channel for line in self._lines])
 
+    def release(self) -> None:
+        """Wait for no sink any longer: what they have not read waits in their queues, however much it is.
+
+        For a stream that is about to end. From any thread.
+        """
+        for line in self._lines:
+            line.channel.release()
+
     def _check_open(self) -> None:
         if self._is_closed:
             message = "this fan-out is closed; make a new one for each stream"

@@ -26,7 +26,8 @@ def mistral_exception(error: Exception) -> ProviderError | None:
         if event.get("object") == "error":
             return error_in_body(event)
         return ProviderError(str(error.__cause__ or error), type="invalid_response")
-    found = error_in_body(said or str(error))
+    inside = (fields_of(said) or {}).get("error")
+    found = error_in_body(inside or said or str(error))
     status = getattr(error, "status_code", None)
     is_error = isinstance(status, int) and 400 <= status < 600
     return ProviderError(found.detail, code=found.code, type=found.type, status=status if is_error else found.status)

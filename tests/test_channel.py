@@ -246,3 +246,15 @@ def test_an_error_is_itself():
     error = OSError()
     assert as_error(error) is error
     assert as_error(None) is None
+
+
+def test_a_writer_that_is_released_waits_no_longer():
+    channel = Channel(1)
+    channel.put("a")
+    writer = threading.Thread(target=channel.put, args=("b",))
+    writer.start()
+    channel.release()
+    writer.join()
+    assert channel.offer("c")
+    channel.end()
+    assert list(channel) == ["a", "b", "c"]

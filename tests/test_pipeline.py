@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
 import pickle
+import sys
 import threading
 import warnings
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -28,9 +31,9 @@ from penstock.events import (
     UsageError,
     to_dict,
 )
-from penstock.operators import FieldSpec, lift, stage, stream_fields, to_invocations, to_segments
+from penstock.operators import FILE_TOOLS, FieldSpec, Limits, lift, stage, stream_fields, to_invocations, to_segments
 from penstock.pipeline import Pipeline, Settings, api_tool_call
-from penstock.sinks import acollect, collect
+from penstock.sinks import SlowSinkError, StreamCutError, acollect, collect
 from penstock.sources import from_text
 from penstock.sources.loopback_server import LoopbackServer
 
@@ -747,3 +750,288 @@ def test_its_operator_goes_into_chains_of_ones_own():
     events: list[Any] = []
     reactivex.from_iterable(one_call()).pipe(operator).subscribe(events.append)
     assert events == list(Pipeline(turn_id="t").stream(one_call()))
+
+
+# What users do to it
+
+
+class Open:
+    """An open stream that says whether it was closed."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self._items = iter(items)
+        self.is_closed = False
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._items)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.mark.parametrize("how", ["close", "with", "dropped", "cancelled"])
+def test_an_open_stream_whose_loop_never_began_is_closed(how: str):
+    stream = Open(one_call())
+    run = Pipeline(sinks=[collect]).stream(stream)
+    if how == "with":
+        with run:
+            pass
+    elif how == "close":
+        run.close()
+    elif how == "cancelled":
+        run.cancel("enough")
+        assert list(run) == []
+    if how != "dropped":
+        assert len(run.results) == 1
+    del run
+    assert stream.is_closed
+
+
+def test_an_open_async_stream_whose_loop_never_began_is_closed():
+    class OpenAsync(Open):
+        def __aiter__(self) -> AsyncIterator[Any]:
+            return as_async(one_call())
+
+        async def aclose(self) -> None:
+            self.close()
+
+    async def main() -> list[bool]:
+        streams = [OpenAsync([]) for _ in range(3)]
+        async with Pipeline(sinks=[collect]).astream(streams[0]):
+            pass
+        await Pipeline().astream(streams[1]).aclose()
+        run = Pipeline().astream(streams[2])
+        run.cancel()
+        assert await looped(run) == []
+        return [stream.is_closed for stream in streams]
+
+    assert asyncio.run(main()) == [True] * 3
+
+
+@pytest.mark.parametrize("kind", ["plain", "async"])
+def test_cancel_frees_a_loop_that_waits_for_a_sink(kind: str):
+    go_on = threading.Event()
+    closed = threading.Event()
+
+    def stuck(events: Any) -> None:
+        go_on.wait()
+        collect(events)
+
+    def endless() -> Iterator[Any]:
+        try:
+            while True:
+                yield ChunkResponse(content="x")
+        finally:
+            closed.set()
+
+    pipeline = Pipeline(sinks=[stuck], queue_size=4)
+
+    def loop() -> None:
+        if kind == "plain":
+            list(pipeline.stream(endless))
+        else:
+            asyncio.run(looped(pipeline.astream(endless)))
+
+    looping = threading.Thread(target=loop)
+    looping.start()
+    while not closed.wait(0.01):  # it cancels again until the loop is in a wait that it can free
+        pipeline.cancel("enough")
+    go_on.set()
+    looping.join()
+
+
+def test_a_cancellation_in_the_past_of_a_task_does_not_matter():
+    async def source() -> AsyncIterator[Any]:
+        yield ChunkResponse(content="a")
+        await asyncio.Event().wait()
+
+    async def main() -> list[Any]:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        run = Pipeline().astream(source)
+        events: list[Any] = []
+        async for event in run:
+            events.append(event)
+            asyncio.get_running_loop().call_soon(run.cancel, "enough")
+        task.uncancel()
+        return events
+
+    assert_interrupted(asyncio.run(main()), "enough")
+
+
+def test_a_read_that_was_cancelled_does_not_look_like_an_end():
+    async def source() -> AsyncIterator[Any]:
+        yield ChunkResponse(content="a")
+        await asyncio.Event().wait()
+
+    async def main() -> None:
+        run = Pipeline().astream(source)
+        await anext(run)
+        await anext(run)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await anext(run)
+        with pytest.raises(StreamCutError):
+            await anext(run)
+
+    asyncio.run(main())
+
+
+def test_cancel_may_come_from_a_signals_handler_at_any_moment():
+    pipeline = Pipeline()
+
+    def handler(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_name == "add":  # inside of WeakSet.add, where the lock is held
+            sys.setprofile(None)
+            pipeline.cancel("now")
+
+    sys.setprofile(handler)
+    try:
+        run = pipeline.stream(one_call())
+    finally:
+        sys.setprofile(None)
+    assert isinstance(list(run), list)
+
+
+def test_tools_beside_an_operator_are_refused_because_nobody_would_ask_them():
+    with pytest.raises(UsageError, match=r"to_invocations\(tools\)"):
+        Pipeline([to_segments(), to_invocations()], tools=[run_bash])
+
+
+def write_file(filename: str, text: str) -> None:
+    """Write a file, with parameters of one's own."""
+
+
+def test_a_tool_of_ones_own_with_a_file_tools_name_is_called_as_it_is():
+    call_of_it = one_call("write_file", '{"filename": "a", "text": "b"}')
+    events = list(Pipeline(tools=[write_file]).stream(call_of_it))
+    assert isinstance(events[-1], ToolInvocation)
+    assert "tool_call" in {event.segment_type for event in events if isinstance(event, SegmentEvent)}
+
+
+@pytest.mark.parametrize("kind", ["plain", "async"])
+def test_a_sink_that_fails_the_stream_fails_it_after_every_end(kind: str):
+    go_on = threading.Event()
+
+    def slow(events: Any) -> Any:
+        go_on.wait()
+        return collect(events)
+
+    events: list[Any] = []
+    run: Any = None
+    pipeline = Pipeline(sinks=[slow, collect], queue_size=2, when_full="fail")
+
+    async def main() -> None:
+        nonlocal run
+        run = pipeline.astream(["a"] * 20)
+        async for event in run:
+            events.append(event)
+            go_on.set() if event.type == "SEGMENT_END" else None
+
+    def loop() -> None:
+        nonlocal run
+        if kind == "async":
+            asyncio.run(main())
+        run = pipeline.stream(["a"] * 20)
+        for event in run:
+            events.append(event)
+            go_on.set() if event.type == "SEGMENT_END" else None
+
+    with pytest.raises(SlowSinkError):
+        loop()
+    assert_ended(events)
+    assert events[-1].payload["status"] == "interrupted"
+    assert isinstance(run.results[0], SlowSinkError)
+
+
+def test_a_name_of_a_setting_is_understood_in_code_as_well():
+    events = list(Pipeline(settings=Settings(stream_parser="pass_through")).stream(one_call()))
+    assert not [event for event in events if isinstance(event, ToolInvocation)]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Pipeline(limits={"depth": 3}), "limits= is a Limits"),
+        (lambda: Pipeline(fields=FieldSpec("f", "a")), "put it in a list"),
+        (lambda: Pipeline(sinks=collect), "put it in a list"),  # type: ignore[arg-type]
+        (lambda: Pipeline(to_segments), "to_segments does not"),  # type: ignore[arg-type]
+        (lambda: Pipeline(partial(api_tool_call, eager=True), foo=1), "unknown option 'foo'"),
+        (lambda: Limits(depth=-3), "depth=-3"),
+    ],
+    ids=["limits", "fields", "sinks", "no strategy", "partial", "limit"],
+)
+def test_what_is_of_the_wrong_kind_is_told_at_once(make: Callable[[], Any], message: str):
+    with pytest.raises(UsageError) as told:
+        make()
+    assert message in str(told.value)
+
+
+def test_options_that_can_be_read_once_serve_every_stream():
+    pipeline = Pipeline(fields=(each for each in FILE_TOOLS))
+    for turn_id in ("one", "two"):
+        kinds = {each.segment_type for each in pipeline.stream(one_call(), turn_id=turn_id) if hasattr(each, "payload")}
+        assert "write_file" in kinds
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
+def test_a_copy_is_a_pipeline_of_its_own(copied: Callable[[Any], Any]):
+    pipeline = Pipeline(tools=[run_bash], turn_id="t", eager=True)
+    other = copied(pipeline)
+    assert repr(other) == repr(pipeline)
+    run = pipeline.stream(one_call("run_bash", '{"command": "ls"}'))
+    first = next(run)
+    other.cancel()
+    again = other.stream(one_call("run_bash", '{"command": "ls"}'))
+    assert list(map(to_dict, [first, *run])) == list(map(to_dict, again))
+
+
+def test_an_observable_of_texts_is_a_stream_too():
+    assert collect(Pipeline().observable(reactivex.of("Hel", "lo"))).text == "Hello"
+
+
+def test_cancel_of_an_observable_wakes_its_reader():
+    scene = Scene(SDKS[0])
+    pipeline = Pipeline(turn_id="t", start="immediate")
+    events: list[Any] = []
+    reading = threading.Event()
+
+    def take(event: Any) -> None:
+        events.append(event)
+        if len(events) == len(early(pipeline, scene)):
+            reading.set()
+
+    with scene.server() as server, SDKS[0].client(server.url) as client:
+        server.allow()
+        thread = threading.Thread(
+            target=lambda: pipeline.observable(lambda: SDKS[0].create(client)).subscribe(take),
+        )
+        thread.start()
+        reading.wait()
+        pipeline.cancel("enough")
+        thread.join()
+        scene.assert_left(server, after_pieces=1)
+    assert_interrupted(events, "enough")
+
+
+def test_closing_a_run_that_another_loops_over_says_what_to_do():
+    async def main() -> None:
+        async def source() -> AsyncIterator[Any]:
+            await asyncio.Event().wait()
+            yield
+
+        run = Pipeline().astream(source)
+        looping = asyncio.ensure_future(looped(run))
+        await asyncio.sleep(0)
+        with pytest.raises(UsageError, match="call cancel"):
+            await run.aclose()
+        run.cancel()
+        await looping
+
+    asyncio.run(main())

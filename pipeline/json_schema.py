@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any, TypeAlias, cast
@@ -19,7 +20,7 @@ _NESTED = frozenset(
     )
 )
 
-_TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
+TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 _SHAPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("properties", "$defs", "definitions"), (dict,)),
     **dict.fromkeys(("required", "enum", "anyOf", "oneOf", "allOf"), (list,)),
@@ -58,7 +59,7 @@ def malformed(schema: Schema) -> str | None:
             if key in each and not isinstance(each[key], shapes):
                 faults.append(f"{key!r} cannot be {each[key]!r:.60}{_at(path)}")
                 return each
-        faults.extend(f"{name!r} is no type of JSON Schema{_at(path)}" for name in types_of(each) if name not in _TYPES)
+        faults.extend(f"{name!r} is no type of JSON Schema{_at(path)}" for name in types_of(each) if name not in TYPES)
         return map_subschemas(each, look, path)
 
     look(schema, "")
@@ -73,6 +74,28 @@ def types_of(schema: Schema) -> list[str]:
     """Give the types that a schema names: none, one or several."""
     named = schema.get("type", [])
     return [named] if isinstance(named, str) else list(named)
+
+
+def finite(value: Any) -> bool:
+    """Whether JSON has all numbers of a value; it has no infinity and no NaN."""
+    if isinstance(value, dict):
+        value = [*cast("dict[str, object]", value).values()]
+    if isinstance(value, list):
+        return all(finite(each) for each in cast("list[object]", value))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def with_finite_defaults(schema: Schema, path: str = "") -> Schema:
+    """Give a copy of a schema whose description has the defaults that no JSON could say.
+
+    >>> with_finite_defaults({"properties": {"most": {"type": "number", "default": float("inf")}}})
+    {'properties': {'most': {'type': 'number', 'description': '{"default": Infinity}'}}}
+    """
+    copied = map_subschemas(schema, with_finite_defaults, path)
+    if finite(copied.get("default")):
+        return copied
+    told = {"default": copied.pop("default")}
+    return with_note(copied, told)
 
 
 def with_note(schema: Schema, told: Mapping[str, Any]) -> Schema:

@@ -7,9 +7,10 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import to_jsonable_python
 
 from ..events.errors import UsageError
-from .json_schema import Schema
+from .json_schema import Schema, finite
 from .schema_references import object_schema
 
 
@@ -20,6 +21,26 @@ class _PlainSchema(GenerateJsonSchema):
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
         return False
+
+    def named_tuple_schema(self, schema: Any) -> Schema:
+        """Describe a named tuple as an object, which is valid too: a list would not say what stands where."""
+        listed = super().named_tuple_schema(schema)
+        aliases = [each.get("validation_alias") for each in schema["fields"]]
+        names = [
+            alias if isinstance(alias, str) else each["name"]
+            for alias, each in zip(aliases, schema["fields"], strict=True)
+        ]
+        properties = dict(zip(names, listed.get("prefixItems", ()), strict=True))
+        required = names[: listed.get("minItems", 0)]  # those with a default stand behind them
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+    def encode_default(self, dft: Any) -> Any:
+        """Keep the infinities and NaNs that a default has inside, where pydantic would say null."""
+        named = getattr(dft, "_asdict", None)
+        plain: Any = named() if named is not None and isinstance(dft, tuple) else dft
+        encoded = super().encode_default(plain)
+        exact = to_jsonable_python(plain, by_alias=self.by_alias, bytes_mode="base64")
+        return encoded if finite(exact) else exact
 
 
 def model_schema(model: type[BaseModel], owner: str) -> Schema:

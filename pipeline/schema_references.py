@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from copy import deepcopy
@@ -9,11 +10,13 @@ from typing import Any, cast
 from urllib.parse import unquote
 
 from ..events.errors import UsageError
-from .json_schema import Schema, malformed, map_subschemas
+from .json_schema import Schema, malformed, map_subschemas, with_finite_defaults
 
 _DEFINITION = re.compile(r"#/(\$defs|definitions)/([^/]+)")
 _MOST_SCHEMAS = 10_000
 """In one schema with its references put in: more than any tool needs, and less than a hostile one can ask for."""
+_OF_OBJECTS = ("properties", "required", "additionalProperties", "patternProperties")
+"""What only an object has: where one of them stands, `"type": "object"` goes without saying."""
 
 
 def references(schema: Schema) -> set[str]:
@@ -121,12 +124,19 @@ def _unescaped(key: str) -> str:
 def object_schema(given: Mapping[str, Any], owner: str) -> Schema:
     """Give a schema of a tool's parameters as a copy that describes an object; `UsageError` for another.
 
-    A reference at the root is followed: every provider wants to read `"type": "object"` there.
+    A reference at the root is followed: every provider wants to read `"type": "object"` there. A default that is no
+    finite number is told in the description, for JSON has no other numbers.
     """
     schema = deepcopy(dict(given))
     if fault := malformed(schema):
         message = f"the parameters of {owner}: {fault}"
         raise UsageError(message)
+    schema = with_finite_defaults(schema)
+    try:
+        json.dumps(schema, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        message = f"the parameters of {owner} are no JSON: {error}"
+        raise UsageError(message) from error
     try:
         recursive_references(schema)
         root, seen = schema, set[str]()
@@ -138,8 +148,10 @@ def object_schema(given: Mapping[str, Any], owner: str) -> Schema:
         message = f"the parameters of {owner}: {error}"
         raise UsageError(message) from None
     schema.pop("$id", None)
-    if "properties" in schema or not schema:
+    if not schema or any(key in schema for key in _OF_OBJECTS):
         schema.setdefault("type", "object")
+    if schema.get("type") == ["object"]:
+        schema["type"] = "object"
     if schema.get("type") != "object":
         said = f"of type {schema['type']!r}" if "type" in schema else f"with {', '.join(map(repr, schema))} only"
         message = f'the parameters of {owner} must be a JSON Schema with "type": "object"; this one is {said}'

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib import import_module
-from inspect import Parameter, signature
 from typing import Any, cast, overload
 
 from msgspec import Struct
@@ -20,7 +19,7 @@ from .model_schema import model_schema
 from .schema_references import object_schema
 from .schema_validation import check_schema, raise_for_schema
 from .tool_definition import read_definition
-from .tool_from_function import function_description, function_model, function_name
+from .tool_from_function import function_arguments, function_description, function_model, function_name
 from .without_nulls import without_nulls
 
 # The widest rule of all providers; `tool_schemas` asks for that of its provider.
@@ -80,11 +79,8 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
         given: Any = invocation.model
         if not isinstance(given, self.model):  # read back from JSON, or not validated so far
             given = self.validate(invocation.arguments)
-        # The values themselves and not a dump: nested models stay models.
-        values = {field.alias or name: getattr(given, name) for name, field in self.model.model_fields.items()}
-        parameters = signature(self.function).parameters.values()
-        by_position = [values.pop(each.name) for each in parameters if each.kind is Parameter.POSITIONAL_ONLY]
-        return self.function(*by_position, **values)
+        by_position, by_name = function_arguments(self.function, self.model, given)
+        return self.function(*by_position, **by_name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call what the tool was made of, as if it were no tool: the function, or the model."""
@@ -140,7 +136,8 @@ def tool(
     ('add', 'Add two numbers.', ['a'], 3)
 
     - A function is described by its docstring, its parameters by `Annotated[..., Field(description=...)]` or the
-      `Args:` of a docstring in Google's style. Arguments that it does not take are refused.
+      `Args:` of a docstring in Google's style. `Field(alias="from")` is what the model says for a parameter.
+      Arguments that it does not take are refused.
     - A model's docstring describes it.
     - A definition has a name and parameters, in the form of any provider that `tool_schemas` knows, or of MCP; a plain
       JSON Schema needs `name=`. With `validate=True` arguments are checked against it, which takes the extra
@@ -171,6 +168,9 @@ def _read(value: Any, name: str | None) -> dict[str, Any]:
         model = function_model(function, name)
         said = {"name": name, "description": function_description(function)}
         return {**said, "parameters": model_schema(model, f"{name}()"), "model": model, "function": function}
+    if isinstance(value, classmethod):
+        message = "a class method has no class inside the class's body: make the tool below it, tool(TheClass.method)"
+        raise UsageError(message)
     message = f"a tool is made of a function, a pydantic model or a JSON Schema; got {value!r}"
     raise UsageError(message)
 

@@ -9,6 +9,7 @@ from inspect import Parameter, cleandoc, getdoc, isfunction, signature, unwrap
 from types import SimpleNamespace
 from typing import Annotated, Any, cast, get_type_hints
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
@@ -19,6 +20,14 @@ _SECTION = re.compile(
     r"^(args|arguments|parameters|returns?|yields?|raises|examples?|notes?|attributes):\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
+
+
+class _Parameter(Struct, frozen=True):
+    """Stands in a field's metadata, where the field's name and what the model calls it may be others."""
+
+    name: str
+
+
 _ENTRY = re.compile(r"^(\s*)\*{0,2}(\w+)\s*(?:\([^\n]*?\))?:\s*(.*)$")
 
 
@@ -29,26 +38,49 @@ def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
     >>> function_model(greet, "greet")(name="Ann")
     greet(name='Ann', times=1)
 
-    A parameter without an annotation takes anything. Descriptions come from `Annotated[..., Field(description=...)]`,
+    A parameter without an annotation takes anything. With `Field(alias=...)` the model knows it by another name, which
+    may be one that Python does not take, as `from`. Descriptions come from `Annotated[..., Field(description=...)]`,
     else from the `Args:` of a docstring in Google's style. Arguments that are no parameters are refused. `UsageError`
     for *args and **kwargs, for an annotation that cannot be resolved or has no JSON Schema, for a method that is not
-    bound.
+    bound, and for an alias that is a path or several.
     """
     described = _described_parameters(_documentation(function))
     fields: dict[str, Any] = {}
+    names: set[str] = set()
     for parameter, annotation in _parameters(function, name):
-        said: dict[str, Any] = {"alias": parameter.name}
-        if not _is_described(annotation, parameter.default) and parameter.name in described:
+        said: dict[str, Any] = {"alias": _name_for_model(parameter, annotation, name)}
+        if said["alias"] in names:
+            message = f"two parameters of {name}() are named {said['alias']!r}; give one of them another alias"
+            raise UsageError(message)
+        names.add(said["alias"])
+        own = any(each.description for each in _fields(annotation, parameter.default))
+        if not own and parameter.name in described:
             said["description"] = described[parameter.name]
-        field = Field(**said)
-        default = ... if parameter.default is Parameter.empty else parameter.default
-        fields[_free_name(parameter.name, fields)] = Annotated[annotation, field], default
+        field: Any = Annotated[annotation, Field(**said), _Parameter(parameter.name)]
+        fields[_free_name(parameter.name, fields)] = (
+            field if parameter.default is Parameter.empty else (field, parameter.default)
+        )
     config = ConfigDict(extra="forbid", protected_namespaces=())
     try:
         return create_model(name, __config__=config, __module__=function.__module__, **fields)
     except (PydanticUserError, TypeError) as error:
         message = f"the parameters of {name}() make no model: {str(error).splitlines()[0]}"
         raise UsageError(message) from error
+
+
+def function_arguments(
+    function: Callable[..., Any], model: type[BaseModel], given: BaseModel
+) -> tuple[list[Any], dict[str, Any]]:
+    """Give the arguments of a call, by position and by name, that a model's instance says.
+
+    They are the values themselves and not a dump: nested models stay models.
+    """
+    values: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        marks = [each.name for each in field.metadata if isinstance(each, _Parameter)]
+        values[marks[0] if marks else field.alias or name] = getattr(given, name)
+    parameters = signature(function).parameters.values()
+    return [values.pop(each.name) for each in parameters if each.kind is Parameter.POSITIONAL_ONLY], values
 
 
 def function_name(function: Callable[..., Any]) -> str:
@@ -82,12 +114,16 @@ def _documentation(function: Callable[..., Any]) -> str:
 def _parameters(function: Callable[..., Any], name: str) -> Iterator[tuple[Parameter, Any]]:
     try:
         parameters = signature(function).parameters
+    except (TypeError, ValueError) as error:
+        message = f"{name}() does not say what it takes; write a function around it that does"
+        raise UsageError(message) from error
+    try:
         annotated = {each.name: each.annotation for each in parameters.values() if each.annotation is not each.empty}
         plain = unwrap(_plain(function))
         known = getattr(plain, "__globals__", None) or getattr(type(plain).__call__, "__globals__", {})
         # Of the parameters only: what a function returns may be known to type checkers alone.
         hints = get_type_hints(SimpleNamespace(__annotations__=annotated), known, include_extras=True)
-    except (NameError, TypeError, ValueError) as error:
+    except (NameError, SyntaxError, TypeError) as error:
         message = (
             f"the annotations of {name}() cannot be read: {error}; what they name must be imported at module level"
         )
@@ -102,9 +138,19 @@ def _parameters(function: Callable[..., Any], name: str) -> Iterator[tuple[Param
         yield parameter, hints.get(parameter.name, Any)
 
 
-def _is_described(annotation: Any, default: Any) -> bool:
-    own = (*getattr(annotation, "__metadata__", ()), default)
-    return any(isinstance(each, FieldInfo) and each.description for each in own)
+def _fields(annotation: Any, default: Any) -> list[FieldInfo]:
+    """Give what `Field(...)` said of a parameter; of two, the later counts."""
+    return [each for each in (*getattr(annotation, "__metadata__", ()), default) if isinstance(each, FieldInfo)]
+
+
+def _name_for_model(parameter: Parameter, annotation: Any, function: str) -> str:
+    given: Any = parameter.name
+    for field in _fields(annotation, parameter.default):
+        given = field.validation_alias or field.alias or given
+    if not isinstance(given, str):
+        message = f"parameter {parameter.name!r} of {function}() must have one name: Field(alias=...); got {given!r}"
+        raise UsageError(message)
+    return given
 
 
 def _free_name(name: str, taken: dict[str, Any]) -> str:

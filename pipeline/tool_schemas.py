@@ -27,8 +27,8 @@ _NOT_STRICT: Mapping[ToolProvider, str] = {
 
 def tool_schemas(
     tools: Iterable[Any], provider: str, *, names: Iterable[str] | None = None, strict: bool = False
-) -> list[dict[str, Any]] | None:
-    """Give tools as the `tools=` of a provider's request; None, to be left out, where there are none.
+) -> Any:
+    """Give tools as the `tools=` of a provider's request, a list; None, to be left out, where there are none.
 
     >>> def now(zone: str) -> str:
     ...     "Tell the time."
@@ -42,8 +42,15 @@ def tool_schemas(
       `strict=True`. It demands another schema, see `strict_schema`, and does not exist for Gemini's and Ollama's tools.
 
     `UsageError` for a name that the provider does not take, and for a schema that its strict mode, or Ollama, cannot
-    carry.
+    carry. The result has the type Any: each SDK has another type for it.
     """
+    return schemas_for(tools, provider, names, strict=strict)
+
+
+def schemas_for(
+    tools: Iterable[Any], provider: str, names: Iterable[str] | None, *, strict: bool
+) -> list[dict[str, Any]] | None:
+    """Do what `tool_schemas` and `Pipeline.tool_schemas` say; its warnings point at who called one of these."""
     known = tool_provider(provider)
     if strict and known in _NOT_STRICT:
         raise UsageError(_NOT_STRICT[known])
@@ -64,12 +71,15 @@ def tool_schemas(
 def _chosen(tools: tuple[Tool, ...], names: Iterable[str] | None) -> list[Tool]:
     if names is None:
         return list(tools)
+    if isinstance(names, str):
+        message = f"names= takes several: put it in a list; got {names!r}"
+        raise UsageError(message)
     by_name = {each.name: each for each in tools}
     wanted = list(dict.fromkeys(names))
     for name in wanted:
         if name not in by_name:
             known = ", ".join(by_name) or "none"
-            warnings.warn(f"unknown tool {name!r} is skipped; known are {known}", UserWarning, stacklevel=3)
+            warnings.warn(f"unknown tool {name!r} is skipped; known are {known}", UserWarning, stacklevel=4)
     return [by_name[name] for name in wanted if name in by_name]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock.pipeline.json_schema import malformed, map_subschemas, types_of, with_note
+from penstock.pipeline.json_schema import finite, malformed, map_subschemas, types_of, with_finite_defaults, with_note
 
 EVERYWHERE: dict[str, Any] = {
     "properties": {"a": {"items": {"type": "string"}}, "default": {"const": {"type": "x"}}},
@@ -71,3 +71,21 @@ def test_a_note_stands_behind_the_description_as_json():
     assert with_note({"type": "string"}, {}) == {"type": "string"}
     assert with_note({"description": "d"}, {"minLength": 1}) == {"description": 'd\n{"minLength": 1}'}
     assert with_note({}, {"pattern": "ü"}) == {"description": '{"pattern": "ü"}'}
+
+
+def test_json_has_finite_numbers_only():
+    assert finite([{"a": [1.5, 2, "inf", None, True]}])
+    assert not any(finite(each) for each in (float("inf"), float("nan"), [{"a": [-float("inf")]}]))
+
+
+def test_a_default_that_is_not_finite_is_told_in_the_description_at_any_depth():
+    number: dict[str, Any] = {"type": "number", "description": "d", "default": float("nan")}
+    schema = {"properties": {"a": {"items": number}, "default": {"default": 1.5}}, "default": {"a": [float("inf")]}}
+    assert with_finite_defaults(schema) == {
+        "properties": {
+            "a": {"items": {"type": "number", "description": 'd\n{"default": NaN}'}},
+            "default": {"default": 1.5},
+        },
+        "description": '{"default": {"a": [Infinity]}}',
+    }
+    assert "default" in number

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Annotated, Any, NamedTuple
 
 import pytest
 from pydantic import BaseModel, Field, RootModel
@@ -36,6 +37,40 @@ def test_it_has_no_titles_that_nobody_wrote_the_aliases_and_no_default_that_json
         },
         "description": "What it is.",
     }
+
+
+class Place(NamedTuple):
+    x: float
+    label: Annotated[str, Field(description="L.")] = ""
+
+
+class Widest(BaseModel):
+    limit: float = float("inf")
+    limits: list[float] = Field([1.0, float("-inf")], description="Both.")
+    place: Place = Place(1.0)
+    far: Place = Place(float("nan"))
+
+
+def test_no_number_is_in_it_that_json_has_not_and_the_description_says_the_default():
+    schema = model_schema(Widest, "Widest")
+    assert json.loads(json.dumps(schema, allow_nan=False)) == schema
+    properties = schema["properties"]
+    assert properties["limit"] == {"type": "number", "description": '{"default": Infinity}'}
+    assert properties["limits"]["description"] == 'Both.\n{"default": [1.0, -Infinity]}'
+    assert properties["far"]["description"] == '{"default": {"x": NaN, "label": ""}}'
+
+
+def test_a_named_tuple_is_an_object_with_the_names():
+    schema = model_schema(Widest, "Widest")
+    assert schema["$defs"]["Place"] == {
+        "type": "object",
+        "properties": {"x": {"type": "number"}, "label": {"default": "", "description": "L.", "type": "string"}},
+        "required": ["x"],
+        "additionalProperties": False,
+    }
+    assert schema["properties"]["place"]["default"] == {"x": 1.0, "label": ""}
+    for value in ({"x": 2}, [2]):
+        assert Widest.model_validate({"place": value}).place == Place(2.0)
 
 
 class Tree(BaseModel):

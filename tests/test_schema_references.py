@@ -132,6 +132,20 @@ def test_the_type_is_written_where_properties_say_it_and_properties_where_there_
     assert object_schema({"properties": {}}, "f") == {"type": "object", "properties": {}}
 
 
+def test_what_only_an_object_has_says_the_type_too():
+    assert object_schema({"required": ["a"]}, "f") == {"type": "object", "properties": {}, "required": ["a"]}
+    assert object_schema({"additionalProperties": False}, "f")["type"] == "object"
+    assert object_schema({"type": ["object"], "properties": {}}, "f") == {"type": "object", "properties": {}}
+
+
+def test_what_json_cannot_say_is_told_in_the_description_or_a_usage_error():
+    schema: dict[str, Any] = {"properties": {"a": {"default": float("inf")}}}
+    assert object_schema(schema, "f")["properties"] == {"a": {"description": '{"default": Infinity}'}}
+    for odd in (float("inf"), {1, 2}):
+        with pytest.raises(UsageError, match="the parameters of f are no JSON: "):
+            object_schema({"properties": {"a": {"enum": [odd]}}}, "f")
+
+
 def test_an_id_goes_and_the_type_comes_first():
     given = {"$schema": "s", "$id": "i", "required": [], "properties": {}, "description": "d", "type": "object"}
     assert list(object_schema(given, "f")) == ["type", "properties", "required", "$schema", "description"]

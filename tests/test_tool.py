@@ -1,18 +1,26 @@
 from __future__ import annotations
 
 import asyncio
+import enum
+import json
 import pickle
 import subprocess
 import sys
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
+from typing_extensions import TypedDict
 
 from penstock.events import ToolInvocation, UsageError
 from penstock.pipeline.tool import Tool, as_tools, tool
+from penstock.pipeline.tool_schemas import tool_schemas
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 
@@ -94,6 +102,26 @@ def test_a_json_schema_is_a_tool_that_cannot_be_called():
     assert (made.name, made.description, made.parameters, made.strict) == ("f", "d", SCHEMA, True)
     with pytest.raises(UsageError, match="tool 'f' was made of a JSON Schema: there is nothing to call"):
         made()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": SCHEMA["properties"], "required": ["a"]},
+        {"$ref": "#/$defs/A", "$defs": {"A": SCHEMA}},
+        {**SCHEMA, "type": ["object"]},
+    ],
+    ids=str,
+)
+def test_a_json_schema_needs_no_type_to_be_one(schema: dict[str, Any]):
+    made = tool(schema, name="s")
+    assert {key: made.parameters[key] for key in SCHEMA} == SCHEMA
+
+
+@pytest.mark.parametrize("schema", [{"allOf": [SCHEMA]}, {"anyOf": [SCHEMA]}, {"type": "array"}], ids=str)
+def test_a_json_schema_of_no_object_is_a_usage_error(schema: dict[str, Any]):
+    with pytest.raises(UsageError, match='the parameters of tool \'s\' must be a JSON Schema with "type": "object"'):
+        tool(schema, name="s")
 
 
 def test_a_function_without_a_name_takes_one():
@@ -209,6 +237,89 @@ def test_a_function_runs_with_the_validated_values_and_its_defaults():
     model = move.validate(arguments)
     assert move.run(called("move-to", model, **arguments)) == (Point(x=1), 1.0, "z")
     assert move.run(called("move-to", **arguments)) == (Point(x=1), 1.0, "z")
+
+
+def test_a_parameter_with_an_alias_runs_by_its_own_name():
+    @tool
+    def between(from_: Annotated[int, Field(alias="from")], /, *, to: Annotated[int, Field(alias="class")] = 3) -> Any:
+        return from_, to
+
+    assert between.run(called("between", **{"from": "1", "class": 2})) == (1, 2)
+    assert between.run(called("between", **{"from": 1, "class": None})) == (1, 3)
+    with pytest.raises(ValidationError):
+        between.run(called("between", from_=1))
+
+
+class Color(enum.Enum):
+    RED = "red"
+
+
+class Kind(TypedDict):
+    a: int
+
+
+class Pair(NamedTuple):
+    a: int
+    b: Color = Color.RED
+
+
+@dataclass
+class Data:
+    a: datetime
+    b: bytes = b""
+
+
+class Tree(BaseModel):
+    value: Decimal = Decimal(1)
+    below: list[Tree] = []
+
+
+VALUES: list[tuple[Any, Any, Any]] = [
+    (Data, {"a": "2031-05-04T00:00:00"}, Data(datetime(2031, 5, 4))),  # noqa: DTZ001
+    (Kind, {"a": "1"}, {"a": 1}),
+    (Pair, {"a": 1}, Pair(1)),
+    (Color, "red", Color.RED),
+    (Literal["x"], "x", "x"),
+    (int | None, None, None),
+    (Tree, {"below": [{"value": "2.5"}]}, Tree(below=[Tree(value=Decimal("2.5"))])),
+    (set[int], [1, 1], {1}),
+    (tuple[int, str], [1, "x"], (1, "x")),
+    (timedelta, "PT1M", timedelta(minutes=1)),
+]
+
+
+@pytest.mark.parametrize(("kind", "said", "value"), VALUES, ids=str)
+def test_a_value_of_any_kind_arrives_as_that_kind(kind: Any, said: Any, value: Any):
+    def take(it: Any) -> Any:
+        return it
+
+    take.__annotations__["it"] = kind
+    made = tool(take)
+    assert made.run(called("take", it=said)) == value
+    for provider in ("openai-chat", "anthropic", "gemini"):
+        assert json.dumps(tool_schemas([made], provider), allow_nan=False)
+
+
+def test_partials_and_objects_run_with_what_they_hold():
+    class Adder:
+        def __call__(self, a: int, b: int = 1, *, c: int = 0) -> int:
+            return a + b + c
+
+        @staticmethod
+        def plain(a: int) -> int:
+            return a
+
+        @classmethod
+        def of_class(cls, a: int) -> str:
+            return f"{cls.__name__}{a}"
+
+    assert tool(partial(Adder(), 10, c=5), name="f").run(called("f", b=2)) == 17
+    assert tool(partial(Adder(), b=5), name="f").run(called("f", a=1)) == 6
+    assert tool(Adder.plain).run(called("plain", a=1)) == 1
+    assert tool(vars(Adder)["plain"]).run(called("plain", a=1)) == 1
+    assert tool(Adder.of_class).run(called("of_class", a=1)) == "Adder1"
+    with pytest.raises(UsageError, match=r"make the tool below it, tool\(TheClass.method\)"):
+        tool(vars(Adder)["of_class"])
 
 
 def test_arguments_read_back_from_json_are_validated_again():

@@ -31,6 +31,72 @@ def test_every_providers_form_means_the_same(form: dict[str, Any]):
     assert read_definition(form) == READ
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {"type": "string"}}, "required": ["a"]},
+        {"$ref": "#/$defs/A", "$defs": {"A": SCHEMA}},
+        {"allOf": [SCHEMA]},
+        {"anyOf": [SCHEMA]},
+        {"oneOf": [SCHEMA]},
+        {"required": ["a"]},
+        {"additionalProperties": False},
+        {"type": ["object"], "properties": {}},
+        {"type": "array"},
+        {"type": "object", "not": {}},
+    ],
+    ids=str,
+)
+def test_what_speaks_json_schema_and_defines_nothing_is_a_schema_with_all_that_it_says(schema: dict[str, Any]):
+    assert read_definition(schema, "f") == {"name": "f", "parameters": schema}
+    assert read_definition({"name": "f", "strict": True, **schema}) == {
+        "name": "f",
+        "parameters": schema,
+        "strict": True,
+    }
+
+
+def test_what_stands_beside_function_counts_unless_it_says_itself():
+    function = {"name": "f", "description": "d", "parameters": SCHEMA}
+    read = read_definition({"type": "function", "function": function, "strict": True, "description": "e"})
+    assert read == {**READ, "strict": True}
+
+
+def test_the_same_parameters_under_two_names_are_one():
+    assert read_definition({"name": "f", "parameters": SCHEMA, "input_schema": SCHEMA, "inputSchema": {}}) == {
+        "name": "f",
+        "parameters": SCHEMA,
+    }
+    assert read_definition({"name": "f", "outputSchema": SCHEMA, "annotations": {"title": "F"}})["parameters"] == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"a": {"type": "string"}}, "a tool's definition has a 'name' and 'parameters'; got the keys 'a'"),
+        ({"toolSpec": {"name": "f"}}, "got the keys 'toolSpec'"),
+        ({"type": "function", "properties": {}}, "got the keys 'properties'"),
+        ({"name": {"type": "string"}}, "got the keys 'name'"),
+        ({"type": "object", "name": {"type": "string"}}, "'name' beside the JSON Schema of tool 'g' is a text"),
+        ({"name": "f", "parameters": SCHEMA, "required": ["a"]}, "'required' of tool 'g' stands beside its schema"),
+        ({"type": "object", "parameters": SCHEMA}, "'type' of tool 'g' stands beside its schema"),
+        ({"name": "f", "arguments": SCHEMA}, "a JSON Schema under 'arguments'; parameters stand under 'parameters'"),
+        (
+            {"parameters": SCHEMA, "input_schema": {"type": "object"}},
+            "different parameters under 'parameters', 'input_",
+        ),
+        ({"parameters": []}, "the parameters of tool 'g' must be a JSON Schema; got []"),
+        ({"description": {"type": "string"}}, "'description' of tool 'g' must be of type str; got {'type': 'string'}"),
+        ({"name": "f", "strict": "yes"}, "'strict' of tool 'g' must be of type bool; got 'yes'"),
+    ],
+    ids=str,
+)
+def test_nothing_is_dropped_in_silence(given: dict[str, Any], said: str):
+    with pytest.raises(UsageError) as raised:
+        read_definition(given, "g")
+    assert said in str(raised.value)
+
+
 def test_strictness_is_read_and_what_is_missing_left_out():
     assert read_definition({"name": "f", "input_schema": SCHEMA, "strict": True})["strict"] is True
     function = {"name": "f", "parameters": SCHEMA, "strict": None, "description": None}

@@ -5,11 +5,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import AliasChoices, AliasPath, BaseModel, Field, ValidationError
 
 from penstock.events import UsageError
 from penstock.pipeline.model_schema import model_schema
-from penstock.pipeline.tool_from_function import function_description, function_model, function_name
+from penstock.pipeline.tool_from_function import (
+    function_arguments,
+    function_description,
+    function_model,
+    function_name,
+)
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -75,10 +80,60 @@ def test_parameters_named_as_what_pydantic_has_keep_their_names_outside():
     assert len(model.model_fields) == len(names)
 
 
-def test_an_alias_of_a_field_does_not_rename_the_parameter():
-    def renamed(a: Annotated[int, Field(alias="b", description="d")] = 1): ...
+def sent(
+    from_: Annotated[int, Field(alias="from", description="d")],
+    to: Annotated[int, Field(validation_alias="to-")] = 1,
+    at: int = Field(2, alias="class"),
+    by: Annotated[int, Field(serialization_alias="x")] = 3,
+): ...
 
-    assert schema_of(renamed)["properties"] == {"a": {"default": 1, "description": "d", "type": "integer"}}
+
+def test_an_alias_is_what_the_model_says_for_a_parameter():
+    schema = schema_of(sent)
+    assert schema["properties"] == {
+        "from": {"description": "d", "type": "integer"},
+        "to-": {"default": 1, "type": "integer"},
+        "class": {"default": 2, "type": "integer"},
+        "by": {"default": 3, "type": "integer"},
+    }
+    assert schema["required"] == ["from"]
+    model = function_model(sent, "sent")
+    given = model.model_validate({"from": "5", "class": 6})
+    assert function_arguments(sent, model, given) == ([], {"from_": 5, "to": 1, "at": 6, "by": 3})
+    with pytest.raises(ValidationError):
+        model.model_validate({"from_": 5})
+
+
+def test_an_alias_with_several_names_and_one_that_is_taken_are_usage_errors():
+    def several(a: Annotated[int, Field(validation_alias=AliasChoices("b", "c"))]): ...
+
+    def path(a: int = Field(validation_alias=AliasPath("b", 0))): ...
+
+    def taken(a: Annotated[int, Field(alias="b")], b: int): ...
+
+    for function in (several, path):
+        with pytest.raises(UsageError, match=r"parameter 'a' of f\(\) must have one name: Field\(alias=\.\.\.\); got"):
+            function_model(function, "f")
+    with pytest.raises(UsageError, match=r"two parameters of f\(\) are named 'b'"):
+        function_model(taken, "f")
+
+
+def test_the_arguments_of_a_model_made_by_hand_are_its_fields_by_their_aliases():
+    class Given(BaseModel):
+        b: int = Field(alias="a")
+
+    def positional(a: int, /): ...
+
+    assert function_arguments(sent, Given, Given(a=1)) == ([], {"a": 1})
+    assert function_arguments(positional, Given, Given(a=1)) == ([1], {})
+
+
+def test_a_default_may_stand_in_the_annotation():
+    def defaulted(a: Annotated[int, Field(default=3)], b: Annotated[list[int], Field(default_factory=list)]): ...
+
+    model = function_model(defaulted, "defaulted")
+    assert "required" not in schema_of(defaulted)
+    assert function_arguments(defaulted, model, model()) == ([], {"a": 3, "b": []})
 
 
 def test_a_field_may_be_the_default():
@@ -153,6 +208,7 @@ def test_what_is_called_without_being_a_function_needs_a_name():
         (lambda **options: None, r"f\(\) takes \*\*options;"),
         (Shop.buy, r"f\(\) is a method that is not bound; make the tool of an object's: tool\(thing.f\)"),
         (print, r"f\(\) takes \*args"),
+        (max, r"f\(\) does not say what it takes; write a function around it that does"),
     ],
 )
 def test_what_no_model_can_call_by_name_is_a_usage_error(function: Callable[..., Any], said: str):

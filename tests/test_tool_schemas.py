@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Literal, get_args
 
 import pytest
@@ -14,6 +16,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 from request_bodies import keeping_bodies
 
 from penstock.events import UsageError
+from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.tool import tool
 from penstock.pipeline.tool_choice import tool_choice
 from penstock.pipeline.tool_providers import ToolProvider
@@ -204,6 +207,27 @@ def test_unknown_names_are_skipped_with_a_warning_that_points_at_the_caller():
     assert [each.filename for each in warned] == [__file__]
     with pytest.warns(UserWarning, match="known are none"):
         assert tool_schemas([], "openai", names=["x"]) is None
+
+
+def test_the_warning_points_at_the_caller_of_a_pipeline_too():
+    with pytest.warns(UserWarning, match="unknown tool 'wether' is skipped") as warned:
+        Pipeline(tools=TOOLS).tool_schemas("openai", names=["wether", "now"])
+    assert [each.filename for each in warned] == [__file__]
+
+
+def test_one_name_alone_is_a_usage_error():
+    for ask in (partial(tool_schemas, TOOLS), Pipeline(tools=TOOLS).tool_schemas):
+        with pytest.raises(UsageError, match="names= takes several: put it in a list; got 'weather'"):
+            ask("openai", names="weather")
+
+
+def test_no_default_is_sent_that_json_cannot_say():
+    def find(text: str, most: float = float("inf")) -> None: ...
+
+    for provider in PROVIDERS:
+        sent = json.dumps(tool_schemas([find], provider), allow_nan=False)
+        assert "Infinity" in sent
+        assert '"default":' not in sent
 
 
 def test_a_name_that_the_provider_does_not_take_is_a_usage_error():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar, cast
 from weakref import WeakSet
@@ -247,7 +247,7 @@ def _opened(source: Any) -> Any:
 
 def _lasting(value: Any) -> Any:
     """Give a tuple for what can be read only once, and would serve only one stream."""
-    return tuple(cast("Iterator[Any]", value)) if isinstance(value, Iterator) else value
+    return tuple(value) if hasattr(value, "__next__") else value
 
 
 def _checked_sinks(sinks: Any) -> tuple[Callable[..., Any], ...]:

@@ -35,6 +35,7 @@ class CallArguments:
         "_length",
         "_limits",
         "_machine",
+        "_parsed",
         "_spec",
         "_theirs",
         "_written",
@@ -57,6 +58,8 @@ class CallArguments:
         """Somebody else's segment, where an argument may have another name."""
         self._given = False
         """Whether text or fragments have come."""
+        self._parsed = False
+        """Whether fragments have come: then somebody else parses, and nothing is parsed here."""
         self._length = 0
         """Of a free-form text parsed here, in characters."""
         self._machine: JsonMachine | None = None
@@ -86,8 +89,9 @@ class CallArguments:
                 self._given = True
                 return str(event.payload["delta"])
             return self._told(event)
-        if event.raw or event.fragments is not None:
-            self._given = True
+        if event.fragments is not None or (event.raw and event.type != "SEGMENT_CONTENT"):
+            self._given = self._given or bool(event.raw or event.fragments)
+            return event.raw
         return event.raw if self._given else self._written_anew(event)
 
     def fragments(self, event: SegmentEvent) -> Sequence[Fragment]:
@@ -98,14 +102,15 @@ class CallArguments:
         if ending:
             self.name = self.name or event.payload.get("metadata", {}).get("tool_name", "")
         if fragments is not None:
-            self._given = True
+            self._given = self._given or bool(event.raw or fragments)
+            self._parsed = self._parsed or bool(fragments)
             if self._free_form and ending and not complete:
                 # A free-form text ends by the provider's word only; one that was cut has not ended.
                 return [piece for piece in fragments if piece.kind != "DONE"]
             return fragments
         if self._free_form and self.segment_type == "tool_call":
             return self._free_form_pieces(event, complete=complete)
-        text = self.text(event)
+        text = "" if self._parsed else self._unparsed(event)
         if self._machine is None:
             if not text:
                 return ()
@@ -121,6 +126,7 @@ class CallArguments:
             "free_form": self._free_form,
             "theirs": self._theirs,
             "given": self._given,
+            "parsed": self._parsed,
             "length": self._length,
             "machine": None if self._machine is None else self._machine.dump(),
             "written": self._written,
@@ -132,12 +138,22 @@ class CallArguments:
         segment_id, turn_id, segment_type, name = state["segment"]
         start = SegmentEvent("SEGMENT_START", segment_id, segment_type, turn_id=turn_id)
         call = cls(start, name, specs.get(segment_type), limits)
-        call._free_form, call._theirs, call._given = state["free_form"], state["theirs"], state["given"]
+        call._free_form, call._theirs = state["free_form"], state["theirs"]
+        call._given, call._parsed = state["given"], state["parsed"]
         call._length, call._written, call._content_open = state["length"], state["written"], state["content_open"]
         if state["machine"] is not None:
             call._machine = JsonMachine(limits)
             call._machine.load(state["machine"])
         return call
+
+    def _unparsed(self, event: SegmentEvent) -> str:
+        """Give the source text in an event without fragments, as far as nobody has parsed it."""
+        if event.type == "SEGMENT_CONTENT" and self.segment_type == "tool_call":
+            self._given = True
+            return _source(event)
+        text = self.text(event)
+        # With text in a START or an END of its own, `stream_fields` found no pieces in it.
+        return "" if self._given and self.segment_type != "tool_call" else text
 
     def _told(self, event: SegmentEvent) -> str:
         """Give arguments that stand in the metadata only, as others write them."""
@@ -150,7 +166,7 @@ class CallArguments:
     def _free_form_pieces(self, event: SegmentEvent, *, complete: bool) -> Sequence[Fragment]:
         """Give a free-form text as the one argument `input`, as everywhere."""
         pieces: list[Fragment] = []
-        text = event.payload["delta"] if event.type == "SEGMENT_CONTENT" else ""
+        text = _source(event) if event.type == "SEGMENT_CONTENT" else ""
         if (text or complete) and not self._given:
             self._given = True
             pieces += (Fragment((), "OPEN", "{"), Fragment(("input",), "OPEN", '"'))
@@ -170,7 +186,7 @@ class CallArguments:
             if not self._content_open:
                 pieces.append(f'{self._before_entry()}{_as_json(self._spec.field)}: "')
                 self._content_open = True
-            pieces.append(_as_json(event.payload["delta"])[1:-1])
+            pieces.append(_as_json(_source(event))[1:-1])
             return "".join(pieces)
         complete = event.type == "SEGMENT_END" and event.payload.get("status", "complete") == "complete"
         if self._content_open and not complete:
@@ -196,6 +212,11 @@ class CallArguments:
         arguments = {aliases.get(key, key): value for key, value in metadata.items() if key not in RESERVED}
         more = metadata.get("arguments")
         return arguments | more if isinstance(more, dict) else arguments
+
+
+def _source(event: SegmentEvent) -> str:
+    """Give the source text of a CONTENT without fragments: its delta, unless that was changed for showing."""
+    return event.raw or str(event.payload["delta"])
 
 
 def _as_json(value: Any) -> str:

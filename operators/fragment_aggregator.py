@@ -21,9 +21,9 @@ class FragmentAggregator:
     ([1], True)
 
     The value may lie at any path: the first fragment's value is taken for the root, and after its `DONE` the next
-    one's. A string is there when it is `DONE`, containers grow as they come; who keeps a container must copy it.
-    `show_open` shows what has come of a string, too. Of a repeated key the last value wins, as with `json.loads`. A
-    `JsonError` changes nothing: `done` stays False.
+    one's; one that begins outside of a root that is open takes its place. A string is there when it is `DONE`,
+    containers grow as they come; who keeps a container must copy it. `show_open` shows what has come of a string, too.
+    Of a repeated key the last value wins, as with `json.loads`. A `JsonError` changes nothing: `done` stays False.
 
     - `value`: the root value as far as it came; None before it.
     - `done`: the root value is complete.
@@ -69,17 +69,18 @@ class FragmentAggregator:
             self._put(fragment.path, fragment.value)
             self._open = "scalar"
         elif fragment.value == '"':
-            if not self._containers:
+            if not self._containers or len(fragment.path) <= len(self.path):
                 self._put(fragment.path, None)
+            self._pieces.clear()
             self._open = "text"
             self._text_path = fragment.path
         else:
             container: dict[str, Any] | list[Any] = {} if fragment.value == "{" else []
-            inside = bool(self._containers)
             self._put(fragment.path, container)
-            self._containers.append(container)
-            if inside:
+            self._open = ""
+            if self._containers:
                 self._keys.append(fragment.path[-1])
+            self._containers.append(container)
 
     def show_open(self) -> None:
         """Put what has come of the open string into the value; it costs something only if more has come since."""
@@ -138,6 +139,9 @@ class FragmentAggregator:
             self.done = True
 
     def _put(self, path: Path, value: Any) -> None:
+        if self._containers and len(path) <= len(self.path):  # outside: the root was never finished
+            self._containers.clear()
+            self._keys.clear()
         if not self._containers:
             self.path = path
             self.value = value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Self
 
 from .channel import Channel
 from .event_queue import EventQueue
@@ -20,7 +20,7 @@ class AsyncQueue(EventQueue):
     )
 
     def __aiter__(self) -> AsyncIterator[Any]:
-        return _events(self._reader())
+        return _Reader(self._reader())
 
 
 def async_queue(maxsize: int = 64) -> AsyncQueue:
@@ -32,7 +32,8 @@ def async_queue(maxsize: int = 64) -> AsyncQueue:
 
     The reader's loop ends with the stream, and raises what the stream raised; a Ctrl-C or a cancellation comes as
     `StreamCutError`. When `maxsize` events wait, the stream waits for the reader. A reader that leaves its loop, or
-    calls `close()`, leaves the stream alone with nobody to wait for.
+    calls `close()`, leaves the stream alone with nobody to wait for. A read that is cancelled, as by
+    `asyncio.timeout`, takes nothing: who keeps the iterator (`reader = aiter(queue)`) reads on.
 
     One stream and one reader: a second one of either is a `UsageError`. The stream may also be a plain one, on another
     thread, and the reader on another event loop. Without a Pipeline: `await queue(events)`, which ends with the stream
@@ -41,9 +42,25 @@ def async_queue(maxsize: int = 64) -> AsyncQueue:
     return AsyncQueue(maxsize)
 
 
-async def _events(channel: Channel) -> AsyncIterator[Any]:
-    try:
-        async for event in channel:
-            yield event
-    finally:
-        channel.close()
+class _Reader:
+    """Reads a channel until somebody closes this or nobody holds it any more, as when a loop over it was left.
+
+    No async generator, which a cancelled read would end.
+    """
+
+    __slots__ = ("_channel",)
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:  # a coroutine of its own, which holds this while it waits
+        return await anext(self._channel)
+
+    async def aclose(self) -> None:
+        self._channel.close()
+
+    def __del__(self) -> None:
+        self._channel.close()

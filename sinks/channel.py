@@ -96,7 +96,7 @@ class Channel:
                 if self.offer(item):
                     return
                 change = self._next_change()
-            await change
+            await self._until(change)
 
     def release(self) -> None:
         """Let the writer wait no longer: from now on there is room for everything."""
@@ -135,7 +135,7 @@ class Channel:
                 if self._is_ready():
                     return self._taken(StopAsyncIteration)
                 change = self._next_change()
-            await change
+            await self._until(change)
 
     def close(self) -> None:
         """Leave, as a reader; what was not read is dropped."""
@@ -170,6 +170,14 @@ class Channel:
         change = asyncio.get_running_loop().create_future()
         self._tasks.append(change)
         return change
+
+    async def _until(self, change: asyncio.Future[None]) -> None:
+        try:
+            await change
+        except asyncio.CancelledError:
+            with self._lock, suppress(ValueError):  # it was told of at that very moment
+                self._tasks.remove(change)
+            raise
 
     def _tell(self) -> None:
         """Wake all who wait, at most one on each side; called with the lock held."""

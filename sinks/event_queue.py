@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Awaitable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Coroutine, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any, overload
@@ -18,21 +18,24 @@ from .sink import TwinSink
 class EventQueue:
     """A sink that holds the events of one stream for a reader elsewhere."""
 
-    __slots__ = ("_channel", "_has_reader", "_has_writer")
+    __slots__ = ("_channel", "_has_reader", "_has_writer", "_maxsize")
 
     _blocked_loop = ""
     """What to say to a plain stream that would have to wait on an event loop's thread; empty: it waits."""
 
     def __init__(self, maxsize: int) -> None:
+        self._maxsize = maxsize
         self._channel = Channel(maxsize)
         self._has_reader = self._has_writer = False
 
     @overload
-    def __call__(self, events: AsyncIterable[Any]) -> Awaitable[None]: ...
+    def __call__(self, events: AsyncIterable[Any]) -> Coroutine[Any, Any, None]: ...
     @overload
     def __call__(self, events: Iterable[Any] | Observable[Any]) -> None: ...
 
-    def __call__(self, events: AsyncIterable[Any] | Iterable[Any] | Observable[Any]) -> Awaitable[None] | None:
+    def __call__(
+        self, events: AsyncIterable[Any] | Iterable[Any] | Observable[Any]
+    ) -> Coroutine[Any, Any, None] | None:
         self.check_unused()
         self._has_writer = True
         if isinstance(events, AsyncIterable):
@@ -48,11 +51,15 @@ class EventQueue:
             raise UsageError(message)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(maxsize={self._channel.maxsize})"
+        return f"{type(self).__name__}(maxsize={self._maxsize})"
 
     def close(self) -> None:
         """Leave, as the reader: what was not read is dropped, and the stream no longer waits; from any thread."""
         self._channel.close()
+
+    def release(self) -> None:
+        """Let the stream wait for the reader no longer: from now on there is room for everything; from any thread."""
+        self._channel.release()
 
     def _reader(self) -> Channel:
         if self._has_reader:

@@ -34,7 +34,7 @@ class _FanOut:
         For a stream that is about to end. From any thread.
         """
         for line in self._lines:
-            line.channel.release()
+            line.release()
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -161,10 +161,10 @@ def _run(line: SinkLine) -> None:
     """Run a sink on this thread."""
     try:
         if line.knows_both and not line.is_async:
-            line.result = line.sink(event for event in line.channel)  # iterable in one way only, so it chooses that
+            line.take(line.sink(event for event in line.channel))  # iterable in one way only, so it chooses that
         else:
             result = line.sink(line.channel)
-            line.result = asyncio.run(_awaited(result)) if isawaitable(result) else result
+            line.take(asyncio.run(_awaited(result)) if isawaitable(result) else result)
     except BaseException as error:  # noqa: BLE001 - it is the sink's result
         line.fail(error)
     finally:
@@ -176,7 +176,7 @@ async def _run_async(line: SinkLine) -> None:
     is_here = line.knows_both or line.is_async
     try:
         result = line.sink(line.channel) if is_here else await _on_thread(line)
-        line.result = await result if isawaitable(result) else result
+        line.take(await result if isawaitable(result) else result)
     except (KeyboardInterrupt, SystemExit) as error:
         line.fail(error)
         if is_here:

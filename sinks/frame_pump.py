@@ -12,6 +12,7 @@ from typing import Any
 from ..events.errors import ProviderError, UsageError
 from ..operators.stage import Completed, Failed, How, Interrupted
 from .ui_protocol import UiFrames
+from .user_code import where_raised
 
 _LOGGER = logging.getLogger("penstock")
 AHEAD = 16
@@ -87,6 +88,7 @@ class FramePump:
                 self._note(how.error)
             if not self._is_left:
                 self._frames.extend(self._encoder.close(how))
+                self._error = self._encoder.error or self._error
         except Exception as error:  # noqa: BLE001 - raised by `take`
             self._error = error
         finally:
@@ -123,7 +125,9 @@ class FramePump:
         if isinstance(error, ProviderError):
             _LOGGER.warning("a stream on its way to a reader failed: %s", error)
         elif self._is_left:
-            _LOGGER.error("a stream whose reader had left failed", exc_info=error)
+            # Its message may be a tool's arguments.
+            _LOGGER.error("a stream whose reader had left failed: %s", where_raised(error))
+            _LOGGER.debug("a stream whose reader had left failed", exc_info=error)
         else:
             self._error = error
 

@@ -32,7 +32,8 @@ def plain_view(file: IO[str] | None = None) -> TwinSink[None]:
 
     Text stands at the margin, what belongs to a call is indented below its name and path, a command has a `$`; where
     several calls are open at once each line says whose it is. Control characters are shown, never obeyed. Written to
-    standard output, or to `file`, and flushed line by line. An error of the stream has a line of its own and passes.
+    standard output, or to `file`, and flushed line by line; what its encoding cannot say is written as `\u2192`. An
+    error of the stream has a line of its own and passes.
     """
     return each_event(partial(PlainTarget, file))
 
@@ -141,5 +142,10 @@ class PlainTarget:
             self._print(line)
 
     def _print(self, line: str) -> None:
-        self._file.write(harmless(line).replace("\n", "\\n") + "\n")
+        text = harmless(line).replace("\n", "\\n") + "\n"
+        try:
+            self._file.write(text)
+        except UnicodeEncodeError:  # nothing of it was written
+            encoding = getattr(self._file, "encoding", None) or "ascii"
+            self._file.write(text.encode(encoding, "backslashreplace").decode(encoding))
         self._file.flush()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable
 from inspect import isawaitable, iscoroutine
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, overload
 
@@ -45,11 +45,11 @@ class TwinSink(Generic[T]):
         self.needs_async = needs_async
 
     @overload
-    def __call__(self, events: AsyncIterable[Any]) -> Awaitable[T]: ...
+    def __call__(self, events: AsyncIterable[Any]) -> Coroutine[Any, Any, T]: ...
     @overload
     def __call__(self, events: Iterable[Any] | Observable[Any]) -> T: ...
 
-    def __call__(self, events: AsyncIterable[Any] | Iterable[Any] | Observable[Any]) -> Awaitable[T] | T:
+    def __call__(self, events: AsyncIterable[Any] | Iterable[Any] | Observable[Any]) -> Coroutine[Any, Any, T] | T:
         if isinstance(events, AsyncIterable):
             return _take_async(events, self._new_target())
         if self.needs_async:

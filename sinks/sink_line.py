@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextvars import copy_context
-from inspect import isasyncgenfunction, isgeneratorfunction
+from inspect import isasyncgen, isasyncgenfunction, isgenerator, isgeneratorfunction, signature
+from types import FunctionType, ModuleType
 from typing import Any, Literal, TypeAlias, get_args
 
 from ..events.errors import PenstockError, UsageError
@@ -51,12 +53,26 @@ class SinkLine:
         self.thread: threading.Thread | None = None
         self.task: asyncio.Task[None] | None = None
 
+    def take(self, result: Any) -> None:
+        """Note what the sink gave; `UsageError` for what somebody would still have to run."""
+        if isinstance(result, TwinSink | EventQueue) or isgenerator(result) or isasyncgen(result):
+            message = f"this is no sink, for it takes no events: it gave {result!r}, which nobody runs"
+            raise UsageError(message)
+        self.result = result
+
+    def release(self) -> None:
+        """Let the stream wait for this sink no longer, nor a queue that is the sink for its reader."""
+        self.channel.release()
+        if isinstance(self.sink, EventQueue):
+            self.sink.release()
+
     def fail(self, error: BaseException) -> None:
         """Note an exception of the sink, and log it if it is the sink's own."""
         self.result = error
         if error is not self.channel.error and not isinstance(error, asyncio.CancelledError):
-            # Its message may be a tool's arguments.
-            _LOGGER.error("sink %s raised %s; the stream goes on without it", self.name, where_raised(error))
+            # The message of another's may be a tool's arguments.
+            said = f"UsageError: {error}" if isinstance(error, UsageError) else where_raised(error)
+            _LOGGER.error("sink %s raised %s; the stream goes on without it", self.name, said)
             _LOGGER.debug("sink %s", self.name, exc_info=error)
 
     @property
@@ -93,13 +109,43 @@ def sink_lines(sinks: Iterable[Callable[..., Any]], maxsize: int, when_full: Whe
     Channel(maxsize)  # says what is wrong with it, also where there are no sinks
     lines: list[SinkLine] = []
     for sink in sinks:
-        if not callable(sink):
-            message = f"a sink is a function that takes a stream of events, got {sink!r}"
-            raise UsageError(message)
-        if isgeneratorfunction(sink) or isasyncgenfunction(sink):
-            message = f"{sink!r} is a generator, which nobody would run: a sink takes the events to their end itself"
-            raise UsageError(message)
+        if (wrong := _what_is_wrong(sink)) is not None:
+            raise UsageError(wrong)
         if isinstance(sink, EventQueue):
             sink.check_unused()  # here it reaches the caller, on the sink's thread only the log
         lines.append(SinkLine(sink, maxsize))
     return lines
+
+
+_TAKE_EVENTS = ("collect", "acollect")
+"""The functions of this package that are sinks; its others make one."""
+
+
+def _what_is_wrong(sink: object) -> str | None:
+    """Say why something is no sink, as far as that can be seen before there are events."""
+    if not callable(sink):
+        return f"a sink is a function that takes a stream of events, got {sink!r}"
+    if isgeneratorfunction(sink) or isasyncgenfunction(sink):
+        return f"{sink!r} is a generator, which nobody would run: a sink takes the events to their end itself"
+    made: Any = getattr(sink, "func", sink)  # of a partial
+    ours = isinstance(made, FunctionType) and getattr(_package(), made.__name__, None) is made
+    if (ours and made.__name__ not in _TAKE_EVENTS) or (
+        isinstance(made, type) and issubclass(made, TwinSink | EventQueue)
+    ):
+        name = made.__name__
+        if name in ("to_sse", "to_websocket"):
+            return f"{name} is no sink of a pipeline, it takes the whole stream: {name}(pipeline.astream(...), ...)"
+        return f"{name} is no sink, it makes one: write {name}(...)"
+    try:
+        shape = signature(sink, follow_wrapped=False)
+    except (TypeError, ValueError):  # of some builtins nothing is known
+        return None
+    try:
+        shape.bind(None)
+    except TypeError as error:
+        return f"a sink is called with one argument, the stream of events; {sink!r} is not: {error}"
+    return None
+
+
+def _package() -> ModuleType:
+    return sys.modules[__name__.rpartition(".")[0]]

@@ -44,12 +44,13 @@ def to_sse(
 
     - `protocol`: "segments" gives every event in its JSON form. "tool_call_updates" gives calls as
       `assistant_streaming_tool_call` objects, with their raw argument text, instead of their segments; text, reasoning,
-      refusals and media stay segments.
+      refusals and media stay segments. Each comes once, also where the stream has updates of its own.
     - `heartbeat`: seconds without an event after which a comment keeps the connection alive; None for never.
     - `ids`: number the events from 1. A browser that connects again tells the last one as `Last-Event-ID`.
     - `select`: which events go out, as a predicate; all without it. Dictionaries among the events go out as they are.
     - `message_id`: of the tool call updates; the turn's id without it.
-    - `describe_error`: makes the `error` of STREAM_ERROR.
+    - `describe_error`: makes the `error` of STREAM_ERROR. If it raises, or JSON cannot say what it gives, the class is
+      told, and then that exception is raised.
 
     The framing is that of the HTML standard with LF; https://html.spec.whatwg.org/multipage/server-sent-events.html
     """

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from ..events.errors import ProviderError, UsageError
 from ..events.json_form import Event, to_json
 from ..events.segment_event import SegmentEvent
-from ..operators.segment_end import OpenSegments
+from ..events.tool_invocation import ToolCallUpdate
+from ..operators.segment_end import OpenSegments, end_status
 from ..operators.stage import Failed, How, stage
 from ..operators.tool_call_updates import tool_call_updates
 
@@ -40,9 +42,11 @@ class UiFrames:
     """Turns the events of one stream into the frames of a protocol: `feed` each event, `close` once.
 
     Every START that went out gets its END, also where the events break off without it, and a terminal is last.
+
+    - `error`: what `describe_error` raised, or JSON of what it gave, once it did; the terminal says the class then.
     """
 
-    __slots__ = ("_describe_error", "_open", "_protocol", "_select")
+    __slots__ = ("_describe_error", "_open", "_protocol", "_select", "error")
 
     def __init__(
         self,
@@ -56,6 +60,7 @@ class UiFrames:
         self._open = OpenSegments()
         self._select = select
         self._describe_error = describe_error
+        self.error: Exception | None = None
 
     def feed(self, event: Any) -> list[bytes]:
         if self._select is not None and not self._select(event):
@@ -76,7 +81,16 @@ class UiFrames:
     def _terminal(self, how: How) -> bytes:
         if not isinstance(how, Failed):
             return STREAM_END
-        return msgspec.json.encode({"type": "STREAM_ERROR", "error": dict(self._describe_error(how.error))})
+        try:
+            return _stream_error(self._describe_error(how.error))
+        except Exception as error:  # noqa: BLE001 - kept for who sends the frames, to be raised after them
+            error.__context__ = error.__context__ or how.error
+            self.error = error
+            return _stream_error({"class": type(how.error).__name__})
+
+
+def _stream_error(described: Mapping[str, Any]) -> bytes:
+    return msgspec.json.encode({"type": "STREAM_ERROR", "error": dict(described)})
 
 
 def _events_of(protocol: str, message_id: str | None) -> _Segments | _ToolCallUpdates:
@@ -110,19 +124,33 @@ class _Segments:
 
 
 class _ToolCallUpdates:
-    """The updates of calls instead of their segments; what no update stands for passes."""
+    """The updates of calls instead of their segments; what no update stands for passes.
+
+    Updates that come among the events say the same, maybe earlier: whoever tells of a call first tells all of it.
+    """
 
     def __init__(self, message_id: str | None) -> None:
+        self._message_id = message_id
         self._updates = stage(tool_call_updates(message_id=message_id))
         self._passing: set[tuple[str | None, str]] = set()
+        self._ours: set[str] = set()
+        """Ids of the calls that are told of here."""
+        self._theirs: dict[str, ToolCallUpdate] = {}
+        """The last update that came for each other call."""
 
     def feed(self, event: Any) -> list[Any]:
-        events = self._updates.feed(event)
+        if isinstance(event, ToolCallUpdate):
+            return self._came(event)
+        made = self._updates.feed(event)
         if not isinstance(event, SegmentEvent):
-            return events
+            return made
         identity = (event.turn_id, event.segment_id)
-        if event.type == "SEGMENT_START" and all(update.is_complete for update in events):
-            self._passing.add(identity)
+        if event.type == "SEGMENT_START":
+            if all(update.is_complete for update in made):
+                self._passing.add(identity)
+            elif event.segment_id not in self._theirs:
+                self._ours.add(event.segment_id)
+        events = self._our_own(made)
         if identity in self._passing:
             events.append(event)
         if event.type == "SEGMENT_END":
@@ -130,4 +158,21 @@ class _ToolCallUpdates:
         return events
 
     def close(self, how: How) -> list[Any]:
-        return [*self._updates.last_words, *self._updates.close(how)]
+        status, _ = end_status(how)
+        ends = [
+            replace(update, arguments="", is_complete=True, status=status)
+            for update in self._theirs.values()
+            if not update.is_complete
+        ]
+        return [*self._our_own([*self._updates.last_words, *self._updates.close(how)]), *ends]
+
+    def _came(self, update: ToolCallUpdate) -> list[Any]:
+        if update.tool_call_id in self._ours:
+            return []
+        if self._message_id is not None:
+            update = replace(update, message_id=self._message_id)
+        self._theirs[update.tool_call_id] = update
+        return [update]
+
+    def _our_own(self, updates: Iterable[ToolCallUpdate]) -> list[Any]:
+        return [update for update in updates if update.tool_call_id not in self._theirs]

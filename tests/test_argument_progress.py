@@ -152,3 +152,15 @@ def test_a_hundred_thousand_characters_one_by_one_are_a_piece_each():
     text = json.dumps({"content": "x" * 100_000})
     pieces = progress(call(0, "c", "write_file", *text), FIELDS)
     assert sum(each.fragment.kind == "TEXT" for each in pieces) == 100_000
+
+
+def test_a_malformed_field_call_gives_no_pieces_that_nobody_wrote_wherever_it_is_cut():
+    text = '{"command": "ls"; "a": 1}'
+    whole = [("command",)] * 3
+    for place in range(1, len(text)):
+        chunks = call(0, "c", "run_bash", text[:place], text[place:], done=True)
+        pieces = [each.fragment for each in progress(chunks, FIELDS)]
+        joined = [
+            piece for number, piece in enumerate(pieces) if piece.kind != "TEXT" or pieces[number - 1].kind != "TEXT"
+        ]
+        assert [piece.path for piece in joined] == [(), *whole]

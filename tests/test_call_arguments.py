@@ -12,7 +12,17 @@ from operator_contract import SIDE_BY_SIDE, STOP, TURN, WRITING, call
 from strategies.answers import answers
 
 from penstock.events import ChunkResponse, Fragment, SegmentEvent, ToolCallDelta, ToolInvocation, from_json, to_json
-from penstock.operators import FILE_TOOLS, FieldSpec, drive, stream_fields, to_invocations, to_segments
+from penstock.operators import (
+    FILE_TOOLS,
+    FieldSpec,
+    drive,
+    holdback,
+    stream_fields,
+    strip_markers,
+    to_invocations,
+    to_segments,
+    within,
+)
 from penstock.operators.call_arguments import CallArguments
 from penstock.operators.fragment_aggregator import FragmentAggregator
 
@@ -252,3 +262,43 @@ def test_a_number_at_the_root_is_known_at_the_end_and_only_if_it_was_not_cut():
 def test_after_what_is_no_json_nothing_is_told():
     events = foreign("tool_call", {"tool_name": "f"}, ['{"a": 1, b', '": 2}'], {"status": "failed"})
     assert [piece.path for piece in fragments(events)["s"]] == [(), ("a",), ("a",)]
+
+
+def test_behind_what_is_no_json_a_field_segment_has_no_pieces_wherever_it_is_cut():
+    text = '{"command": "ls"; "a": 1}'
+    for place in range(1, len(text)):
+        events = segments([*call(0, "c", "run_bash", text[:place], text[place:], done=True), *STOP], fields=True)
+        pieces = [(piece.path, piece.kind) for piece in fragments(events)["c"]]
+        assert pieces == [((), "OPEN"), *((("command",), kind) for kind in ("OPEN", "TEXT", "DONE"))]
+
+
+def test_what_comes_without_fragments_behind_parsed_pieces_is_not_taken_for_a_new_root():
+    events = segments(call(0, "c", "f", '{"a"', ": [", done=False))
+    unparsed = SegmentEvent("SEGMENT_CONTENT", "c", "tool_call", {"delta": '"x"'}, TURN, '"x"')
+    assert fragments([*events[:-1], unparsed]) == fragments(events[:-1])
+
+
+CHANGES = [within(lambda _: True, holdback('"', "<end>")), within(lambda _: True, strip_markers("l", "d"))]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=["held back", "stripped"])
+@pytest.mark.parametrize("stored", [False, True], ids=["in process", "read back"])
+@pytest.mark.parametrize("fields", [False, True], ids=["calls", "fields"])
+@pytest.mark.parametrize("tool", ["f", "run_bash"])
+def test_what_within_changes_is_what_is_shown_and_never_the_arguments(
+    tool: str, fields: bool, stored: bool, change: Any
+):
+    chunks = [
+        *call(0, "c", tool, '{"command": "ls <end>", "cwd": "/x"}', done=True),
+        ChunkResponse(tool_calls=(ToolCallDelta(1, "d", "free", "ls <end>l", kind="text", done=True),)),
+        *STOP,
+    ]
+    events = segments(chunks, fields=fields)
+    events = read_back(events) if stored else events
+    changed = [event for event in drive(events, change) if isinstance(event, SegmentEvent)]
+    assert [event.payload for event in changed] != [event.payload for event in events]
+    assert fragments(changed) == fragments(events)
+    assert {key: value_of(each) for key, each in fragments(changed).items()} == {
+        "c": {"command": "ls <end>", "cwd": "/x"},
+        "d": {"input": "ls <end>l"},
+    }

@@ -193,17 +193,31 @@ def test_the_end_wakes_a_reader_on_a_thread_and_one_on_another_loop(error: Excep
 def test_a_reader_whose_loop_was_closed_does_not_disturb_the_writer():
     channel = Channel(1)
 
-    async def impatient() -> None:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(anext(channel), 0)
-        waiting = asyncio.ensure_future(anext(channel))
-        await asyncio.sleep(0)
-        waiting.cancel()
+    waiting = channel.__anext__()
 
-    asyncio.run(impatient())
+    async def begins_to_wait() -> None:
+        waiting.send(None)
+
+    asyncio.run(begins_to_wait())
     assert channel._tasks, "what waited in the closed loop is still noted"
     channel.put(1)
     assert next(channel) == 1
+    waiting.close()
+
+
+@pytest.mark.parametrize("side", ["reader", "writer"])
+def test_of_who_waits_no_longer_nothing_is_kept(side: str):
+    async def main() -> None:
+        channel = Channel(1)
+        if side == "writer":
+            channel.put(0)
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.001):
+                    await (anext(channel) if side == "reader" else channel.aput(1))
+            assert channel._tasks == []
+
+    asyncio.run(main())
 
 
 def test_a_cancelled_reader_loses_nothing():

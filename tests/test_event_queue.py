@@ -192,9 +192,9 @@ def test_a_size_that_is_none_is_refused(new_queue: Any, maxsize: Any):
 def test_stream_and_reader_may_be_tasks_of_one_loop():
     async def main() -> None:
         queue, stream = async_queue(2), Stream(*range(50))
-        writing = asyncio.create_task(_awaited(queue(stream.asynchronous())))
+        writing = asyncio.create_task(queue(stream.asynchronous()))
         assert [event async for event in queue] == list(range(50))
-        assert await writing is None
+        await writing
 
     asyncio.run(main())
 
@@ -211,7 +211,7 @@ def test_a_cancelled_reader_leaves_its_stream_alone():
                     await gate.wait()
 
         reading = asyncio.create_task(reader())
-        writing = asyncio.create_task(_awaited(queue(stream.asynchronous())))
+        writing = asyncio.create_task(queue(stream.asynchronous()))
         await came.wait()
         assert not writing.done()
         reading.cancel()
@@ -230,7 +230,7 @@ def test_a_cancelled_stream_is_a_cut_one_to_its_reader():
             yield 1
             await gate.wait()
 
-        writing = asyncio.create_task(_awaited(queue(events())))
+        writing = asyncio.create_task(queue(events()))
         reader = aiter(queue)
         assert await anext(reader) == 1
         writing.cancel()
@@ -245,7 +245,7 @@ def test_a_cancelled_stream_is_a_cut_one_to_its_reader():
 def test_an_async_stream_that_waits_for_a_thread_does_not_block_its_loop():
     async def main() -> None:
         queue, stream = thread_queue(1), Stream(1, 2, 3)
-        writing = asyncio.create_task(_awaited(queue(stream.asynchronous())))
+        writing = asyncio.create_task(queue(stream.asynchronous()))
         for _ in range(10):
             await asyncio.sleep(0)
         assert (stream.asked, writing.done()) == (2, False)
@@ -276,3 +276,65 @@ def test_the_two_kinds_are_read_in_one_way_each():
 
 def test_a_queue_shows_what_it_is():
     assert (repr(async_queue(3)), repr(thread_queue())) == ("AsyncQueue(maxsize=3)", "ThreadQueue(maxsize=64)")
+
+
+def test_a_read_that_timed_out_loses_nothing_of_what_comes_later():
+    async def main() -> None:
+        queue, gate = async_queue(), asyncio.Event()
+
+        async def events() -> AsyncIterator[int]:
+            yield 1
+            await gate.wait()
+            yield 2
+
+        writing = asyncio.create_task(queue(events()))
+        reader = aiter(queue)
+        assert await anext(reader) == 1
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.001):
+                    await anext(reader)
+        assert not writing.done()
+        gate.set()
+        assert [event async for event in reader] == [2]
+        await writing
+
+    asyncio.run(main())
+
+
+def test_a_reader_that_is_closed_or_that_nobody_holds_leaves():
+    async def main() -> None:
+        for is_closed in (True, False):
+            queue = async_queue(1)
+            writing = asyncio.create_task(queue(Stream(*range(100)).asynchronous()))
+            reader: Any = aiter(queue)
+            assert await anext(reader) == 0
+            if is_closed:
+                await reader.aclose()
+                assert [event async for event in reader] == []
+            del reader
+            await writing
+
+    asyncio.run(main())
+
+
+def test_a_reader_that_nobody_else_holds_still_gets_what_it_waits_for():
+    async def main() -> None:
+        queue = async_queue(1)
+        waiting = asyncio.ensure_future(anext(aiter(queue)))
+        await asyncio.sleep(0)
+        queue([7])
+        assert await waiting == 7
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+@pytest.mark.parametrize("new_queue", QUEUES)
+def test_a_stream_that_is_released_does_not_wait_for_its_reader_who_misses_nothing(new_queue: Any, kind: str):
+    queue = new_queue(1)
+    writing = Writing(queue, Stream(*range(10)), kind)
+    queue.release()
+    assert writing.ended() is None
+    assert read(queue) == list(range(10))
+    assert repr(queue).endswith("(maxsize=1)")

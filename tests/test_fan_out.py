@@ -20,11 +20,17 @@ from penstock.events import Notice, UsageError
 from penstock.sinks.async_queue import async_queue
 from penstock.sinks.callbacks import callbacks
 from penstock.sinks.channel import StreamCutError
+from penstock.sinks.collect import acollect, collect
 from penstock.sinks.fan_out import AsyncFanOut, FanOut
 from penstock.sinks.json_lines import json_lines
-from penstock.sinks.sink import each_event
+from penstock.sinks.notebook_view import notebook_view
+from penstock.sinks.plain_view import plain_view
+from penstock.sinks.sink import TwinSink, each_event
 from penstock.sinks.sink_line import SlowSinkError
-from penstock.sinks.thread_queue import thread_queue
+from penstock.sinks.terminal_view import terminal_view
+from penstock.sinks.thread_queue import ThreadQueue, thread_queue
+from penstock.sinks.to_sse import to_sse
+from penstock.sinks.to_websocket import to_websocket
 
 WHO: contextvars.ContextVar[str] = contextvars.ContextVar("who", default="nobody")
 
@@ -563,6 +569,104 @@ def _plain_events(events: Any) -> Any:
 def test_a_wrong_argument_is_told_at_once(kind: Any, wrong: dict[str, Any], words: str):
     with pytest.raises(UsageError, match=words):
         kind(**wrong)
+
+
+MAKERS: list[Any] = [
+    *(terminal_view, plain_view, notebook_view, callbacks, json_lines, async_queue, thread_queue, each_event),
+    *(TwinSink, ThreadQueue, functools.partial(terminal_view, theme="monokai")),
+]
+
+
+@pytest.mark.parametrize("kind", [FanOut, AsyncFanOut])
+@pytest.mark.parametrize("maker", MAKERS)
+def test_what_makes_a_sink_is_refused_at_once(kind: Any, maker: Any):
+    name = getattr(maker, "func", maker).__name__
+    with pytest.raises(UsageError, match=rf"^{name} is no sink, it makes one: write {name}\(\.\.\.\)$"):
+        kind([maker])
+
+
+@pytest.mark.parametrize("kind", [FanOut, AsyncFanOut])
+@pytest.mark.parametrize("function", [to_sse, to_websocket])
+def test_what_takes_a_whole_stream_is_refused_at_once(kind: Any, function: Any):
+    with pytest.raises(UsageError, match=r"is no sink of a pipeline, it takes the whole stream: to_\w+\(pipeline"):
+        kind([function])
+
+
+@pytest.mark.parametrize("kind", [FanOut, AsyncFanOut])
+@pytest.mark.parametrize("wrong", [lambda: None, lambda events, other: None, Note])
+def test_what_cannot_be_called_with_the_events_alone_is_refused_at_once(kind: Any, wrong: Any):
+    with pytest.raises(UsageError, match="a sink is called with one argument, the stream of events"):
+        kind([wrong])
+
+
+def test_what_only_looks_wrong_is_a_sink():
+    def wrapped() -> None:
+        """Say nothing of what wraps it."""
+
+    @functools.wraps(wrapped)
+    def wraps(*events: Any) -> list[Any]:
+        return list(*events)
+
+    assert feed_plain([collect, acollect, wraps, max, functools.partial(sorted, reverse=True)], [1, 2])[2:] == [
+        [1, 2],
+        2,
+        [2, 1],
+    ]
+
+
+@pytest.mark.parametrize("feed", FEEDS)
+@pytest.mark.parametrize("made", [plain_view, _plain_events, _events], ids=["a sink", "a generator", "an async one"])
+def test_what_gives_something_that_nobody_runs_is_told_so(feed: Any, made: Any, caplog: pytest.LogCaptureFixture):
+    def forgets(events: Any) -> Any:
+        return made(events)
+
+    error, numbers = feed([forgets, list], range(3))
+    assert isinstance(error, UsageError)
+    assert numbers == [0, 1, 2]
+    assert "forgets raised UsageError: this is no sink, for it takes no events: it gave" in caplog.text
+
+
+@pytest.mark.parametrize("feed", FEEDS)
+def test_what_a_usage_error_says_is_logged(feed: Any, caplog: pytest.LogCaptureFixture):
+    (error,) = feed([json_lines(io.StringIO())], ["no event"])
+    assert isinstance(error, UsageError)
+    assert "raised UsageError: json_lines writes events, got str; the stream goes on without it" in caplog.text
+
+
+def test_a_released_stream_waits_for_no_sink_and_loses_nothing():
+    gate = threading.Event()
+    fan_out = FanOut([gated(gate), queue := thread_queue(1)], maxsize=1)
+
+    def feed_plainly() -> None:
+        for number in range(50):
+            fan_out.feed(number)
+
+    feeding = threading.Thread(target=feed_plainly, daemon=True)
+    feeding.start()
+    fan_out.release()
+    feeding.join(20)
+    assert not feeding.is_alive()
+    gate.set()
+    assert fan_out.close() == [[*range(50)], None]
+    assert list(queue) == [*range(50)]
+
+    async def main() -> None:
+        gate = threading.Event()
+        afan_out = AsyncFanOut([gated(gate), queue := async_queue(1)], maxsize=1)
+
+        async def feed_all() -> None:
+            for number in range(50):
+                await afan_out.feed(number)
+
+        feeding = asyncio.create_task(feed_all())
+        await asyncio.sleep(0)
+        afan_out.release()
+        await feeding
+        gate.set()
+        assert await afan_out.close() == [[*range(50)], None]
+        assert [event async for event in queue] == [*range(50)]
+
+    asyncio.run(main())
 
 
 def run_script(code: str) -> subprocess.CompletedProcess[str]:

@@ -155,3 +155,17 @@ def test_a_value_is_done_when_it_is_there_and_nothing_in_it_is_open():
     assert [path for path in done if aggregator.is_done(path)] == [("a", 0), ("a", 1, "b")]
     aggregator.feed_all(machine.feed("}]}"))
     assert [path for path in done if aggregator.is_done(path)] == done[:5]
+
+
+@pytest.mark.parametrize("begun", ["[1, ", '{"a": {"b": [', '{"a": "x', '"x', '{"a": 1, "b": "yy'])
+@pytest.mark.parametrize("text", ["1", '"a"', "[2]", '{"c": ["d", {}]}'])
+@pytest.mark.parametrize("path", [(), ("p", 0)])
+def test_a_root_that_begins_where_another_is_open_takes_its_place(begun: str, text: str, path: tuple[str | int, ...]):
+    def moved(pieces: Sequence[Fragment | JsonError]) -> list[Fragment]:
+        return [
+            msgspec.structs.replace(piece, path=path + piece.path) for piece in pieces if isinstance(piece, Fragment)
+        ]
+
+    aggregator = aggregated(moved(JsonMachine().feed(begun)))
+    aggregator.feed_all(moved(fragments_of(text)))
+    assert (aggregator.path, aggregator.value, aggregator.done) == (path, loads(text), True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.events import Notice, SegmentEvent
+from penstock.events import Notice, ProviderError, SegmentEvent
 from penstock.sinks.frame_pump import FramePump
 from penstock.sinks.ui_protocol import STREAM_END, UiFrames
 
@@ -165,3 +165,25 @@ def test_the_end_of_the_loop_ends_it_and_nothing_is_said_of_a_task():
     events = asyncio.run(main())
     gc.collect()  # a task that was lost would warn, and warnings are errors here
     assert events.happened[-1] == "closed"
+
+
+@pytest.mark.parametrize("failure", [OSError("lost"), ProviderError("overloaded")])
+def test_a_description_that_cannot_be_made_is_raised_after_the_terminal(failure: Exception):
+    def describe(error: Exception) -> Any:
+        raise KeyError(str(error))
+
+    async def main() -> None:
+        class Failing(Connection):
+            async def __anext__(self) -> Any:
+                for event in self._events:
+                    return event
+                raise failure
+
+        pump = FramePump(Failing(START), UiFrames(describe_error=describe))
+        frames = [pump.take() or b"" for _ in range(3) if await pump.wait()]
+        assert [b"START" in frames[0], b"END" in frames[1], b"STREAM_ERROR" in frames[2]] == [True] * 3
+        with pytest.raises(KeyError) as raised:
+            pump.take()
+        assert raised.value.__context__ is failure
+
+    asyncio.run(main())

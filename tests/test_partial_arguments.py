@@ -15,7 +15,18 @@ from strategies.json_texts import SAMPLE, in_words, json_texts, loads
 from test_laws import calls_made
 
 from penstock.events import ChunkResponse, SegmentEvent, ToolCallDelta, ToolInvocation
-from penstock.operators import Completed, Interrupted, compose, drive, stage, stream_fields, to_invocations, to_segments
+from penstock.operators import (
+    Completed,
+    Interrupted,
+    compose,
+    drive,
+    holdback,
+    stage,
+    stream_fields,
+    to_invocations,
+    to_segments,
+    within,
+)
 from penstock.operators.partial_arguments import PartialArguments, partial_arguments
 
 Path = tuple[str | int, ...]
@@ -375,3 +386,18 @@ def test_a_hundred_thousand_characters_unread_are_neither_joined_nor_shown():
     assert len(values._pieces) == 100_000
     assert values.value == {"path": "a"}
     assert event.arguments["content"] == "x" * 100_000
+
+
+def test_of_a_malformed_field_call_what_was_certain_stays_wherever_it_is_cut():
+    text = '{"command": "ls"; "a": 1}'
+    for place in range(1, len(text)):
+        events = drive(call(0, "c", "run_bash", text[:place], text[place:], done=True), FIELDS)
+        *_, last = (event for event in events if isinstance(event, PartialArguments))
+        assert (last.snapshot(), last.status, last.is_complete) == ({"command": "ls"}, "failed", False)
+
+
+def test_arguments_that_came_whole_are_all_there_behind_within():
+    chunks = call(0, "c", "f", '{"command": "ls <end>", "cwd": "/x"}', done=True)
+    operators = to_segments(), within("tool_call", holdback("<end>")), partial_arguments()
+    *_, last = drive(chunks, *operators)
+    assert (last.snapshot(), last.is_complete) == ({"command": "ls <end>", "cwd": "/x"}, True)

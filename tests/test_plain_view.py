@@ -150,3 +150,21 @@ def test_standard_output_is_the_one_of_the_moment(capsys: pytest.CaptureFixture[
     asyncio.run(view(stream()))
     view(whole("text", "again"))
     assert capsys.readouterr().out == "Hi\nagain\n"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [("ascii", "\\u2192 f(a='\\xe9\\u20ac')\n"), ("cp1252", "\\u2192 f(a='é€')\n"), ("utf-8", "→ f(a='é€')\n")],
+)
+def test_what_the_files_encoding_cannot_say_is_shown_by_its_number(encoding: str, shown: str):
+    output = io.TextIOWrapper(io.BytesIO(), encoding, newline="\n")
+    plain_view(output)([ToolInvocation("c", name="f", arguments={"a": "é€"})])
+    output.seek(0)
+    assert output.read() == shown
+
+
+def test_a_file_that_has_its_own_way_with_what_it_cannot_say_keeps_it():
+    output = io.TextIOWrapper(io.BytesIO(), "ascii", errors="replace", newline="\n")
+    plain_view(output)([ToolInvocation("c", name="f")])
+    output.seek(0)
+    assert output.read() == "? f()\n"

@@ -391,13 +391,16 @@ def test_a_reader_that_is_forgotten_closes_the_events():
     asyncio.run(main())
 
 
-def test_what_fails_after_the_reader_left_is_logged(caplog: pytest.LogCaptureFixture):
+def test_what_fails_after_the_reader_left_is_logged_and_its_message_is_not(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG, "penstock")
+
     async def failing() -> AsyncIterator[Any]:
         try:
             yield START
             await asyncio.Event().wait()
         finally:
-            raise ValueError
+            message = "secret"
+            raise ValueError(message)
 
     async def main() -> None:
         reader = to_sse(failing())
@@ -406,9 +409,11 @@ def test_what_fails_after_the_reader_left_is_logged(caplog: pytest.LogCaptureFix
         await reader.aclose()
 
     asyncio.run(main())
-    [record] = caplog.records
-    assert (record.name, record.levelno) == ("penstock", logging.ERROR)
-    assert record.exc_info is not None
+    said, traced = (record for record in caplog.records if record.name == "penstock")
+    assert (said.levelno, said.exc_info) == (logging.ERROR, None)
+    assert "ValueError at test_to_sse.py:" in said.getMessage()
+    assert "secret" not in said.getMessage()
+    assert (traced.levelno, traced.exc_info is not None) == (logging.DEBUG, True)
 
 
 @pytest.mark.parametrize("when", ["closed", "cancelled"])

@@ -115,7 +115,8 @@ def check_selection(case: Case) -> None:
                 Pipeline()
             return
         pipeline = Pipeline(tools=[{"name": name, "parameters": {}} for name in config.get("tool_names", ["any"])])
-        strategy = strategy_named(settings_from_environment().strategy).__name__
+        chosen_by_name: Any = strategy_named(settings_from_environment().strategy)
+        strategy = chosen_by_name.__name__
     call = ToolCallDelta(0, "call_1", config.get("tool_names", ["any"])[0] if pipeline.tools else "any", "{}")
     finished = ChunkResponse(content="<tool>", tool_calls=(call,), finish_reason="tool_calls")
     result = collect(pipeline.stream([finished]))

@@ -28,7 +28,9 @@ from strategies.marked_texts import MODEL_MARKERS
 from penstock.events import ChunkResponse, SegmentEvent, ToolCallDelta, ToolInvocation
 from penstock.operators import holdback, stage, stream_fields, to_invocations, to_segments
 from penstock.operators.argument_progress import argument_progress
+from penstock.operators.dialects.table import DIALECTS
 from penstock.operators.json_machine import JsonMachine
+from penstock.operators.parse_text import parse_text
 from penstock.operators.partial_arguments import partial_arguments
 from penstock.pipeline.strategies import api_tool_call
 
@@ -124,6 +126,32 @@ def markers() -> Feed:
     return holdback(*MODEL_MARKERS).factories[0]().feed
 
 
+def text_in_any_dialect() -> Feed:
+    return parse_text(*DIALECTS, turn_id="t").factories[0]().feed
+
+
+def text_in_hermes() -> Feed:
+    return parse_text("hermes", turn_id="t").factories[0]().feed
+
+
+def text_in_qwen3_coder() -> Feed:
+    return parse_text("qwen3_coder", turn_id="t").factories[0]().feed
+
+
+def hermes(size: int) -> str:
+    return f'<tool_call>{{"name": "write_file", "arguments": {arguments(size)}}}</tool_call>'
+
+
+def qwen3_coder(size: int) -> str:
+    values = {"path": "src/app.py", "content": python_source(size).replace("</", "< /")}  # no closer inside
+    inner = "".join(f"<parameter={key}>\n{value}\n</parameter>\n" for key, value in values.items())
+    return f"<tool_call>\n<function=write_file>\n{inner}</function>\n</tool_call>"
+
+
+def prose(size: int) -> str:
+    return (PROSE * (size // len(PROSE) + 1))[:size]
+
+
 def calls_per_delta(make: Callable[[], Feed], deltas: list[str], as_items: Items) -> float:
     """Give the median cost of an item in plain calls; the call is measured beside each turn.
 
@@ -217,7 +245,7 @@ def import_seconds(*statements: str) -> float:
 def main() -> int:
     gc.disable()  # collections come at moments of their own; events hold no cycles
     inputs = [cut(arguments(size)) for size in SIZES]
-    prose = cut(PROSE * (SIZES[-1] // len(PROSE)))
+    words = cut(prose(SIZES[-1]))
     rows: list[tuple[str, float, float]] = [
         ("JSON machine, 200 KB of Python source", calls_per_delta(json_machine, inputs[-1], as_they_are), 20),
         ("ChunkResponse → segments → fields → invocations", calls_per_delta(chain, inputs[-1], call_deltas), 70),
@@ -228,7 +256,13 @@ def main() -> int:
         ("ChunkResponse → segments", calls_per_delta(segments, inputs[-1], call_deltas), 45),
         ("ChunkResponse → segments → argument_progress", calls_per_delta(progress, inputs[-1], call_deltas), 77),
         ("ChunkResponse → segments → partial_arguments", calls_per_delta(partials, inputs[-1], call_deltas), 75),
-        (f"holdback over {len(MODEL_MARKERS)} markers, prose", calls_per_delta(markers, prose, as_they_are), 10),
+        (f"holdback over {len(MODEL_MARKERS)} markers, prose", calls_per_delta(markers, words, as_they_are), 10),
+        ("hermes, Python source", calls_per_delta(text_in_hermes, cut(hermes(SIZES[-1])), as_they_are), 35),
+        (
+            "qwen3_coder, Python source",
+            calls_per_delta(text_in_qwen3_coder, cut(qwen3_coder(SIZES[-1])), as_they_are),
+            25,
+        ),
     ]
     failed = False
     for name, cost, bound in rows:
@@ -241,7 +275,10 @@ def main() -> int:
     works: list[tuple[str, Callable[[], Feed], list[list[Any]]]] = [
         ("JSON machine", json_machine, list(inputs)),
         ("chain", chain, [chunks(each) for each in inputs]),
-        ("holdback", markers, [cut((PROSE * (size // len(PROSE) + 1))[:size]) for size in SIZES]),
+        ("holdback", markers, [cut(prose(size)) for size in SIZES]),
+        ("hermes", text_in_hermes, [cut(hermes(size)) for size in SIZES]),
+        ("qwen3_coder", text_in_qwen3_coder, [cut(qwen3_coder(size)) for size in SIZES]),
+        ("all dialects, prose", text_in_any_dialect, [cut(prose(size)) for size in SIZES]),
     ]
     for name, make, items in works:
         own, floor = exponents(make, items)

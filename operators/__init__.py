@@ -3,13 +3,17 @@
 from .aggregate_fragments import PathValue, aggregate_fragments
 from .argument_progress import argument_progress
 from .detect_text_calls import detect_text_calls
+from .dialect import Dialect
 from .extract_json_fields import extract_json_fields
-from .field_spec import FILE_TOOLS, FieldSpec
+from .field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
 from .holdback import holdback
 from .interrupt_on import interrupt_on
 from .json_fragments import json_fragments
 from .limits import Limits
+from .parse_text import parse_text
 from .partial_arguments import PartialArguments, partial_arguments
+from .render_call import render_call
+from .split_reasoning import split_reasoning
 from .stage import Completed, Failed, Interrupted, Operator, Stage, adrive, compose, drive, lift, stage
 from .stream_fields import stream_fields
 from .strip_markers import strip_markers
@@ -20,7 +24,9 @@ from .within import within
 
 __all__ = [
     "FILE_TOOLS",
+    "MARKED_FILE_TOOLS",
     "Completed",
+    "Dialect",
     "Failed",
     "FieldSpec",
     "Interrupted",
@@ -40,7 +46,10 @@ __all__ = [
     "interrupt_on",
     "json_fragments",
     "lift",
+    "parse_text",
     "partial_arguments",
+    "render_call",
+    "split_reasoning",
     "stage",
     "stream_fields",
     "strip_markers",

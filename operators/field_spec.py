@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from msgspec import Meta, Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from ..events.errors import UsageError
 
@@ -61,3 +61,12 @@ FILE_TOOLS: tuple[FieldSpec, ...] = (
         aliases=(("timeoutSeconds", "timeout_seconds"), ("cmd", "command")),
     ),
 )
+"""The file tools and the shell, each with the argument that streams."""
+
+MARKED_FILE_TOOLS: tuple[FieldSpec, ...] = tuple(
+    replace(spec, markers=(f"__START_{spec.field.upper()}__", f"__END_{spec.field.upper()}__"))
+    if spec.field in ("content", "patch")
+    else spec
+    for spec in FILE_TOOLS
+)
+"""The same where prompts ask for `__START_CONTENT__`, `__END_CONTENT__` around a file, and `…_PATCH__` for a patch."""

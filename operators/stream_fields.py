@@ -28,6 +28,7 @@ def stream_fields(
     specs: Iterable[FieldSpec] = FILE_TOOLS,
     *,
     start: Literal["deferred", "immediate"] = "deferred",
+    ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[Segment, Segment]:
     r"""Turn calls of named tools into segments of their own type that stream one decoded argument.
@@ -51,6 +52,7 @@ def stream_fields(
     - `start`: `deferred`: START waits for the spec's required metadata, or where there are none for the field to
       open, at most until `limits.deferred_length` characters of content are waiting. `immediate`: START follows the
       call's at once, what was not known then is in the END's metadata.
+    - `ignore_case`: of the tools' names, for models that write them by hand; the call keeps what was written.
     """
     if start not in ("deferred", "immediate"):
         message = f"start must be 'deferred' or 'immediate', got {start!r}"
@@ -68,7 +70,7 @@ def stream_fields(
             message = f"two specs for the tool {spec.tool!r}"
             raise UsageError(message)
         by_tool[spec.tool] = spec
-    return lift(partial(_StreamFields, by_tool, limits, deferred=start == "deferred"))
+    return lift(partial(_StreamFields, by_tool, limits, deferred=start == "deferred", ignore_case=ignore_case))
 
 
 class _FieldCall:
@@ -166,8 +168,9 @@ _PLAIN = (
 
 
 class _StreamFields:
-    def __init__(self, specs: dict[str, FieldSpec], limits: Limits, *, deferred: bool) -> None:
-        self._specs = specs
+    def __init__(self, specs: dict[str, FieldSpec], limits: Limits, *, deferred: bool, ignore_case: bool) -> None:
+        self._specs = {tool.casefold(): spec for tool, spec in specs.items()} if ignore_case else specs
+        self._ignore_case = ignore_case
         self._deferred = deferred
         self._limits = limits
         self._calls: dict[tuple[str | None, str], _FieldCall] = {}
@@ -198,7 +201,8 @@ class _StreamFields:
             return self._content(call, event)
         if event.type == "SEGMENT_START":
             metadata = event.payload.get("metadata", {})
-            spec = self._specs.get(metadata.get("tool_name", ""))
+            name = metadata.get("tool_name", "")
+            spec = self._specs.get(self._tool(name))
             if spec is not None and event.segment_type == "tool_call" and metadata.get("executed_by") != "provider":
                 return self._start(spec, event)
         elif (event.turn_id, event.segment_id) in self._calls:
@@ -214,6 +218,9 @@ class _StreamFields:
             events += self._end(call, end)
         self._calls.clear()
         return events
+
+    def _tool(self, name: str) -> str:
+        return name.casefold() if self._ignore_case else name
 
     def _start(self, spec: FieldSpec, event: SegmentEvent) -> list[Segment]:
         call = _FieldCall(spec, event.segment_id, event.turn_id, event.payload["metadata"])
@@ -361,7 +368,9 @@ class _StreamFields:
         return {"calls": [call.dump() for call in self._calls.values()], "others": self._others.dump()}
 
     def load(self, state: Any) -> None:
-        calls = [_FieldCall.loaded(each, self._specs[each["tool"]], self._limits) for each in state["calls"]]
+        calls = [
+            _FieldCall.loaded(each, self._specs[self._tool(each["tool"])], self._limits) for each in state["calls"]
+        ]
         self._calls = {(call.turn_id, call.segment_id): call for call in calls}
         self._others.load(state["others"])
 

@@ -47,6 +47,8 @@ STAGE = "tests/test_stage.py"
 HOLDBACK = "tests/test_holdback.py"
 STRIP = "tests/test_strip_markers.py"
 MACHINE = "tests/test_json_machine.py"
+TEXT = "tests/test_text_engine.py"
+COMPLAINTS = "tests/test_complaints.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -277,6 +279,116 @@ MUTANTS: tuple[Mutant, ...] = (
         "a consumer's exception goes to on_error",
         (Edit("operators/stage.py", "if error is consumers_error:", "if False:"),),
         (STAGE,),
+    ),
+    Mutant(
+        "fixed holdback of text (ten characters)",
+        (
+            Edit(
+                "operators/text_engine.py",
+                "        if found is None:\n            self._say(len(buffer))\n            return\n        start = found.start()\n",
+                "        if found is None:\n"
+                "            keep = 0 if final else min(10, len(buffer) - position)\n"
+                "            self._say(len(buffer) - keep)\n"
+                "            if keep:\n"
+                "                self._wait_from(len(buffer) - keep)\n"
+                "            return\n"
+                "        start = found.start()\n",
+            ),
+            Edit("operators/text_engine.py", "return self._outside_way() if ready and", "return None if ready and"),
+        ),
+        (f"{TEXT} text_waits",),
+    ),
+    Mutant(
+        "text loses its tail at the close",
+        (
+            Edit(
+                "operators/text_engine.py",
+                '        self._buffer, self._wait = self._wait, ""\n        self._position = self._from = 0\n        while True:\n',
+                '        self._buffer = self._wait = ""\n        self._position = self._from = 0\n        while True:\n',
+            ),
+        ),
+        (f"{COMPLAINTS} 47137",),
+    ),
+    Mutant(
+        "text that may be a marker is lost",
+        (
+            Edit(
+                "operators/text_engine.py",
+                "                self._wait = text[start:]\n",
+                '                self._wait = ""\n',
+            ),
+        ),
+        (f"{COMPLAINTS} 36691",),
+    ),
+    Mutant(
+        "a call in text ends twice",
+        (
+            Edit(
+                "operators/text_call.py",
+                'events.append(SegmentEvent("SEGMENT_END", self.segment_id, "tool_call", payload, self.turn_id, raw, fragments))',
+                'end = SegmentEvent("SEGMENT_END", self.segment_id, "tool_call", payload, self.turn_id, raw, fragments)\n'
+                "        events += [end, end]",
+            ),
+        ),
+        (f"{COMPLAINTS} 38274",),
+    ),
+    Mutant(
+        "a call in text starts before its name",
+        (
+            Edit(
+                "operators/text_engine.py",
+                "if call is None and is_open and not grammar.expects_body(at):",
+                "if call is None and not grammar.expects_body(at):",
+            ),
+        ),
+        (f"{COMPLAINTS} 45678",),
+    ),
+    Mutant(
+        "a call in text that was cut is complete",
+        (Edit("operators/text_engine.py", "        sealed = at_rest and (\n", "        sealed = True or (\n"),),
+        (f"{COMPLAINTS} 16888",),
+    ),
+    Mutant(
+        "the closer of reasoning that a call ended is text",
+        (Edit("operators/text_engine.py", '"text", "", True\n', '"text", "", False\n'),),
+        (f"{COMPLAINTS} 148",),
+    ),
+    Mutant(
+        "a block is not resumed after a call",
+        (
+            Edit(
+                "operators/text_engine.py",
+                "self._resume = self._at if any(self._grammar.follow[here] for here in self._at) else ()",
+                "self._resume = ()",
+            ),
+        ),
+        (f"{COMPLAINTS} 31207",),
+    ),
+    Mutant(
+        "the raw text of what came between events is dropped",
+        (
+            Edit(
+                "operators/text_engine.py",
+                '        if self._loose:\n            raw = "".join(self._loose) + raw\n',
+                "        if self._loose:\n",
+            ),
+        ),
+        (f"{COMPLAINTS} 38274",),
+    ),
+    Mutant(
+        "a text that its last end closes is closed by the first",
+        (Edit("operators/text_engine.py", 'slot.item.until == "last" and', 'slot.item.until == "never" and'),),
+        (f"{COMPLAINTS} 4438",),
+    ),
+    Mutant(
+        "a value is trimmed of more than one newline",
+        (Edit("operators/text_slot.py", 'text.removeprefix("\\n")', 'text.lstrip("\\n")'),),
+        (f"{COMPLAINTS} 59787",),
+    ),
+    Mutant(
+        "the dump forgets what waits behind the end of a text",
+        (Edit("operators/text_engine.py", '["".join(self._tail)]', "[]"),),
+        (f"{COMPLAINTS} frozen",),
     ),
 )
 

@@ -27,7 +27,9 @@ from penstock.operators.detect_text_calls import detect_text_calls
 from penstock.operators.extract_json_fields import extract_json_fields
 from penstock.operators.holdback import holdback
 from penstock.operators.json_fragments import json_fragments
+from penstock.operators.parse_text import parse_text
 from penstock.operators.partial_arguments import partial_arguments
+from penstock.operators.split_reasoning import split_reasoning
 from penstock.operators.stage import Failed, How, Operator, adrive, compose, drive, lift, stage
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.strip_markers import strip_markers
@@ -170,6 +172,12 @@ def _read_back(streams: Iterable[Iterable[Any]]) -> tuple[tuple[Any, ...], ...]:
     )
 
 
+TEXT_CALLS = (
+    ("Hi <tool", '_call>{"arguments": {"content": "x\\', 'n<"}, "name": "wri', 'te_file"}</tool', "_call> bye"),
+    ("<think>Why", "?</think>\n<tool_call><function=f><para", "meter=a>\n1\n", "\n</parameter></function>", "\n"),
+    ("<tool_call>{", '"name": "f", "arguments": {bad', "}</tool_call> a <tool_call>{"),
+)
+
 _TO = to_segments(turn_id=TURN)
 _FROM_CALLS = _segments(_TO)
 _FROM_FIELDS = _segments(_TO, stream_fields())
@@ -222,6 +230,8 @@ CASES: tuple[Case, ...] = (
     Case("within read back", within("tool_call", strip_markers("{", "}")), _read_back(_FROM_CALLS)),
     Case("detect_text_calls", detect_text_calls(), (*_FROM_CALLS, *_CALLS_IN_TEXT)),
     Case("the chain", compose(_TO, stream_fields(), to_invocations(keep_segments=True)), CHUNKS),
+    Case("parse_text", parse_text("hermes", "qwen3_coder", turn_id=TURN), (*TEXT_CALLS, *CHUNKS)),
+    Case("split_reasoning", split_reasoning(turn_id=TURN), TEXT_CALLS),
     Case("decode_wire", decode_wire("openai-chat", turn_id=TURN), WIRE),
 )
 

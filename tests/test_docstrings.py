@@ -21,7 +21,7 @@ WITH_EXAMPLES = [
     path.relative_to(ROOT)
     for room in ROOMS
     for path in sorted((ROOT / room).rglob("*.py"))
-    if ">>>" in path.read_text(encoding="utf-8")
+    if ">>> " in path.read_text(encoding="utf-8")
 ]
 PAGES = {
     path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *ROOT.glob("docs/*.md"))

@@ -1,1 +1,5 @@
 """How models write calls into their text, as data: one grammar a file."""
+
+from .table import DIALECTS
+
+__all__ = ["DIALECTS"]

@@ -1,0 +1,123 @@
+"""The segments of one answer: at most one of text or the like is open, and any number of native calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from ..events.chunk_response import ChunkResponse, ToolCallDelta
+from ..events.segment_event import SegmentEvent, Status
+from ..events.tool_invocation import Notice
+from .limits import Limits
+from .native_calls import NativeCalls
+from .segment_end import end_payload
+from .turn_ids import TurnIds
+
+Segment: TypeAlias = SegmentEvent | Notice
+
+
+class AnswerSegments:
+    """One of n answers: at most one open segment of text or the like, and the calls."""
+
+    __slots__ = ("_counts", "_straight", "calls", "finish", "ids", "number", "open_id", "open_type")
+
+    def __init__(self, number: int, ids: TurnIds, limits: Limits, *, eager: bool, with_arguments: bool) -> None:
+        self.number = number
+        self._straight = not (eager or with_arguments)
+        self.open_type = ""
+        self.open_id = ""
+        self.finish: str | None = None
+        self.calls = NativeCalls(number, ids, limits, self.end_text, eager=eager, with_arguments=with_arguments)
+        self._counts: dict[str, int] = {}
+        self.ids = ids
+
+    def text(self, kind: str, text: str, events: list[Segment], native: dict[str, Any] | None = None) -> None:
+        if self.open_type != kind:
+            self.start_text(kind, events)
+        if text:
+            payload = {"delta": text}
+            events.append(SegmentEvent("SEGMENT_CONTENT", self.open_id, kind, payload, self.ids.turn_id, text))
+        if native:
+            # A signature belongs to the reasoning before it and completes it: it travels in the END.
+            self.end_text(events, metadata={"native": native})
+
+    def media(self, chunk: ChunkResponse, events: list[Segment]) -> None:
+        kinds = (("image", chunk.image_urls), ("audio", chunk.audio_urls), ("video", chunk.video_urls))
+        for media_type, urls in kinds:
+            for url in urls:
+                self.start_text("media", events, {"media_type": media_type})
+                payload = {"delta": url}
+                events.append(SegmentEvent("SEGMENT_CONTENT", self.open_id, "media", payload, self.ids.turn_id, url))
+                self.end_text(events)
+
+    def start_text(
+        self,
+        kind: str,
+        events: list[Segment],
+        metadata: dict[str, Any] | None = None,
+        raw: str = "",
+    ) -> None:
+        self.end_text(events)
+        number = self._counts.get(kind, 0)
+        self._counts[kind] = number + 1
+        self.open_type = kind
+        self.open_id = self.ids.made(self.number, f"{kind}_{number}")
+        payload = {"metadata": metadata} if metadata else {}
+        events.append(SegmentEvent("SEGMENT_START", self.open_id, kind, payload, self.ids.turn_id, raw))
+
+    def end_text(
+        self,
+        events: list[Segment],
+        status: Status = "complete",
+        reason: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        raw: str = "",
+    ) -> None:
+        if self.open_type:
+            payload = end_payload(status, reason, metadata)
+            events.append(SegmentEvent("SEGMENT_END", self.open_id, self.open_type, payload, self.ids.turn_id, raw))
+            self.open_type = ""
+
+    def take_calls(self, deltas: Iterable[ToolCallDelta], events: list[Segment]) -> None:
+        """Take the updates of native calls."""
+        calls, straight = self.calls, self._straight
+        open_calls = calls.open
+        for delta in deltas:
+            call = open_calls.get(delta.index)
+            if call is None or (delta.call_id and delta.name and delta.call_id != call.given_id):
+                call = calls.begin(delta, events)
+                if call is None:
+                    continue
+            if delta.native:
+                call.native = {**(call.native or {}), **delta.native}
+            text = delta.arguments_delta
+            if text:
+                machine = call.machine
+                if machine is None or not straight:
+                    calls.content(call, text, events)
+                else:
+                    items = machine.feed(text)
+                    # The machine gives a tuple for plain text inside a string, where nothing can have gone wrong.
+                    if isinstance(items, tuple):
+                        events.append(
+                            SegmentEvent(
+                                "SEGMENT_CONTENT",
+                                call.segment_id,
+                                "tool_call",
+                                {"delta": text},
+                                self.ids.turn_id,
+                                text,
+                                items,  # pyright: ignore[reportArgumentType]
+                            )
+                        )
+                    else:
+                        calls.parsed_content(call, text, call.checked(items), events)
+            if (delta.done or (call.error is not None and call.over_limit)) and call.index in open_calls:
+                calls.end(call, events, "complete")
+
+    def dump(self) -> Any:
+        return [self.number, self.open_type, self.open_id, self.finish, self._counts, self.calls.dump()]
+
+    def load(self, state: Any) -> None:
+        _, self.open_type, self.open_id, self.finish, self._counts, calls = state
+        self.calls.load(calls)

@@ -1,0 +1,104 @@
+"""What a system prompt says about tools: which there are, and how a dialect calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from .call_writer import CallToRender
+from .dialect import Dialect
+from .render_call import render_calls
+from .render_values import json_text
+from .schema_example import example_arguments, plain_schema
+from .schema_kinds import ANYTHING, Kinds, kinds_of
+from .tool_parameters import ToolShape, tool_shapes
+
+_HOW: Final = """\
+You can call the tools below. Write a call exactly in the form of the tool's example, with values of your own; write \
+nothing after it, but wait for the result."""
+_ORDER: Final = ("string", "integer", "number", "boolean", "array", "object", "null")
+_DEEPEST: Final = 3
+
+
+def instructions(dialect: Dialect, tools: Any, *, layout: str | None = None) -> str:
+    """Give the text for a system prompt that tells a model its tools, and how to call them in a dialect.
+
+    >>> from penstock.operators.dialect import Json
+    >>> tool = {"name": "now", "parameters": {"properties": {"zone": {"type": "string"}}, "required": ["zone"]}}
+    >>> print(instructions(Dialect("hermes", ("<tool_call>", Json(), "</tool_call>")), [tool]))  # doctest: +ELLIPSIS
+    # Tools
+    ...
+    ## now
+    <BLANKLINE>
+    Parameters:
+    - zone (string, required)
+    <BLANKLINE>
+    Example:
+    <tool_call>{"name": "now", "arguments": {"zone": "some zone"}}</tool_call>
+
+    - `tools`: as `parse_text` takes them; without any, the text is empty.
+    - `layout`: as `render_call` takes it.
+
+    Raises `UsageError` for a tool that the dialect has no way to call, and for what is no tool.
+    """
+    shapes = tool_shapes(tools)
+    if not shapes:
+        return ""
+    calls = [CallToRender(each.name, example_arguments(each.parameters), None, each.parameters) for each in shapes]
+    parts = ["# Tools", _HOW]
+    for shape, call in zip(shapes, calls, strict=True):
+        parts.append(f"## {shape.name}")
+        if shape.description:
+            parts.append(shape.description.strip())
+        parts += [_parameters(shape), f"Example:\n{render_calls(dialect, [call], layout=layout)}"]
+    if len(calls) > 1:
+        several = render_calls(dialect, calls[:2], layout=(dialect.layout if layout is None else layout) or "\n")
+        parts += ["## Several calls", f"Several calls at once look like this:\n{several}"]
+    return "\n\n".join(parts)
+
+
+def _parameters(shape: ToolShape) -> str:
+    if shape.parameters is None:
+        return "Its parameters are not described."
+    lines = _lines(shape.parameters, shape.parameters, 0)
+    return "\n".join(["Parameters:", *lines]) if lines else "It takes no parameters."
+
+
+def _lines(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> list[str]:
+    plain = plain_schema(schema, root)
+    properties, required = plain.get("properties"), plain.get("required")
+    if not isinstance(properties, Mapping) or depth >= _DEEPEST:
+        return []
+    needed = cast("list[object]", required) if isinstance(required, list) else []
+    lines: list[str] = []
+    for key, each in cast("Mapping[str, Any]", properties).items():
+        inner = plain_schema(each, root)
+        said = [_type(each, inner, root), "required" if key in needed else "optional"]
+        if "default" in inner:
+            said.append(f"default {json_text(inner['default'])}")
+        description = inner.get("description")
+        told = f": {' '.join(description.split())}" if isinstance(description, str) and description else ""
+        lines.append(f"{'  ' * depth}- {key} ({', '.join(said)}){told}")
+        items = inner.get("items")
+        lines += _lines(cast("Mapping[str, Any]", items) if isinstance(items, Mapping) else inner, root, depth + 1)
+    return lines
+
+
+def _type(schema: Any, plain: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+    kinds = kinds_of(schema, root)
+    if kinds == ANYTHING:
+        return "any value"
+    if kinds.members and not kinds.open:
+        return f"one of {', '.join(map(json_text, kinds.members))}"
+    return " or ".join([*_open(kinds, plain, root), *map(json_text, kinds.members)])
+
+
+def _open(kinds: Kinds, plain: Mapping[str, Any], root: Mapping[str, Any]) -> list[str]:
+    hidden = {"integer"} if "number" in kinds.open else set[str]()
+    names: list[str] = [name for name in _ORDER if name in kinds.open - hidden]
+    items = plain.get("items")
+    if "array" in names and isinstance(items, Mapping):
+        of_item = cast("Mapping[str, Any]", items)
+        inside = _type(of_item, plain_schema(of_item, root), root)
+        names[names.index("array")] = f"array of {f'({inside})' if ' or ' in inside else inside}"
+    return names

@@ -1,0 +1,16 @@
+"""Apertus: the key is the tool's name."""
+
+from ..dialect import Alt, Dialect, Json
+
+APERTUS = Dialect(
+    "apertus",
+    (
+        "<|tools_prefix|>",
+        Alt(
+            Json(name=(), args=(), sole_key=True, root="array"),
+            Json(name=(), args=(), sole_key=True, root="object"),
+        ),
+        "<|tools_suffix|>",
+    ),
+    reasoning=(("<|inner_prefix|>", "<|inner_suffix|>"),),
+)

@@ -1,0 +1,13 @@
+"""Command R and R+."""
+
+from ..dialect import Alt, Dialect, Json, Maybe, Text
+
+COHERE_R_PLUS = Dialect(
+    "cohere_r_plus",
+    (
+        Alt(
+            ("Action:", "```json", Json(name=("tool_name",), args=("parameters",), root="array"), "```"),
+            ("<|CHATBOT_TOKEN|>", Text("content"), Maybe("<|END_OF_TURN_TOKEN|>")),
+        ),
+    ),
+)

@@ -1,0 +1,21 @@
+"""Cogito v2: as DeepSeek V3, whose markers some write in ASCII."""
+
+from ..dialect import Dialect, Maybe
+from .deepseek_v3_r1 import DEEPSEEK_V3_R1
+
+DEEPSEEK_V3_COGITO = Dialect(
+    "deepseek_v3_cogito",
+    (*DEEPSEEK_V3_R1.grammar, Maybe("<｜end▁of▁sentence｜>")),
+    aliases=tuple(
+        (f"<|{words}|>", f"<｜{words}｜>")
+        for words in (
+            "tool▁calls▁begin",
+            "tool▁call▁begin",
+            "tool▁sep",
+            "tool▁call▁end",
+            "tool▁calls▁end",
+            "end▁of▁sentence",
+        )
+    ),
+    reasoning=DEEPSEEK_V3_R1.reasoning,
+)

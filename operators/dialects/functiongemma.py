@@ -1,0 +1,12 @@
+"""FunctionGemma."""
+
+from ..dialect import NAME, CallArgs, Dialect, Maybe
+
+FUNCTIONGEMMA = Dialect(
+    "functiongemma",
+    (
+        *("<start_function_call>", "call:", NAME),
+        CallArgs("{", "}", ":", ("<escape>",), escapes=False),
+        Maybe("<end_function_call>"),
+    ),
+)

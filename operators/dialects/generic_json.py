@@ -1,0 +1,8 @@
+"""For models without a format of their own: an object that holds the call, the calls or the answer."""
+
+from ..dialect import Dialect, Json
+
+GENERIC_JSON = Dialect(
+    "generic_json",
+    (Json(calls=("tool_calls", "tool_call"), root="object"),),
+)

@@ -1,0 +1,8 @@
+"""InternLM 2 and 2.5."""
+
+from ..dialect import Dialect, Json, Maybe
+
+INTERNLM2 = Dialect(
+    "internlm2",
+    ("<|action_start|>", "<|plugin|>", Json(), Maybe("<|action_end|>")),
+)

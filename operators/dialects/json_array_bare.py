@@ -1,0 +1,6 @@
+"""No markers: a list of calls."""
+
+from ..dialect import Dialect
+from .parts import CALLS
+
+JSON_ARRAY_BARE = Dialect("json_array_bare", (CALLS,))

@@ -1,0 +1,14 @@
+"""JSON without markers in the shapes that prompts ask for: OpenAI's, Gemini's, a `tool` with a `function`, bare."""
+
+from ..dialect import Dialect, Json
+
+JSON = Dialect(
+    "json",
+    (
+        Json(
+            name=("name", "function.name", "function", "tool"),
+            args=("arguments", "parameters", "args", "function.arguments", "function.parameters"),
+            calls=("tool_calls", "tools", "tool"),
+        ),
+    ),
+)

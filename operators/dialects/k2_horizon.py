@@ -1,0 +1,16 @@
+"""K2 Horizon: JSON, or pairs of tags, which may say their type."""
+
+from ..dialect import NAME, Alt, Call, Dialect, Json, Many, Maybe, Text
+from .parts import THINK, pairs
+
+_PAIRS = pairs("ifm|", Maybe("<ifm|arg_type>", Text("flag"), "</ifm|arg_type>"))
+
+K2_HORIZON = Dialect(
+    "k2_horizon",
+    (
+        "<ifm|tool_calls>",
+        Many(Call("<ifm|tool_call>", Alt(Json(root="object"), (NAME, _PAIRS)), "</ifm|tool_call>")),
+        Maybe("</ifm|tool_calls>"),
+    ),
+    reasoning=THINK,
+)

@@ -1,0 +1,16 @@
+"""Kimi K2, K2-Thinking, K2.5."""
+
+from ..dialect import Call, Dialect, Many, Maybe, Text
+from .parts import ARGUMENTS, THINK
+
+_CALL = Call(
+    "<|tool_call_begin|>",
+    Text("id", r"\w.:/-", named=r"(?:functions\.)?([\w./-]+?)(?::\d+)?"),
+    *("<|tool_call_argument_begin|>", ARGUMENTS, Maybe("<|tool_call_end|>")),
+)
+
+KIMI_K2 = Dialect(
+    "kimi_k2",
+    (Maybe("<|tool_calls_section_begin|>"), _CALL, Many(_CALL), Maybe("<|tool_calls_section_end|>")),
+    reasoning=THINK,
+)

@@ -1,0 +1,27 @@
+"""Kimi K3: elements that open and close."""
+
+from ..dialect import Alt, Attrs, Call, Dialect, Many, Maybe, Text
+
+KIMI_K3 = Dialect(
+    "kimi_k3",
+    (
+        Alt(
+            (
+                "<|open|>tools<|sep|>",
+                Many(
+                    Call(
+                        *("<|open|>call", Attrs((("tool", "name"), ("index", "skip"))), "<|sep|>"),
+                        Many(
+                            *("<|open|>argument", Attrs((("key", "key"), ("type", "flag"))), "<|sep|>"),
+                            *(Text("value", typing="flagged"), "<|close|>argument<|sep|>"),
+                        ),
+                        "<|close|>call<|sep|>",
+                    ),
+                ),
+                Maybe("<|close|>tools<|sep|>"),
+            ),
+            ("<|open|>response<|sep|>", Text("content"), Maybe("<|close|>response<|sep|>")),
+        ),
+        Maybe("<|close|>message<|sep|>"),
+    ),
+)

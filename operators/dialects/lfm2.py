@@ -1,0 +1,12 @@
+"""LFM2 and LFM2.5: calls as code or as JSON, one or a list."""
+
+from ..dialect import Alt, Call, Dialect, Json, Many, Maybe
+from .parts import CODE, THINK
+
+_CALL = Alt(Call(*CODE), Call(Json(root="object")))
+
+LFM2 = Dialect(
+    "lfm2",
+    ("<|tool_call_start|>", Alt(("[", _CALL, Many(",", _CALL), "]"), _CALL), Maybe("<|tool_call_end|>")),
+    reasoning=THINK,
+)

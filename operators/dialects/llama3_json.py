@@ -1,0 +1,10 @@
+"""Llama 3.1 to 3.3: JSON, with or without a marker, several in a row."""
+
+from ..dialect import Alt, Call, Dialect, Json, Many, Maybe
+
+_CALL = Call(Json(root="object"))
+
+LLAMA3_JSON = Dialect(
+    "llama3_json",
+    (Maybe("<|python_tag|>"), _CALL, Many(Alt(";", "<|python_tag|>", (";", "<|python_tag|>")), _CALL)),
+)

@@ -1,0 +1,11 @@
+"""MiniMax-M2 and M2.5."""
+
+from ..dialect import Call, Dialect, Many, Maybe
+from .parts import THINK, invoke
+
+MINIMAX_M2 = Dialect(
+    "minimax_m2",
+    ("<minimax:tool_call>", Many(Call(*invoke())), Maybe("</minimax:tool_call>")),
+    reasoning=THINK,
+    layout="\n",
+)

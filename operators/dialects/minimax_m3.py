@@ -1,0 +1,21 @@
+"""MiniMax-M3: a token stands before each tag, and keys are tags."""
+
+from ..dialect import NAME, Back, Call, Dialect, Many, Maybe, Text
+
+_TAG = "]<]minimax[>[<"
+
+MINIMAX_M3 = Dialect(
+    "minimax_m3",
+    (
+        f"{_TAG}tool_call>",
+        Many(
+            Call(
+                *(f'{_TAG}invoke name="', NAME, '">'),
+                Many(_TAG, Text("key", r"\w.-"), ">", Text("value", typing="schema"), Back(f"{_TAG}/")),
+                f"{_TAG}/invoke>",
+            ),
+        ),
+        Maybe(f"{_TAG}/tool_call>"),
+    ),
+    reasoning=(("<mm:think>", "</mm:think>"),),
+)

@@ -1,0 +1,24 @@
+"""Muse: each message says to whom it goes."""
+
+from ..dialect import Alt, Call, Dialect, Many, Maybe, Text
+from .parts import invoke
+
+_FROM = "<|start|>assistant"
+_END = Maybe(Alt("<|eom|>", "<|eot|>"))
+
+MUSE_GLIMMER = Dialect(
+    "muse_glimmer",
+    (
+        Alt(
+            (
+                *(Alt(f"{_FROM} to=", "to="), Text("recipient", r"\w.-"), "<|message|>", "<atem:function_calls>"),
+                *(Many(Call(*invoke("atem:"))), Maybe("</atem:function_calls>"), _END),
+            ),
+            (Alt(f"{_FROM} to=self<|message|>", "to=self<|message|>"), Text("reasoning"), _END),
+            (
+                Alt(f"{_FROM} to=user<|message|>", "to=user<|message|>", f"{_FROM}<|message|>", "<|message|>"),
+                *(Text("content"), _END),
+            ),
+        ),
+    ),
+)

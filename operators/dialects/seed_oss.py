@@ -1,0 +1,11 @@
+"""Seed-OSS."""
+
+from ..dialect import Dialect, Maybe
+from .parts import FUNCTION
+
+SEED_OSS = Dialect(
+    "seed_oss",
+    ("<seed:tool_call>", *FUNCTION, Maybe("</function>"), Maybe("</seed:tool_call>")),
+    reasoning=(("<seed:think>", "</seed:think>"),),
+    layout="\n",
+)

@@ -1,0 +1,39 @@
+"""Blocks between `[[SEG_START {…}]]` and `[[SEG_END]]`, whose header is JSON."""
+
+from ..dialect import Alt, Attrs, Call, Dialect, Text
+
+_END = "[[SEG_END]]"
+
+SENTINEL = Dialect(
+    "sentinel",
+    (
+        Alt(
+            *(
+                Call(
+                    "[[SEG_START",
+                    Attrs((("type", "skip"),), required=required, fixed=(("type", types),), form="json"),
+                    *("]]", Text("value", key=key), _END),
+                    name=types[0],
+                )
+                for types, key, required in (
+                    (("write_file",), "content", ("path",)),
+                    (("edit_file", "patch_file"), "patch", ("path",)),
+                    (("run_bash", "run_terminal_cmd"), "command", ()),
+                )
+            ),
+            Call(
+                "[[SEG_START",
+                Attrs(
+                    (("type", "skip"), ("tool_name", "name"), ("arguments", "arguments")),
+                    fixed=(("type", ("tool", "tool_call")),),
+                    form="json",
+                ),
+                *("]]", _END),
+            ),
+            (
+                *("[[SEG_START", Attrs((("type", "skip"),), fixed=(("type", ("text",)),), form="json"), "]]"),
+                *(Text("content"), _END),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,19 @@
+"""Step 3."""
+
+from ..dialect import Call, Dialect, Many, Maybe
+from .parts import THINK, invoke
+
+STEP3 = Dialect(
+    "step3",
+    (
+        "<｜tool_calls_begin｜>",
+        Many(
+            Call(
+                *("<｜tool_call_begin｜>", Maybe("function", "<｜tool_sep｜>")),
+                *(*invoke("steptml:"), Maybe("<｜tool_call_end｜>")),
+            ),
+        ),
+        Maybe("<｜tool_calls_end｜>"),
+    ),
+    reasoning=THINK,
+)

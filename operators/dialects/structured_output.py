@@ -1,0 +1,8 @@
+"""The whole answer as one JSON object, with a text and perhaps a call."""
+
+from ..dialect import Dialect, Json
+
+STRUCTURED_OUTPUT = Dialect(
+    "structured_output",
+    (Json(args=("args", "arguments"), calls=("toolCall",), content=("content",), root="object"),),
+)

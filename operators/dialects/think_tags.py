@@ -1,0 +1,6 @@
+"""Reasoning between tags, and no calls."""
+
+from ..dialect import Dialect
+from .parts import THINK
+
+THINK_TAGS = Dialect("think_tags", reasoning=THINK)

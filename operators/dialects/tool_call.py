@@ -1,0 +1,8 @@
+"""`<tool_call>` as prompts ask for it where a stop sequence may cut the end tag."""
+
+from ..dialect import Dialect, Json, Maybe
+
+TOOL_CALL = Dialect(
+    "tool_call",
+    ("<tool_call>", Json(args=("parameters", "arguments"), root="object"), Maybe("</tool_call>")),
+)

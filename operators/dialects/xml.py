@@ -1,0 +1,55 @@
+"""XML as prompts ask for it: `<tool name="…">` with its arguments as elements, and two tools with tags of their own."""
+
+from typing import Final
+
+from ..dialect import Alt, Attrs, Back, Call, Dialect, Many, Maybe, Role, Text
+
+_CDATA = ("<![CDATA[", "]]>")
+_ALSO = (("timeoutSeconds", "timeout_seconds"),)
+_AS_IT_STANDS = Text("value", section=_CDATA)
+_COMMAND = Text("value", entities=True, section=_CDATA)
+_VALUE = Text(
+    "value",
+    trim="blanks",
+    typing="xml",
+    entities=True,
+    section=_CDATA,
+    also=_ALSO,
+    instead=(
+        ("write_file.content", _AS_IT_STANDS),
+        ("edit_file.patch", _AS_IT_STANDS),
+        ("patch_file.patch", _AS_IT_STANDS),
+        ("run_bash.command", _COMMAND),
+        ("run_bash.background", Text("skip")),
+    ),
+)
+_NO_ARGUMENTS: Final[tuple[tuple[str, Role], ...]] = (("background", "skip"), ("description", "skip"))
+
+XML = Dialect(
+    "xml",
+    (
+        Alt(
+            Call(
+                *("<tool", Attrs((("name", "name"), *_NO_ARGUMENTS), also=_ALSO), ">", Maybe("<arguments>")),
+                Many(
+                    Alt(
+                        ("<arg", Attrs((("name", "key"),)), ">", _VALUE, "</arg>"),
+                        ("<", Text("key", r"\w.:-"), ">", _VALUE, Back("</", ">")),
+                    ),
+                ),
+                *(Maybe("</arguments>"), "</tool>"),
+            ),
+            Call(
+                *("<write_file", Attrs(required=("path",)), ">"),
+                *(Text("value", key="content"), "</write_file>"),
+                name="write_file",
+            ),
+            Call(
+                *("<run_bash", Attrs(_NO_ARGUMENTS, also=_ALSO), ">"),
+                *(Text("value", key="command"), "</run_bash>"),
+                name="run_bash",
+            ),
+        ),
+    ),
+    ignore_case=True,
+)

@@ -1,0 +1,121 @@
+r"""Where a literal of a grammar stands, or may be about to stand: `marker_search` for literals with conditions.
+
+A literal may be written in any case, and it may count only before certain characters: `<arg` is the beginning of a tag
+if a blank follows, and none of `<args>`. The condition is a lookahead, so that a match is the literal alone; at the
+text's end it is unfinished.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache, partial
+from typing import Final, NamedTuple, TypeAlias
+
+from .marker_search import MarkerSearch, marker_search
+
+_Node: TypeAlias = "dict[str, _Node]"
+_END: Final = ""
+"""In a node: a literal ends here."""
+
+
+class Literal(NamedTuple):
+    """A text to look for."""
+
+    text: str
+    before: str = ""
+    """The characters that must follow it, one of them; anything where there are none."""
+    ignore_case: bool = False
+    """Of ASCII letters."""
+
+
+class LiteralSearch(NamedTuple):
+    """Some literals, ready to be looked for."""
+
+    pattern: re.Pattern[str]
+    """Finds the leftmost whole literal, or the text's end inside one."""
+    whole: re.Pattern[str]
+    """Finds the leftmost whole literal: for a text to which nothing will be added."""
+    is_unfinished: Callable[[re.Match[str]], bool]
+    """Tells whether a match of `pattern` may still grow, or fail."""
+    lowered: Mapping[str, str]
+    """What is written in any case, by its small letters."""
+    literals: tuple[Literal, ...]
+
+    def literal(self, found: re.Match[str]) -> str:
+        """Give the literal that was found, as it was asked for."""
+        return self.lowered.get(found[0].lower(), found[0]) if self.lowered else found[0]
+
+
+def literal_search(literals: Iterable[Literal]) -> LiteralSearch:
+    """Give literals ready to be looked for; the same are compiled once.
+
+    >>> search = literal_search([Literal("<arg", " >"), Literal("<", ignore_case=True)])
+    >>> [search.pattern.search(text)[0] for text in ("1 <arg name", "1 <args>")]
+    ['<arg', '<']
+    >>> search.is_unfinished(search.pattern.search("1 <arg"))
+    True
+
+    Of two literals of which one begins the other the longer one wins, if both ignore case or neither does.
+    """
+    return _compiled(tuple(sorted(set(literals))))
+
+
+@lru_cache(maxsize=512)
+def _compiled(literals: tuple[Literal, ...]) -> LiteralSearch:
+    if not any(each.before or each.ignore_case for each in literals):
+        search: MarkerSearch = marker_search([each.text for each in literals])
+        return LiteralSearch(search.pattern, search.whole, search.is_unfinished, {}, literals)
+    exact = [each for each in literals if not each.ignore_case]
+    lowered = [Literal(each.text.lower(), each.before) for each in literals if each.ignore_case]
+    return LiteralSearch(
+        _either(exact, lowered, r"|\Z"),
+        _either(exact, lowered, ""),
+        partial(_is_unfinished, _unfinished(exact), _unfinished(lowered)),
+        {each.text.lower(): each.text for each in literals if each.ignore_case},
+        literals,
+    )
+
+
+def _is_unfinished(exact: frozenset[str], lowered: frozenset[str], found: re.Match[str]) -> bool:
+    text = found[0]
+    return found.end() == len(found.string) and (text in exact or text.lower() in lowered)
+
+
+def _either(exact: Iterable[Literal], lowered: Iterable[Literal], end: str) -> re.Pattern[str]:
+    parts = [_trie(exact, end)] if exact else []
+    parts += [f"(?ai:{_trie(lowered, end)})"] if lowered else []
+    return re.compile("|".join(parts))
+
+
+def _unfinished(literals: Iterable[Literal]) -> frozenset[str]:
+    return frozenset(each.text[:length] for each in literals for length in range(1, len(each.text) + bool(each.before)))
+
+
+def _trie(literals: Iterable[Literal], end: str) -> str:
+    root: _Node = {}
+    before: dict[str, str] = {}
+    for each in literals:
+        node = root
+        for letter in each.text:
+            node = node.setdefault(letter, {})
+        node[_END] = {}
+        # One text with and without a condition is one without.
+        before[each.text] = "" if before.get(each.text) == "" else before.get(each.text, "") + each.before
+        if not each.before:
+            before[each.text] = ""
+    return "|".join(_branches("", root, before, end))
+
+
+def _branches(prefix: str, node: _Node, before: Mapping[str, str], end: str) -> list[str]:
+    return [re.escape(letter) + _after(prefix + letter, node[letter], before, end) for letter in sorted(node) if letter]
+
+
+def _after(prefix: str, node: _Node, before: Mapping[str, str], end: str) -> str:
+    branches = _branches(prefix, node, before, end)
+    if _END not in node:
+        return f"(?:{'|'.join(branches)}{end})"
+    if not before[prefix]:
+        return f"(?:{'|'.join(branches)})?" if branches else ""
+    condition = f"(?=[{re.escape(before[prefix])}]{end})"
+    return f"(?:{'|'.join((*branches, condition))})"

@@ -1,0 +1,172 @@
+"""`parse_text`: tool calls and reasoning that a model writes into its text, as segments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, Literal
+
+from ..events.chunk_response import ChunkResponse
+from ..events.errors import UsageError
+from .answer_segments import AnswerSegments, Segment
+from .dialect import Dialect
+from .dialect_positions import compiled
+from .dialects.table import DIALECTS
+from .limits import DEFAULT_LIMITS, Limits
+from .segment_end import end_status
+from .stage import Completed, How, Operator, lift
+from .text_engine import TextEngine
+from .text_options import TextOptions
+from .tool_parameters import tool_parameters
+from .turn_ids import TurnIds
+from .value_typing import DEFAULT_RULES, TypingRules
+
+
+def parse_text(  # noqa: PLR0913 - each has a default that serves most
+    *dialects: str | Dialect,
+    tools: Any = None,
+    calls: bool = True,
+    starts_in_reasoning: bool = False,
+    opener_in_reasoning: Literal["text", "ends"] = "text",
+    unknown_tool: Literal["pass", "text", "fail"] = "pass",
+    between: Literal["text", "drop"] = "text",
+    blanks: Literal["lone", "keep", "drop"] = "lone",
+    fences: Literal["calls", "text"] = "calls",
+    typing: TypingRules = DEFAULT_RULES,
+    turn_id: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Operator[str | ChunkResponse, Segment]:
+    """Find tool calls and reasoning in text while it streams; native calls in the same chunks pass through.
+
+        text         --Hi <tool--_call>{"name": "f", "argu--ments": {"a": 1}}</tool_call>--|
+        parse_text   --S C Hi----E--------------------------S call f C {"a": 1} E----------|
+
+    >>> from penstock.operators import drive
+    >>> text = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    >>> for event in drive([text], parse_text("hermes", turn_id="t")):
+    ...     print(event.type, event.segment_id, event.payload)
+    SEGMENT_START t:call_0 {'metadata': {'tool_name': 'f'}}
+    SEGMENT_CONTENT t:call_0 {'delta': '{}'}
+    SEGMENT_END t:call_0 {'status': 'complete', 'metadata': {'tool_name': 'f'}}
+
+    Several dialects are read at once; the first text that tells two apart decides. A call's START comes when its name
+    is known and its arguments begin; what turns out to be no call before that is text again. Later a mismatch fails
+    the call, with all its text.
+
+    - `tools`: as `to_invocations` takes them, or definitions in any provider's form: they say the types of raw values.
+    - `calls`: False leaves calls in the text: reasoning alone is found.
+    - `starts_in_reasoning`: the prompt opened the reasoning, the text has its closer only.
+    - `opener_in_reasoning`: a call's opener inside reasoning is `text`, or `ends` the reasoning.
+    - `unknown_tool`: a call of no tool in `tools` passes, is `text`, or fails.
+    - `between`: text after the first call is given, or dropped (it stays in `raw`).
+    - `blanks`: those beside calls and reasoning: `lone` ones are no text, `keep` gives all, `drop` none.
+    - `fences`: whether what looks like a call inside a ``` fence is one, or text.
+    - `typing`: how raw values become values.
+    """
+    if not dialects:
+        message = f"parse_text needs at least one dialect; there are {', '.join(DIALECTS)}"
+        raise UsageError(message)
+    found = tuple(_dialect(each) for each in dialects)
+    compiled(found)
+    options = TextOptions(
+        schemas=None if tools is None else tool_parameters(tools),
+        calls=calls,
+        starts_in_reasoning=starts_in_reasoning,
+        opener_in_reasoning=opener_in_reasoning,
+        unknown_tool=unknown_tool,
+        between=between,
+        blanks=blanks,
+        fences=fences,
+        rules=typing,
+        limits=limits,
+    )
+    return lift(partial(_ParseText, found, options, turn_id))
+
+
+def _dialect(given: object) -> Dialect:
+    if isinstance(given, Dialect):
+        return given
+    if isinstance(given, str) and given in DIALECTS:
+        return DIALECTS[given]
+    message = f"there is no dialect {given!r}; there are {', '.join(DIALECTS)}"
+    raise UsageError(message)
+
+
+class _Answer:
+    """One of n answers: its segments, and the reader of its text."""
+
+    def __init__(self, number: int, ids: TurnIds, dialects: tuple[Dialect, ...], options: TextOptions) -> None:
+        self.segments = AnswerSegments(number, ids, options.limits, eager=False, with_arguments=False)
+        self.engine = TextEngine(compiled(dialects), self.segments, options)
+
+
+class _ParseText:
+    def __init__(self, dialects: tuple[Dialect, ...], options: TextOptions, turn_id: str | None) -> None:
+        self._ids = TurnIds(turn_id)
+        self._limits = options.limits
+        self._new = partial(_Answer, ids=self._ids, dialects=dialects, options=options)
+        self._answers: dict[int, _Answer] = {0: self._new(0)}
+        self._engine = self._answers[0].engine
+        self._text_only = True
+        """Whether nothing but plain text came, whose completion is a regular end."""
+
+    def feed(self, item: str | ChunkResponse) -> Iterable[Segment]:
+        if type(item) is str and (way := self._engine.way) is not None and (given := way(item)) is not None:
+            return given
+        events: list[Segment] = []
+        if isinstance(item, str):
+            self._engine.feed(item, events)
+        else:
+            self._feed_chunk(item, events)
+        return events
+
+    def close(self, how: How) -> Iterable[Segment]:
+        events: list[Segment] = []
+        for answer in self._answers.values():
+            segments = answer.segments
+            finish = "stop" if self._text_only else segments.finish
+            status, reason = end_status(how, finish)
+            answer.engine.close(how, finish, events)
+            completed = isinstance(how, Completed) and finish != "error"
+            segments.calls.close(status, reason, events, completed=completed)
+        return events
+
+    def dump(self) -> Any:
+        return [
+            self._ids.dump(),
+            self._text_only,
+            [[number, each.segments.dump(), each.engine.dump()] for number, each in self._answers.items()],
+        ]
+
+    def load(self, state: Any) -> None:
+        ids, self._text_only, answers = state
+        self._ids.load(ids)
+        for number, segments, engine in answers:
+            answer = self._answer(number)
+            answer.segments.load(segments)
+            answer.engine.load(engine)
+
+    def _feed_chunk(self, chunk: ChunkResponse, events: list[Segment]) -> None:
+        self._text_only = False
+        answer = self._answer(chunk.choice)
+        segments, ids = answer.segments, self._ids
+        if chunk.response_id:
+            ids.response_id = chunk.response_id
+        if chunk.reasoning or chunk.native:
+            segments.text("reasoning", chunk.reasoning, events, chunk.native)
+        if chunk.content:
+            answer.engine.feed(chunk.content, events)
+        if chunk.refusal:
+            segments.text("refusal", chunk.refusal, events)
+        if chunk.image_urls or chunk.audio_urls or chunk.video_urls:
+            segments.media(chunk, events)
+        if chunk.tool_calls:
+            segments.take_calls(chunk.tool_calls, events)
+        if chunk.finish_reason is not None or chunk.is_complete:
+            segments.finish = chunk.finish_reason or "stop"
+            segments.calls.finish(segments.finish, events)
+
+    def _answer(self, number: int) -> _Answer:
+        if number not in self._answers:
+            self._answers[number] = self._new(number)
+        return self._answers[number]

@@ -1,0 +1,95 @@
+"""Values made from a JSON Schema, to show what a call looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from .schema_kinds import ANYTHING, kinds_of, referred
+
+_FORMATS: Final = {
+    "date": "2025-01-31",
+    "date-time": "2025-01-31T12:00:00Z",
+    "time": "12:00:00",
+    "email": "someone@example.org",
+    "uri": "https://example.org",
+    "uuid": "123e4567-e89b-42d3-a456-426614174000",
+}
+_ORDER: Final = ("string", "number", "integer", "boolean", "array", "object", "null")
+_NULL: Final = frozenset(("null",))
+_DEEPEST: Final = 4
+
+
+def example_arguments(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Give arguments that fit a tool's parameters: those that it requires, else its first.
+
+    >>> example_arguments({"properties": {"path": {"type": "string"}, "depth": {"type": "integer", "minimum": 3}}})
+    {'path': 'some path'}
+    """
+    return {} if parameters is None else _object(parameters, parameters, 0)
+
+
+def plain_schema(schema: Any, root: Any) -> dict[str, Any]:
+    """Give a schema with its reference followed, what must hold at once put together, and the first alternative taken.
+
+    >>> plain_schema({"anyOf": [{"type": "null"}, {"$ref": "#/$defs/N"}]}, {"$defs": {"N": {"type": "integer"}}})
+    {'type': 'integer'}
+    """
+    return _plain(schema, root, 0)
+
+
+def _plain(schema: Any, root: Any, depth: int) -> dict[str, Any]:
+    if not isinstance(schema, Mapping) or depth > _DEEPEST * 4:
+        return {}
+    given = cast("Mapping[str, Any]", schema)
+    plain = {key: value for key, value in given.items() if key not in ("$ref", "anyOf", "oneOf", "allOf")}
+    more = [referred(given["$ref"], root)] if "$ref" in given else []
+    for word in ("anyOf", "oneOf"):
+        ways = [each for each in _list(given.get(word)) if kinds_of(each, root).names != _NULL]
+        more += ways[:1]
+    more += _list(given.get("allOf"))
+    for each in more:
+        plain = _plain(each, root, depth + 1) | plain
+    return plain
+
+
+def _value(key: str, schema: Any, root: Any, depth: int) -> Any:
+    plain = plain_schema(schema, root)
+    for word, several in (("const", False), ("examples", True), ("default", False), ("enum", True)):
+        said = _list(plain.get(word)) if several else [plain[word]] if word in plain else []
+        if said and said[0] is not None:
+            return said[0]
+    names = kinds_of(plain, root).names
+    kind = "string" if names == ANYTHING.names else next(each for each in _ORDER if each in names)
+    if kind == "string":
+        return _FORMATS.get(plain.get("format", ""), f"some {key.replace('_', ' ')}")
+    if kind in ("integer", "number"):
+        return _number(plain, 1 if kind == "integer" else 1.5)
+    if kind == "array":
+        return [_value(key, plain.get("items"), root, depth + 1)] if depth < _DEEPEST else []
+    if kind == "object":
+        return _object(plain, root, depth + 1) if depth < _DEEPEST else {}
+    return True if kind == "boolean" else None
+
+
+def _object(schema: Mapping[str, Any], root: Any, depth: int) -> dict[str, Any]:
+    plain = plain_schema(schema, root)
+    properties = plain.get("properties")
+    if not isinstance(properties, Mapping):
+        return {}
+    given = cast("Mapping[str, Any]", properties)
+    required = [key for key in _list(plain.get("required")) if key in given]
+    return {key: _value(key, given[key], root, depth) for key in required or list(given)[:1]}
+
+
+def _number(schema: Mapping[str, Any], usual: float) -> float:
+    for word, step in (("minimum", 0), ("exclusiveMinimum", 1)):
+        least = schema.get(word)
+        if isinstance(least, int | float) and usual < least + step:
+            usual = least + step
+    most = schema.get("maximum")
+    return most if isinstance(most, int | float) and usual > most else usual
+
+
+def _list(value: Any) -> list[Any]:
+    return list(cast("list[object]", value)) if isinstance(value, list | tuple) else []

@@ -1,0 +1,76 @@
+"""The choices that `parse_text` leaves to its user, and what the tools say about raw values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from .dialect import Typing
+from .limits import DEFAULT_LIMITS, Limits
+from .python_literal import python_literal
+from .tool_parameters import Schema, known_name, parameter_schema
+from .value_typing import DEFAULT_RULES, TypingRules, convert, may_be_null, may_stream
+from .whole_json import decode_json
+from .xml_value import xml_value
+
+_UNKNOWN: dict[str, Any] = {}
+
+
+class TextOptions(Struct, frozen=True, kw_only=True):
+    """What `parse_text` was told; see there."""
+
+    schemas: Mapping[str, Schema | None] | None = None
+    calls: bool = True
+    starts_in_reasoning: bool = False
+    opener_in_reasoning: Literal["text", "ends"] = "text"
+    unknown_tool: Literal["pass", "text", "fail"] = "pass"
+    between: Literal["text", "drop"] = "text"
+    blanks: Literal["lone", "keep", "drop"] = "lone"
+    fences: Literal["calls", "text"] = "calls"
+    rules: TypingRules = DEFAULT_RULES
+    limits: Limits = DEFAULT_LIMITS
+
+    def knows(self, name: str) -> bool:
+        """Tell whether a name is one of the tools, if any were given."""
+        return self.schemas is None or known_name(self.schemas, name) is not None
+
+    def streams(self, tool: str, key: str, typing: Typing) -> bool:
+        """Tell whether a value's text is the value, so that it can be given while it arrives."""
+        if typing in ("schema", "xml"):
+            schema, root = self._schema(tool, key)
+            return may_stream(schema, root, self.rules)
+        return typing == "text"
+
+    def is_known(self, tool: str, key: str) -> bool:
+        """Tell whether the tools say anything about an argument."""
+        return self._schema(tool, key)[0] is not None
+
+    def may_be_null(self, tool: str, key: str, typing: Typing) -> bool:
+        """Tell whether the text `null` would be no text."""
+        if typing not in ("schema", "xml"):
+            return False
+        schema, root = self._schema(tool, key)
+        return may_be_null(schema, root, self.rules)
+
+    def value(self, tool: str, key: str, typing: Typing, text: str) -> Any:
+        """Give what the whole text of a value stands for; what cannot be read stays text."""
+        if typing == "schema":
+            schema, root = self._schema(tool, key)
+            return convert(text, schema, root, self.rules).value
+        if typing == "xml":
+            schema, root = self._schema(tool, key)
+            return xml_value(text, schema, root, self.rules, self.limits)
+        if typing == "json":
+            value, error = decode_json(text, self.limits)
+            return text if error is not None else value
+        if typing == "python":
+            value = python_literal(text)
+            return text if value is None and text.strip() != "None" else value
+        return text
+
+    def _schema(self, tool: str, key: str) -> tuple[Any, Any]:
+        schemas = self.schemas or _UNKNOWN
+        root = schemas.get(known_name(schemas, tool) or "")
+        return parameter_schema(root, key), root

@@ -1,0 +1,67 @@
+"""What other parsers' suites want of a text, dialect by dialect."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import pytest
+from dialect_cases import OURS, Case, Row, case_ids, dialects_of, options_of, peer_of, pieces_of, run, wrong
+from dialects_mapping import COUNTS, REFUSED, ROWS, SEVEN
+
+ROW: Final = Row()
+
+
+@pytest.fixture(scope="module")
+def cases(shared: Path) -> dict[str, Case]:
+    files = sorted((shared / "conformance" / "dialects").glob("*.jsonl"))
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    return dict(case_ids(json.loads(line) for line in lines))
+
+
+@pytest.fixture(scope="module")
+def problems(cases: dict[str, Case]) -> dict[str, list[str]]:
+    """Give what does not hold of each case that says something for us to keep."""
+    found = {}
+    for name, case in cases.items():
+        if OURS & set(case["asserted"]):
+            row = ROWS.get((case["dialect"], peer_of(case)), ROW)
+            dialects = dialects_of(row, case)
+            found[name] = wrong(case, row, run(pieces_of(case), dialects, options_of(row, case, dialects)))
+    return found
+
+
+def test_every_case_passes_or_is_refused(problems: dict[str, list[str]]):
+    assert {name: wrongs for name, wrongs in problems.items() if wrongs and name not in REFUSED} == {}
+
+
+def test_what_is_refused_does_not_pass(problems: dict[str, list[str]]):
+    assert [name for name in REFUSED if not problems[name]] == []
+
+
+@pytest.mark.parametrize("dialect", SEVEN)
+def test_of_each_of_the_first_dialects_ninety_seven_percent_pass(dialect: str, problems: dict[str, list[str]]):
+    results = [not wrongs for name, wrongs in problems.items() if name.startswith(f"{dialect}/")]
+    assert results.count(True) >= 0.97 * len(results) > 0
+
+
+def test_the_counts_of_every_dialect(cases: dict[str, Case], problems: dict[str, list[str]]):
+    """In all, those that say something for us to keep, and those of them that pass."""
+    every = Counter(case["dialect"] for case in cases.values())
+    ours = Counter(cases[name]["dialect"] for name in problems)
+    passed = Counter(cases[name]["dialect"] for name, wrongs in problems.items() if not wrongs)
+    assert {name: (every[name], ours[name], passed[name]) for name in every} == COUNTS
+
+
+def test_no_case_depends_on_how_its_text_was_cut(cases: dict[str, Case]):
+    for name, case in cases.items():
+        row = ROWS.get((case["dialect"], peer_of(case)), ROW)
+        dialects = dialects_of(row, case)
+        options = options_of(row, case, dialects)
+        text = "".join(pieces_of(case))
+        whole = run([text], dialects, options)
+        assert whole[True].raw == text, name
+        assert run(list(text), dialects, options) == whole, name
+        assert run(pieces_of(case), dialects, options) == whole, name

@@ -273,7 +273,10 @@ def _check_flags(ran: Ran, end: SegmentEvent, wanted: dict[str, Any]) -> None:
 def _check_error(case: Case, _ran: Ran, wanted: dict[str, Any]) -> None:
     chain = stage(*operators(case))
     chain.close()
-    on: dict[str, Any] = {"feed_after_finalize": partial(chain.feed, ChunkResponse(content="x")), "second_finalize": chain.close}
+    on: dict[str, Any] = {
+        "feed_after_finalize": partial(chain.feed, ChunkResponse(content="x")),
+        "second_finalize": chain.close,
+    }
     assert _raises(on[wanted["on"]])
 
 

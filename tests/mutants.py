@@ -150,7 +150,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the first delta of a call is dropped",
         (
             Edit(
-                "operators/to_segments.py",
+                "operators/answer_segments.py",
                 "                if call is None:\n                    continue\n",
                 "                continue\n",
             ),

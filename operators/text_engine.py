@@ -510,6 +510,7 @@ class TextEngine:
     def _leave_block(self) -> None:
         """Go back to text; if the block had no call, it was none."""
         self._in_block = False
+        self._text = self._json = self._attrs = None
         if not self._had_call:
             self._back_to_text()
             return

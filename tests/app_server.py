@@ -32,6 +32,7 @@ class _Server(uvicorn.Server):
 @contextmanager
 def serving(app: Any) -> Iterator[str]:
     """Give the address, as 127.0.0.1:PORT, of an application that serves until the end of the block."""
+    before = set(threading.enumerate())
     with socket.create_server(("127.0.0.1", 0)) as listening:
         config = uvicorn.Config(app, loop="asyncio", ws="websockets-sansio", log_config=None)
         server = _Server(config)
@@ -56,3 +57,7 @@ def serving(app: Any) -> Iterator[str]:
             server.stop()
             thread.join(timeout=20)
             assert not thread.is_alive(), "the application did not stop: something in it still runs"
+            # A loop that ends tells the threads that read its files to stop, and does not wait until they have.
+            for worker in set(threading.enumerate()) - before:
+                if worker.name.startswith("AnyIO worker"):
+                    worker.join(timeout=20)

@@ -15,10 +15,13 @@ PAGE = Path(__file__).with_name("operators.md")
 # By what goes in and what comes out; a name that is public and stands nowhere is an error.
 GROUPS: dict[str, tuple[str, ...]] = {
     "`ChunkResponse` → `SegmentEvent`": ("to_segments",),
-    "`str` or `ChunkResponse` → `SegmentEvent`": ("parse_text", "split_reasoning", "Dialect", "render_call"),
+    "`str` or `ChunkResponse` → `SegmentEvent`": (
+        *("parse_text", "split_reasoning"),
+        *("dialect_for", "ModelDialect", "Dialect", "render_call"),
+    ),
     "`SegmentEvent` → `SegmentEvent`": (
         *("stream_fields", "FieldSpec", "FILE_TOOLS", "MARKED_FILE_TOOLS"),
-        *("within", "detect_text_calls"),
+        *("within", "whole_calls", "detect_text_calls"),
     ),
     "`SegmentEvent` → `ToolInvocation` or `InvocationFailed`": ("to_invocations",),
     "`SegmentEvent` → the arguments of a call while they grow": (

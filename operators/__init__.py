@@ -4,12 +4,14 @@ from .aggregate_fragments import PathValue, aggregate_fragments
 from .argument_progress import argument_progress
 from .detect_text_calls import detect_text_calls
 from .dialect import Dialect
+from .dialect_for import dialect_for
 from .extract_json_fields import extract_json_fields
 from .field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
 from .holdback import holdback
 from .interrupt_on import interrupt_on
 from .json_fragments import json_fragments
 from .limits import Limits
+from .model_dialect import ModelDialect
 from .parse_text import parse_text
 from .partial_arguments import PartialArguments, partial_arguments
 from .render_call import render_call
@@ -20,6 +22,7 @@ from .strip_markers import strip_markers
 from .to_invocations import to_invocations
 from .to_segments import to_segments
 from .tool_call_updates import tool_call_updates
+from .whole_calls import whole_calls
 from .within import within
 
 __all__ = [
@@ -31,6 +34,7 @@ __all__ = [
     "FieldSpec",
     "Interrupted",
     "Limits",
+    "ModelDialect",
     "Operator",
     "PartialArguments",
     "PathValue",
@@ -40,6 +44,7 @@ __all__ = [
     "argument_progress",
     "compose",
     "detect_text_calls",
+    "dialect_for",
     "drive",
     "extract_json_fields",
     "holdback",
@@ -56,5 +61,6 @@ __all__ = [
     "to_invocations",
     "to_segments",
     "tool_call_updates",
+    "whole_calls",
     "within",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -17,10 +18,10 @@ from .grammar_items import (
     takes_key,
     without_separator,
 )
-from .render_text import attribute_text, id_text, slot_text, value_text
+from .render_text import attribute_text, flag_text, id_text, slot_text, value_text
 from .render_values import CannotRenderError, check_value, json_call, json_calls, json_text, literal_arguments
 
-_ONLY_READ: Final = frozenset(("content", "reasoning", "skip"))
+_ONLY_READ: Final = frozenset(("content", "reasoning", "skip", "flag"))
 _LONE_KEY: Final = "input"
 """The argument that a value without a key is."""
 
@@ -59,12 +60,11 @@ class CallWriter:
         """Arguments whose values have a place of their own."""
         self._is_loose = False
         """Whether blanks after what was written last do not matter."""
+        self._to_last: list[tuple[int, frozenset[str]]] = []
+        """The pieces that the last of some markers in the whole text ends."""
 
     def write(self) -> str:
         grammar = self._dialect.grammar
-        if len(self._todo) > 1 and any(isinstance(leaf, Text) and leaf.until == "last" for leaf in leaves_of(grammar)):
-            message = "it can write one call only: a value there ends at the last marker of the whole text"
-            raise CannotRenderError(message)
         if not grammar:
             message = "it has no calls"
             raise CannotRenderError(message)
@@ -79,6 +79,8 @@ class CallWriter:
             if self._written == before:
                 message = "its grammar has no place for a call"
                 raise CannotRenderError(message)
+        for place, ends in self._to_last:
+            self._check_last(place, ends)
         return "".join(self._out)
 
     # ------------------------------------------------------------------ the calls
@@ -128,6 +130,7 @@ class CallWriter:
             self._json(item)
         elif isinstance(item, CallArgs):
             self._put(literal_arguments(item, self._take_all()), is_loose=False)
+            self._is_loose = True
         elif isinstance(item, Attrs):
             self._attrs(item)
         elif isinstance(item, Back):
@@ -143,6 +146,9 @@ class CallWriter:
             if self._take().name != item.name and item.name:
                 message = f"its grammar has {item.name!r} there"
                 raise CannotRenderError(message)
+            if self._is_loose and self._layout:
+                self._out.append(self._layout)  # a call that begins with its name stands on a line of its own, too
+                self._is_loose = False
             self._row(item.items, after)
             self._end_call()
         else:
@@ -170,11 +176,13 @@ class CallWriter:
             raise refused
 
     def _state(self) -> tuple[Any, ...]:
-        return len(self._out), self._written, self._call, dict(self._left), self._key, dict(self._back), self._is_loose
+        lengths = len(self._out), len(self._to_last)
+        return lengths, self._written, self._call, dict(self._left), self._key, dict(self._back), self._is_loose
 
     def _restore(self, state: tuple[Any, ...]) -> None:
-        length, self._written, self._call, left, self._key, back, self._is_loose = state
-        del self._out[length:]
+        lengths, self._written, self._call, left, self._key, back, self._is_loose = state
+        del self._out[lengths[0] :]
+        del self._to_last[lengths[1] :]
         self._left, self._back = dict(left), dict(back)
 
     def _many(self, item: Many, after: frozenset[str]) -> None:
@@ -227,8 +235,19 @@ class CallWriter:
             text = self._key
         else:
             text = id_text(item, call.name, call.call_id, self._written - 1) if role == "id" else call.name
+        if item.until == "last":
+            self._to_last.append((len(self._out), after))
         self._put(slot_text(item, text, after, ignore_case=self._dialect.ignore_case), is_loose=False)
         self._back[role] = text
+
+    def _check_last(self, place: int, ends: frozenset[str]) -> None:
+        """See that a piece ends where the last of its markers stands."""
+        flags = re.IGNORECASE if self._dialect.ignore_case else 0
+        marker = re.compile("|".join(map(re.escape, sorted(ends, key=len, reverse=True))), flags)
+        *_, last = marker.finditer("".join(self._out[place:]))
+        if last.start() != len(self._out[place]):
+            message = f"a value there ends at the last {last[0]!r} of the whole text, which stands elsewhere"
+            raise CannotRenderError(message)
 
     def _json(self, item: Json) -> None:
         call = self._at_hand
@@ -262,10 +281,13 @@ class CallWriter:
         if "id" in roles and call.call_id is not None:
             values[roles["id"]] = call.call_id
         if self._key is not None:
+            if not self._key:
+                message = "an empty key cannot be written"
+                raise CannotRenderError(message)
             if "key" in roles:
                 values[roles["key"]] = self._back["key"] = self._key
             if "flag" in roles:
-                values[roles["flag"]] = json_text(isinstance(self._left[self._key], str))
+                values[roles["flag"]] = flag_text(roles["flag"], self._left[self._key])
                 self._is_flagged = True
             if "value" in roles:
                 value = self._take_argument(self._key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ Role: TypeAlias = Literal[
     "name", "key", "value", "id", "reasoning", "content", "recipient", "skip", "flag", "arguments"
 ]
 Trim: TypeAlias = Literal["", "newline", "blanks"]
-Typing: TypeAlias = Literal["text", "schema", "json", "python", "flagged", "xml"]
+Typing: TypeAlias = Literal["text", "schema", "json", "python", "flagged", "xml", "marked_xml"]
 
 
 class Text(Struct, frozen=True):
@@ -25,7 +25,7 @@ class Text(Struct, frozen=True):
     """What is no part of it: one newline on either side, or all blanks there."""
     typing: Typing = "text"
     """What a value stands for: text; what the tool's schema says; JSON; a Python literal; as `Attrs` flagged it; XML
-    elements, which nest, or text where there are none."""
+    elements, which nest, or text where there are none; the same with a mark before each tag."""
     until: Literal["first", "last"] = "first"
     """Whether the first thing that may follow ends it, or the last one."""
     entities: bool = False
@@ -78,6 +78,9 @@ class Json(Struct, frozen=True):
     sole_key: bool = False
     root: Literal["object", "array", "any"] = "any"
     """With which bracket it may begin."""
+    under: Literal["", "object", "array"] = ""
+    """Whether even a single call is written under the first of `calls`, as it is or in an array; an empty text stands
+    before it where there is a key of `content`."""
 
 
 class CallArgs(Struct, frozen=True):
@@ -217,6 +220,42 @@ class Dialect(Struct, frozen=True):
     aliases: tuple[tuple[str, str], ...] = ()
     ignore_case: bool = False
     layout: str = ""
+
+    def render(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        call_id: str | None = None,
+        schema: Mapping[str, Any] | None = None,
+        layout: str | None = None,
+    ) -> str:
+        """Write one call as a model would, so that parsing gives it again.
+
+        >>> Dialect("hermes", ("<tool_call>", Json(), "</tool_call>")).render("add", {"a": 1})
+        '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+
+        The options, and when it raises `UsageError`, are those of `render_call`.
+        """
+        from .render_call import render_call  # noqa: PLC0415 - it needs this file
+
+        return render_call(self, name, arguments, call_id=call_id, schema=schema, layout=layout)
+
+    def instructions(self, tools: Any, *, layout: str | None = None) -> str:
+        """Give the text for a system prompt that tells a model its tools and how to call them.
+
+        >>> text = Dialect("hermes", ("<tool_call>", Json(), "</tool_call>")).instructions({"now": None})
+        >>> text.splitlines()[-1]
+        '<tool_call>{"name": "now", "arguments": {}}</tool_call>'
+
+        - `tools`: as `parse_text` takes them.
+        - `layout`: as `render_call` takes it.
+
+        Raises `UsageError` for a tool that the dialect has no way to call.
+        """
+        from .dialect_instructions import instructions  # noqa: PLC0415 - it needs this file
+
+        return instructions(self, tools, layout=layout)
 
 
 NAME = Text("name", r"\w.:/-")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from ..events.errors import UsageError
 from .call_writer import CallToRender
-from .dialect import Dialect
+from .dialect import Dialect, Json
+from .grammar_items import leaves_of
 from .render_call import render_calls
 from .render_values import json_text
 from .schema_example import example_arguments, plain_schema
@@ -14,9 +16,16 @@ from .schema_kinds import ANYTHING, Kinds, kinds_of
 from .tool_parameters import ToolShape, tool_shapes
 
 _HOW: Final = """\
-You can call the tools below. Write a call exactly in the form of the tool's example, with values of your own; write \
-nothing after it, but wait for the result."""
+You can call the tools below. To call one, write a call exactly in the form of its example, with values of your own. \
+After your calls write nothing more: wait for their results."""
 _ORDER: Final = ("string", "integer", "number", "boolean", "array", "object", "null")
+_BOUNDS: Final = (
+    ("minimum", "at least"),
+    ("exclusiveMinimum", "more than"),
+    ("maximum", "at most"),
+    ("exclusiveMaximum", "less than"),
+    ("format", "format"),
+)
 _DEEPEST: Final = 3
 
 
@@ -45,16 +54,38 @@ def instructions(dialect: Dialect, tools: Any, *, layout: str | None = None) -> 
     if not shapes:
         return ""
     calls = [CallToRender(each.name, example_arguments(each.parameters), None, each.parameters) for each in shapes]
-    parts = ["# Tools", _HOW]
-    for shape, call in zip(shapes, calls, strict=True):
+    written = [render_calls(dialect, [call], layout=layout) for call in calls]
+    parts = ["# Tools", _HOW, *_answers(dialect)]
+    for shape, example in zip(shapes, written, strict=True):
         parts.append(f"## {shape.name}")
         if shape.description:
             parts.append(shape.description.strip())
-        parts += [_parameters(shape), f"Example:\n{render_calls(dialect, [call], layout=layout)}"]
-    if len(calls) > 1:
-        several = render_calls(dialect, calls[:2], layout=(dialect.layout if layout is None else layout) or "\n")
+        parts += [_parameters(shape), f"Example:\n{example}"]
+    if len(calls) > 1 and (several := _several(dialect, calls[:2], written[:2], layout)):
         parts += ["## Several calls", f"Several calls at once look like this:\n{several}"]
     return "\n\n".join(parts)
+
+
+def _several(dialect: Dialect, calls: list[CallToRender], written: list[str], layout: str | None) -> str:
+    """Give two calls as one answer has them, nothing where it can have one only."""
+    if any(isinstance(leaf, Json) and leaf.under == "object" for leaf in leaves_of(dialect.grammar)):
+        return ""
+    try:
+        several = render_calls(dialect, calls, layout=layout)
+    except UsageError:
+        return ""  # each could be written: one is in the way of the other
+    # Blocks that stand for themselves are easier to read one below the other.
+    return "\n".join(written) if several == "".join(written) else several
+
+
+def _answers(dialect: Dialect) -> list[str]:
+    """Say where the answer's own text stands, where the whole answer is an object."""
+    keys = (key for leaf in leaves_of(dialect.grammar) if isinstance(leaf, Json) for key in leaf.content)
+    return [
+        f"Your whole answer is one JSON object. What you say to the user is its {json_text(key)}; an answer without a "
+        f"call is {json_text({key: 'some text'})}."
+        for key in keys
+    ]
 
 
 def _parameters(shape: ToolShape) -> str:
@@ -73,7 +104,7 @@ def _lines(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> li
     lines: list[str] = []
     for key, each in cast("Mapping[str, Any]", properties).items():
         inner = plain_schema(each, root)
-        said = [_type(each, inner, root), "required" if key in needed else "optional"]
+        said = [_type(each, inner, root), *_bounds(inner), "required" if key in needed else "optional"]
         if "default" in inner:
             said.append(f"default {json_text(inner['default'])}")
         description = inner.get("description")
@@ -84,12 +115,14 @@ def _lines(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> li
     return lines
 
 
+def _bounds(plain: Mapping[str, Any]) -> list[str]:
+    return [f"{told} {json_text(plain[word])}" for word, told in _BOUNDS if word in plain]
+
+
 def _type(schema: Any, plain: Mapping[str, Any], root: Mapping[str, Any]) -> str:
     kinds = kinds_of(schema, root)
     if kinds == ANYTHING:
         return "any value"
-    if kinds.members and not kinds.open:
-        return f"one of {', '.join(map(json_text, kinds.members))}"
     return " or ".join([*_open(kinds, plain, root), *map(json_text, kinds.members)])
 
 

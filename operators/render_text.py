@@ -10,8 +10,9 @@ from .dialect import CallArgs, Text
 from .entities import decode_entities, encode_entities
 from .python_literal import python_literal
 from .render_values import CannotRenderError, json_text, literal, same_value
+from .schema_kinds import kinds_of
 from .tool_parameters import parameter_schema
-from .value_typing import convert
+from .value_typing import convert, convert_json
 
 _BLANKS: Final = " \t\r\n"
 _ATTRIBUTE: Final = re.compile(r"[\w.:-]+")
@@ -27,15 +28,16 @@ def value_text(item: Text, key: str, value: Any, schema: Mapping[str, Any] | Non
 
     Raises `CannotRenderError` where the text would stand for another value.
     """
+    of_value = parameter_schema(schema, key) if item.typing not in ("text", "python") else None
     if item.typing == "json" or (item.typing == "flagged" and is_flagged and not isinstance(value, str)):
-        return json_text(value)
-    if item.typing == "python":
+        text = json_text(value)
+        back = convert_json(text, of_value, schema).value
+    elif item.typing == "python":
         text = literal(CallArgs(), value)
         back = python_literal(text)
     else:
         text = value if isinstance(value, str) else json_text(value)
-        of_value = parameter_schema(schema, key) if item.typing in ("schema", "xml") else None
-        back = convert(text, of_value, schema).value
+        back = convert(text, None if item.typing == "flagged" else of_value, schema).value
     if not same_value(back, value):
         message = f"argument {key!r} would come back as {back!r:.60}: {_advice(item, schema)}"
         raise CannotRenderError(message)
@@ -57,10 +59,11 @@ def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool =
     if item.chars and not re.fullmatch(f"[{item.chars}]*", text):
         message = f"{what} has characters other than [{item.chars}]"
         raise CannotRenderError(message)
-    written = encode_entities(text) if item.entities else text
+    encoded = _encoded(item, text, ends)
+    written = encoded
     if item.trim == "newline" and item.role == "value":
         written = f"\n{written}\n"
-    if _trimmed(item, written) != (encode_entities(text) if item.entities else text):
+    if _trimmed(item, written) != encoded:
         message = f"{what} has blanks at its edges that would be taken off"
         raise CannotRenderError(message)
     if item.until == "first":
@@ -111,6 +114,26 @@ def attribute_text(name: str, value: str) -> str:
         message = f"the attribute {name!r} would need both kinds of quotes"
         raise CannotRenderError(message)
     return f"{name}={quote}{value}{quote}"
+
+
+def _encoded(item: Text, text: str, ends: Iterable[str]) -> str:
+    """Give a text with entities for what would be markup, for quotes only where one could end it."""
+    if not item.entities:
+        return text
+    plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return encode_entities(text) if any(end in plain for end in ends) else plain
+
+
+def flag_text(attribute: str, value: Any) -> str:
+    """Give what a tag says of a value's type: whether it is a string, where the attribute asks that, else which it is.
+
+    >>> flag_text("string", [1]), flag_text("type", [1]), flag_text("type", "x")
+    ('false', 'array', 'string')
+    """
+    if attribute == "string":
+        return json_text(isinstance(value, str))
+    (kind,) = kinds_of({"const": value}).names
+    return "number" if kind == "integer" else kind
 
 
 def _trimmed(item: Text, text: str) -> str:

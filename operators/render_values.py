@@ -83,22 +83,27 @@ def json_call(item: Json, name: str, arguments: Mapping[str, Any], call_id: str 
     if not item.name:
         return arguments
     call: dict[str, Any] = {}
+    if call_id is not None and item.id:
+        _put(call, item.id[0], call_id)  # a call begins with its arguments, so that its id has to come before
     _put(call, item.name[0], name)
     _put(call, item.args[0], arguments)
-    if call_id is not None and item.id:
-        _put(call, item.id[0], call_id)
     return call
 
 
 def json_calls(item: Json, calls: list[Any]) -> Any:
     """Give the JSON value that holds calls: the only one, or the array of them, under a key where the grammar says so.
 
+    >>> json_calls(Json(calls=("call",), content=("text",), under="object"), [{"name": "add"}])
+    {'text': '', 'call': {'name': 'add'}}
+
     >>> json_calls(Json(calls=("tool_calls",)), [{"name": "add"}, {"name": "sub"}])
     {'tool_calls': [{'name': 'add'}, {'name': 'sub'}]}
     """
-    if item.calls and len(calls) > 1:
+    if item.calls and (item.under or len(calls) > 1):
         around: dict[str, Any] = {}
-        _put(around, item.calls[0], calls)
+        if item.content:
+            _put(around, item.content[0], "")
+        _put(around, item.calls[0], calls[0] if item.under == "object" and len(calls) == 1 else calls)
         return around
     return calls if item.root == "array" else calls[0]
 

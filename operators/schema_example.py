@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from .schema_kinds import ANYTHING, kinds_of, referred
+from .schema_kinds import ANYTHING, kinds_of, referred, schema_list
 
 _FORMATS: Final = {
     "date": "2025-01-31",
@@ -45,22 +45,43 @@ def _plain(schema: Any, root: Any, depth: int) -> dict[str, Any]:
     plain = {key: value for key, value in given.items() if key not in ("$ref", "anyOf", "oneOf", "allOf")}
     more = [referred(given["$ref"], root)] if "$ref" in given else []
     for word in ("anyOf", "oneOf"):
-        ways = [each for each in _list(given.get(word)) if kinds_of(each, root).names != _NULL]
+        ways = [each for each in schema_list(given.get(word)) if kinds_of(each, root).names != _NULL]
         more += ways[:1]
-    more += _list(given.get("allOf"))
+    more += schema_list(given.get("allOf"))
     for each in more:
-        plain = _plain(each, root, depth + 1) | plain
+        other = _plain(each, root, depth + 1)
+        both = {word: join(plain[word], other[word]) for word, join in _JOINED if word in other and word in plain}
+        plain = plain | {word: said for word, said in other.items() if word not in plain} | both
     return plain
+
+
+def _properties(own: Any, other: Any) -> Any:
+    mine, more = _mapping(own), _mapping(other)
+    return {**mine, **{key: said for key, said in more.items() if key not in mine}}
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _required(own: Any, other: Any) -> Any:
+    return list(dict.fromkeys((*schema_list(own), *schema_list(other))))
+
+
+_JOINED: Final = (("properties", _properties), ("required", _required))
 
 
 def _value(key: str, schema: Any, root: Any, depth: int) -> Any:
     plain = plain_schema(schema, root)
-    for word, several in (("const", False), ("examples", True), ("default", False), ("enum", True)):
-        said = _list(plain.get(word)) if several else [plain[word]] if word in plain else []
-        if said and said[0] is not None:
-            return said[0]
-    names = kinds_of(plain, root).names
-    kind = "string" if names == ANYTHING.names else next(each for each in _ORDER if each in names)
+    kinds, first = kinds_of(schema, root), kinds_of(plain, root)
+    said = [*([plain["const"]] if "const" in plain else ()), *schema_list(plain.get("examples"))]
+    said += [plain["default"]] if "default" in plain else []
+    said += [*first.members, *kinds.members]
+    value = next((each for each in said if each is not None and kinds.allows(each)), None)
+    if value is not None or not kinds.open:
+        return value
+    allowed = first.open & kinds.open or kinds.open
+    kind = "string" if kinds == ANYTHING else next(each for each in _ORDER if each in allowed)
     if kind == "string":
         return _FORMATS.get(plain.get("format", ""), f"some {key.replace('_', ' ')}")
     if kind in ("integer", "number"):
@@ -78,7 +99,7 @@ def _object(schema: Mapping[str, Any], root: Any, depth: int) -> dict[str, Any]:
     if not isinstance(properties, Mapping):
         return {}
     given = cast("Mapping[str, Any]", properties)
-    required = [key for key in _list(plain.get("required")) if key in given]
+    required = [key for key in schema_list(plain.get("required")) if key in given]
     return {key: _value(key, given[key], root, depth) for key in required or list(given)[:1]}
 
 
@@ -89,7 +110,3 @@ def _number(schema: Mapping[str, Any], usual: float) -> float:
             usual = least + step
     most = schema.get("maximum")
     return most if isinstance(most, int | float) and usual > most else usual
-
-
-def _list(value: Any) -> list[Any]:
-    return list(cast("list[object]", value)) if isinstance(value, list | tuple) else []

@@ -18,6 +18,16 @@ class Kinds(NamedTuple):
         """Give the types of all that is allowed."""
         return self.open.union(*(_kind_of(member) for member in self.members)) if self.members else self.open
 
+    def allows(self, value: Any) -> bool:
+        """Tell whether a value is of one of the types, or one of the members.
+
+        >>> Kinds(frozenset(("string",)), (1,)).allows(1), Kinds(frozenset(("string",)), (1,)).allows(True)
+        (True, False)
+        """
+        return _is_open(self, value) or any(
+            isinstance(each, bool) is isinstance(value, bool) and each == value for each in self.members
+        )
+
 
 ANYTHING: Final = Kinds(frozenset(("string", "integer", "number", "boolean", "null", "array", "object")))
 _NOTHING: Final = Kinds(frozenset())
@@ -43,9 +53,17 @@ _WORDS: Final = {
     "object": ("object",),
     "dict": ("object",),
 }
-_IMPLIED: Final = (("properties", "object"), ("additionalProperties", "object"), ("items", "array"))
+_IMPLIED: Final = (
+    ("properties", "object"),
+    ("patternProperties", "object"),
+    ("additionalProperties", "object"),
+    ("items", "array"),
+    ("prefixItems", "array"),
+)
 _DEEPEST: Final = 64
-"""References and alternatives inside each other; a schema below says nothing."""
+"""Alternatives and references inside each other; a schema below says nothing."""
+_DIGITS: Final = 10
+"""A place in an array has fewer."""
 
 
 def kinds_of(schema: Any, root: Any = None) -> Kinds:
@@ -58,46 +76,52 @@ def kinds_of(schema: Any, root: Any = None) -> Kinds:
 
     `root` is the schema that references such as `#/$defs/Name` look into. Types may have Python's names, too.
     """
-    return _kinds(schema, root, 0)
+    kinds = _kinds(schema, root, {}, 0)
+    return ANYTHING if kinds == _NOTHING else kinds
 
 
-def _kinds(schema: Any, root: Any, depth: int) -> Kinds:
+def _kinds(schema: Any, root: Any, known: dict[str, Kinds], depth: int) -> Kinds:
+    """Give what a schema allows, `known` being what references mean: anything as long as they are being looked up."""
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
-        return ANYTHING
+        return _NOTHING if schema is False else ANYTHING
     given = cast("Mapping[str, Any]", schema)
     kinds = _by_type(given)
-    members = _listed(given.get("enum")) if "const" not in given else (given["const"],)
+    members = schema_list(given.get("enum")) if "const" not in given else (given["const"],)
     if members:
         kinds = _both(kinds, Kinds(frozenset(), members))
-    if "$ref" in given:
-        kinds = _both(kinds, _kinds(referred(given["$ref"], root), root, depth + 1))
+    reference = given.get("$ref")
+    if isinstance(reference, str):
+        if reference not in known:
+            known[reference] = ANYTHING
+            known[reference] = _kinds(referred(reference, root), root, known, depth + 1)
+        kinds = _both(kinds, known[reference])
     for word in ("anyOf", "oneOf"):
-        if alternatives := _listed(given.get(word)):
-            kinds = _both(kinds, _any_of(_kinds(each, root, depth + 1) for each in alternatives))
-    for each in _listed(given.get("allOf")):
-        kinds = _both(kinds, _kinds(each, root, depth + 1))
-    if kinds == _NOTHING:
-        return ANYTHING
+        if alternatives := schema_list(given.get(word)):
+            kinds = _both(kinds, _any_of(_kinds(each, root, known, depth + 1) for each in alternatives))
+    for each in schema_list(given.get("allOf")):
+        kinds = _both(kinds, _kinds(each, root, known, depth + 1))
     return Kinds(kinds.open | {"null"}, kinds.members) if given.get("nullable") is True else kinds
 
 
 def _by_type(schema: Mapping[str, Any]) -> Kinds:
     said = schema.get("type")
     words: set[str] = set()
-    for word in (said,) if isinstance(said, str) else _listed(said):
+    for word in (said,) if isinstance(said, str) else schema_list(said):
         known = _WORDS.get(word.lower()) if isinstance(word, str) else None
         if known is None:
             return ANYTHING
         words.update(known)
     if not words:
-        words.update(kind for key, kind in _IMPLIED if isinstance(schema.get(key), Mapping))
+        words.update(
+            kind for key, kind in _IMPLIED if isinstance(schema.get(key), list if key == "prefixItems" else Mapping)
+        )
     return Kinds(frozenset(words)) if words else ANYTHING
 
 
 def _both(one: Kinds, other: Kinds) -> Kinds:
     """Give what both allow."""
-    members = [member for member in one.members if _allows(other, member)]
-    members += [member for member in other.members if _kind_of(member) <= one.open]
+    members = [member for member in one.members if other.allows(member)]
+    members += [member for member in other.members if _is_open(one, member)]
     return Kinds(one.open & other.open, tuple(members))
 
 
@@ -106,13 +130,14 @@ def _any_of(alternatives: Iterable[Kinds]) -> Kinds:
     for each in alternatives:
         allowed |= each.open
         members += each.members
-    return Kinds(allowed, tuple(member for member in members if not _kind_of(member) <= allowed))
+    kinds = Kinds(allowed, members)
+    return Kinds(allowed, tuple(member for member in members if not _is_open(kinds, member)))
 
 
-def _allows(kinds: Kinds, member: Any) -> bool:
-    return _kind_of(member) <= kinds.open or any(
-        type(each) is type(member) and each == member for each in kinds.members
-    )
+def _is_open(kinds: Kinds, member: Any) -> bool:
+    """Tell whether all values of a member's type are allowed; a float that is whole is an integer, too."""
+    is_whole = isinstance(member, float) and member.is_integer()
+    return _kind_of(member) <= kinds.open or (is_whole and "integer" in kinds.open)
 
 
 def _kind_of(value: Any) -> frozenset[str]:
@@ -142,17 +167,35 @@ def referred(reference: Any, root: Any) -> Any:
     """
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
+    if reference[1:2] not in ("", "/"):
+        return _anchored(unquote(reference[1:]), root)
     found = root
     for step in reference[1:].split("/")[1:]:
         key = unquote(step).replace("~1", "/").replace("~0", "~")
         if isinstance(found, list):
             found = dict(enumerate(cast("list[object]", found))).get(
-                int(key) if key.isascii() and key.isdigit() else -1
+                int(key) if key.isascii() and key.isdigit() and len(key) < _DIGITS else -1
             )
         else:
             found = cast("Mapping[str, Any]", found).get(key) if isinstance(found, Mapping) else None
     return found
 
 
-def _listed(value: Any) -> tuple[Any, ...]:
+def _anchored(name: str, root: Any) -> Any:
+    """Give the definition that an anchor names."""
+    given = cast("Mapping[str, Any]", root) if isinstance(root, Mapping) else dict[str, Any]()
+    for word in ("$defs", "definitions"):
+        definitions = given.get(word)
+        for each in cast("Mapping[str, Any]", definitions).values() if isinstance(definitions, Mapping) else ():
+            if isinstance(each, Mapping) and cast("Mapping[str, Any]", each).get("$anchor") == name:
+                return cast("Any", each)
+    return None
+
+
+def schema_list(value: Any) -> tuple[Any, ...]:
+    """Give what a schema lists under a word, nothing where it is no list.
+
+    >>> schema_list([1, 2]), schema_list("ab")
+    ((1, 2), ())
+    """
     return tuple(cast("Iterable[Any]", value)) if isinstance(value, list | tuple) else ()

@@ -9,7 +9,7 @@ from ..events.fragment import JsonError
 from ..events.segment_event import SegmentEvent, Status
 from .stage import Completed, Failed, How, Interrupted
 
-RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "arguments"))
+RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "arguments", "mistyped"))
 """Metadata keys that the library gives itself; an argument of such a name never stands beside them."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
@@ -11,11 +11,12 @@ from .dialect import Typing
 from .limits import DEFAULT_LIMITS, Limits
 from .python_literal import python_literal
 from .tool_parameters import Schema, known_name, parameter_schema
-from .value_typing import DEFAULT_RULES, TypingRules, convert, may_be_null, may_stream
-from .whole_json import decode_json
+from .value_typing import DEFAULT_RULES, Typed, TypingRules, convert, convert_json, may_be_null, may_stream
+from .without_marks import without_marks
 from .xml_value import xml_value
 
 _UNKNOWN: dict[str, Any] = {}
+_BY_SCHEMA: Final = frozenset(("schema", "xml", "marked_xml"))
 
 
 class TextOptions(Struct, frozen=True, kw_only=True):
@@ -38,7 +39,7 @@ class TextOptions(Struct, frozen=True, kw_only=True):
 
     def streams(self, tool: str, key: str, typing: Typing) -> bool:
         """Tell whether a value's text is the value, so that it can be given while it arrives."""
-        if typing in ("schema", "xml"):
+        if typing in _BY_SCHEMA:
             schema, root = self._schema(tool, key)
             return may_stream(schema, root, self.rules)
         return typing == "text"
@@ -49,26 +50,31 @@ class TextOptions(Struct, frozen=True, kw_only=True):
 
     def may_be_null(self, tool: str, key: str, typing: Typing) -> bool:
         """Tell whether the text `null` would be no text."""
-        if typing not in ("schema", "xml"):
+        if typing not in _BY_SCHEMA:
             return False
         schema, root = self._schema(tool, key)
         return may_be_null(schema, root, self.rules)
 
     def value(self, tool: str, key: str, typing: Typing, text: str) -> Any:
         """Give what the whole text of a value stands for; what cannot be read stays text."""
-        if typing == "schema":
-            schema, root = self._schema(tool, key)
-            return convert(text, schema, root, self.rules).value
-        if typing == "xml":
-            schema, root = self._schema(tool, key)
-            return xml_value(text, schema, root, self.rules, self.limits)
+        return self.typed(tool, key, typing, text).value
+
+    def typed(self, tool: str, key: str, typing: Typing, text: str) -> Typed:
+        """Give what the whole text of a value stands for; what cannot be read stays text, flagged."""
+        schema, root = self._schema(tool, key)
+        elements = text if typing == "xml" else without_marks(text) if typing == "marked_xml" else None
+        if elements is not None:
+            return xml_value(elements, schema, root, self.rules, self.limits)
+        if typing in _BY_SCHEMA:
+            return convert(text, schema, root, self.rules)
         if typing == "json":
-            value, error = decode_json(text, self.limits)
-            return text if error is not None else value
+            return convert_json(text, schema, root, self.limits)
         if typing == "python":
             value = python_literal(text)
-            return text if value is None and text.strip() != "None" else value
-        return text
+            return (
+                Typed(text, flagged=True) if value is None and text.strip() != "None" else Typed(value, flagged=False)
+            )
+        return Typed(text, flagged=False)
 
     def _schema(self, tool: str, key: str) -> tuple[Any, Any]:
         schemas = self.schemas or _UNKNOWN

@@ -19,6 +19,7 @@ from .fragment_aggregator import FragmentAggregator
 from .limits import DEFAULT_LIMITS, Limits
 from .segment_end import RESERVED, OpenSegments, end_payload, end_status, error_detail
 from .stage import How, Operator, lift
+from .tool_parameters import known_name
 from .whole_json import decode_json
 
 Model: TypeAlias = type[BaseModel] | None
@@ -45,6 +46,7 @@ def to_invocations(
     *,
     keep_segments: bool = False,
     fields: Iterable[FieldSpec] = FILE_TOOLS,
+    ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[SegmentEvent | Notice, Result]:
     """Turn each tool call into one `ToolInvocation` or one `InvocationFailed` when its segment ends.
@@ -61,18 +63,22 @@ def to_invocations(
     [('add', {'a': 1, 'b': 2})]
 
     Only a call whose segment ended as `complete` is invoked, once per (turn_id, id); every other gives an
-    `InvocationFailed` with its reason and all its text. Calls that the provider runs itself give neither.
+    `InvocationFailed` with its reason and all its text. Calls that the provider runs itself give neither. Before a
+    call that is invoked with a text where its schema says another type, a `Notice` of code `mistyped_argument` comes.
 
     - `tools`: names with their pydantic models (None: no model), or several models, named as their classes, and tools
       (`ToolLike`), in any mixture. With `tools`, other names fail as `unknown_tool`, arguments that do not validate as
       `invalid`.
     - `keep_segments`: pass the segment events too; the END of a call that fails here says so.
     - `fields`: what the segments of `stream_fields` mean, where they were read back from JSON.
+    - `ignore_case`: of the tools' names, for models that write them by hand; the invocation has the tool's own name.
 
     Arguments that are literally `null` are none, `{}`; any other root that is not an object is `invalid`.
     """
     validators = None if tools is None else _validators(tools)
-    return lift(partial(_ToInvocations, validators, tuple(fields), limits, keep_segments=keep_segments))
+    return lift(
+        partial(_ToInvocations, validators, tuple(fields), limits, keep_segments=keep_segments, ignore_case=ignore_case)
+    )
 
 
 class _Call:
@@ -100,8 +106,10 @@ class _ToInvocations:
         limits: Limits,
         *,
         keep_segments: bool,
+        ignore_case: bool,
     ) -> None:
         self._validators = validators
+        self._ignore_case = ignore_case
         self._keep = keep_segments
         self._specs = {spec.segment_type: spec for spec in fields}
         self._limits = limits
@@ -192,7 +200,7 @@ class _ToInvocations:
         self._fragments(call, event)
         metadata = event.payload.get("metadata", {})
         call.metadata.update(metadata)
-        call.name = call.name or metadata.get("tool_name", "")
+        call.name = self._tool(call.name or metadata.get("tool_name", ""))
         identity = (event.turn_id, event.segment_id)
         result: Result
         if identity in self._settled:
@@ -200,11 +208,12 @@ class _ToInvocations:
         else:
             self._settled.add(identity)
             result = self._settle(call, event)
+        notices = _mistyped(call.name, metadata) if isinstance(result, ToolInvocation) else ()
         if not self._keep:
-            return (result,)
+            return (*notices, result)
         if isinstance(result, InvocationFailed) and event.payload.get("status", "complete") == "complete":
             event = replace(event, payload=end_payload("failed", result.reason, metadata))
-        return event, result
+        return *notices, event, result
 
     def _settle(self, call: _Call, event: SegmentEvent) -> ToolInvocation | InvocationFailed:
         raw = "".join(call.raw)
@@ -263,6 +272,11 @@ class _ToInvocations:
         value, error = decode_json("".join(call.unparsed), self._limits)
         return ({} if value is None else value), error
 
+    def _tool(self, written: str) -> str:
+        if not self._ignore_case:
+            return written
+        return known_name(self._validators or (), written) or written
+
     def _validate(self, name: str, arguments: dict[str, Any]) -> tuple[str, list[dict[str, Any]], BaseModel | None]:
         validators = self._validators or {}
         if name not in validators:
@@ -307,6 +321,15 @@ class _ToInvocations:
             self._calls[call.turn_id, each["id"]] = call
         self._others.load(state["others"])
         self._settled = {(turn_id, segment_id) for turn_id, segment_id in state["settled"]}
+
+
+def _mistyped(tool: str, metadata: dict[str, Any]) -> list[Notice]:
+    """Warn of the arguments that should be something else than text."""
+    keys = metadata.get("mistyped")
+    return [
+        Notice("mistyped_argument", f"argument {key!r} of {tool} is no value of its type, its text was kept")
+        for key in (cast("list[object]", keys) if isinstance(keys, list) else ())
+    ]
 
 
 def _validators(tools: Tools) -> dict[str, Model | ToolLike]:

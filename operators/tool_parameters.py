@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from pydantic import BaseModel
 
 from ..events.errors import UsageError
+from .inner_schema import inner_schema
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -79,18 +80,12 @@ def known_name(names: Iterable[str], written: str) -> str | None:
 
 
 def parameter_schema(parameters: Mapping[str, Any] | None, key: str) -> Any:
-    """Give the schema of one parameter, None where nothing is said about it.
+    """Give the schema of one parameter, None where nothing is said about it; see `inner_schema`.
 
     >>> parameter_schema({"properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "string"}}, "b")
     {'type': 'string'}
     """
-    if parameters is None:
-        return None
-    properties = parameters.get("properties")
-    if isinstance(properties, Mapping) and key in properties:
-        return cast("Mapping[str, Any]", properties)[key]
-    others = parameters.get("additionalProperties")
-    return cast("Any", others) if isinstance(others, Mapping) else None
+    return inner_schema(parameters, key, parameters)
 
 
 def _named(name: Any, value: Any) -> ToolShape:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, cast
 from msgspec import Struct
 
 from ..events.fragment import Fragment, Path
-from .limits import DEFAULT_LIMITS
+from .limits import DEFAULT_LIMITS, Limits
 from .python_literal import python_literal
 from .schema_kinds import ANYTHING, Kinds, kinds_of
 from .whole_json import decode_json
@@ -19,6 +19,7 @@ _match_integer: Final = re.compile(r"[-+]?[0-9]+\Z").match
 _match_number: Final = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z").match
 _BOOLEANS: Final = {"true": True, "false": False}
 _BOOLEAN: Final = frozenset(("boolean",))
+_STRING: Final = frozenset(("string",))
 _EXACT: Final = 2**53
 """Up to here each whole float is one integer."""
 
@@ -26,13 +27,14 @@ _EXACT: Final = 2**53
 class TypingRules(Struct, frozen=True, kw_only=True):
     """Where peers disagree about what a text stands for.
 
-    - `untyped`: without a schema a text is itself, or JSON where it is JSON, or a literal of JSON's or Python's.
+    - `untyped`: without a schema a text is itself, or JSON where it is JSON, or a literal of JSON's or Python's, or
+      such a literal only if it is neither array nor object.
     - `strings`: a string that the schema allows wins over every other type, or comes last.
     - `null`: the text `null` is null only where the schema allows it, or everywhere.
     - `not_boolean`: what is neither true nor false, where only a boolean would do, stays text, or is false.
     """
 
-    untyped: Literal["text", "json", "literal"] = "text"
+    untyped: Literal["text", "json", "literal", "scalar"] = "text"
     strings: Literal["first", "last"] = "first"
     null: Literal["nullable", "always"] = "nullable"
     not_boolean: Literal["text", "false"] = "text"
@@ -79,6 +81,18 @@ def convert(text: str, schema: Any, root: Any = None, rules: TypingRules = DEFAU
     if names == _BOOLEAN and rules.not_boolean == "false":
         return Typed(value=False, flagged=True)
     return Typed(text, flagged="string" not in names)
+
+
+def convert_json(text: str, schema: Any, root: Any = None, limits: Limits = DEFAULT_LIMITS) -> Typed:
+    """Give what a text that is said to be JSON stands for; where only a string would do, anything else is that text.
+
+    >>> convert_json("[1]", None).value, convert_json("null", {"type": "string"}).value, convert_json("[1", None)
+    ([1], 'null', Typed(value='[1', flagged=True))
+    """
+    value, error = decode_json(text, limits)
+    if error is not None:
+        return Typed(text, flagged=True)
+    return Typed(value if isinstance(value, str) or kinds_of(schema, root).names != _STRING else text, flagged=False)
 
 
 def may_stream(schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULES) -> bool:
@@ -197,7 +211,8 @@ _READERS: Final[tuple[Callable[[str, frozenset[str]], Any], ...]] = (
 
 def _guess(text: str, untyped: str) -> Any:
     value, error = decode_json(text, DEFAULT_LIMITS)
-    if error is None:
-        return value
-    value = python_literal(text) if untyped == "literal" else None
-    return text if value is None and (untyped != "literal" or text.strip() != "None") else value
+    if error is not None:
+        value = python_literal(text) if untyped != "json" else None
+        if value is None and (untyped == "json" or text.strip() != "None"):
+            return text
+    return text if untyped == "scalar" and isinstance(value, list | dict) else value

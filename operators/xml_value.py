@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from .entities import decode_entities
+from .inner_schema import inner_schema
 from .limits import DEFAULT_LIMITS, Limits
 from .schema_kinds import ANYTHING, kinds_of
-from .tool_parameters import parameter_schema
-from .value_typing import DEFAULT_RULES, TypingRules, convert
+from .value_typing import DEFAULT_RULES, Typed, TypingRules, convert
 
 _BLANKS: Final = " \t\r\n"
 _OPENER: Final = re.compile(r"""<([^\W\d][\w.:-]*)((?:\s+[\w.:-]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*(/?)>""")
@@ -33,39 +32,70 @@ def xml_value(
     root: Any = None,
     rules: TypingRules = DEFAULT_RULES,
     limits: Limits = DEFAULT_LIMITS,
-) -> Any:
-    """Give the value that the inside of an element stands for.
+) -> Typed:
+    """Give the value that the inside of an element stands for; flagged where a text in it is no value of its type.
 
-    >>> xml_value("<a>1</a><list><item>x &amp;&amp; y</item></list>")
+    >>> xml_value("<a>1</a><list><item>x &amp;&amp; y</item></list>").value
     {'a': '1', 'list': ['x && y']}
-    >>> xml_value("<a>1</a>", {"properties": {"a": {"type": "integer"}}}), xml_value("n <= 0")
-    ({'a': 1}, 'n <= 0')
+    >>> schema = {"properties": {"a": {"type": "integer"}}}
+    >>> xml_value("<a>1</a>", schema), xml_value("<a>one</a>", schema), xml_value("n <= 0").value
+    (Typed(value={'a': 1}, flagged=False), Typed(value={'a': 'one'}, flagged=True), 'n <= 0')
 
-    Nothing but elements is an object; nothing but `item`s is an array, as is whatever the schema says is one; a key
-    that comes twice has an array of both. Anything else is text, as it is where the schema allows a string: without
-    blanks at its edges, entities decoded once, CDATA as it stands.
+    Nothing but elements is an object; nothing but `item`s is an array where it may be either, as is whatever the schema
+    says is one; a key that comes twice has an array of both. Anything else is text, as it is where the schema allows a
+    string: without blanks at its edges, entities decoded once, CDATA as it stands.
 
     - `schema`: of the value; `root`: the schema that its `$ref`s refer to.
     """
-    return _value(text, schema, root, rules, limits.depth)
+    reading = _Reading(root, rules, limits.depth)
+    value = reading.value(text, schema, 0)
+    return Typed(value, reading.flagged)
 
 
-def _value(text: str, schema: Any, root: Any, rules: TypingRules, depth: int) -> Any:
-    kinds = kinds_of(schema, root)
-    said = text.strip(_BLANKS)
-    if kinds != ANYTHING and "string" in kinds.names:
-        return convert(_decoded(said), schema, root, rules).value
-    elements = _elements(said) if depth else None
-    if elements is None or (not elements and (kinds == ANYTHING or "array" not in kinds.open)):
-        return convert(_decoded(said), schema, root, rules).value
-    is_array = all(each.key == _ITEM for each in elements) if kinds == ANYTHING else "object" not in kinds.open
-    if is_array:
-        of_items = cast("Mapping[str, Any]", schema).get("items") if isinstance(schema, Mapping) else None
-        return [_value(each.inner, of_items, root, rules, depth - 1) for each in elements]
-    values: dict[str, list[Any]] = {}
-    for key, inner in elements:
-        values.setdefault(key, []).append(_value(inner, parameter_schema(schema, key), root, rules, depth - 1))
-    return {key: several[0] if len(several) == 1 else several for key, several in values.items()}
+class _Reading:
+    """One value being read, with all that is inside of it."""
+
+    def __init__(self, root: Any, rules: TypingRules, deepest: int) -> None:
+        self._root = root
+        self._rules = rules
+        self._deepest = deepest
+        self.flagged = False
+
+    def value(self, text: str, schema: Any, depth: int) -> Any:
+        kinds = kinds_of(schema, self._root)
+        said = text.strip(_BLANKS)
+        if kinds != ANYTHING and "string" in kinds.names:
+            return self._text(said, schema)
+        elements = _elements(said) if depth < self._deepest else None
+        if elements is None or (not elements and (kinds == ANYTHING or "array" not in kinds.open)):
+            return self._text(said, schema)
+        may_be_either = kinds.open >= {"array", "object"}
+        is_array = all(each.key == _ITEM for each in elements) if may_be_either else "object" not in kinds.open
+        if is_array:
+            items = ((each.inner, inner_schema(schema, place, self._root)) for place, each in enumerate(elements))
+            return [self.value(inner, of_item, depth + 1) for inner, of_item in items]
+        texts: dict[str, list[str]] = {}
+        for key, inner in elements:
+            texts.setdefault(key, []).append(inner)
+        return {
+            key: self._of_key(several, inner_schema(schema, key, self._root), depth) for key, several in texts.items()
+        }
+
+    def _of_key(self, texts: list[str], schema: Any, depth: int) -> Any:
+        """Give the value of a key; where it comes more than once, each is an item."""
+        if len(texts) == 1:
+            return self.value(texts[0], schema, depth + 1)
+        kinds = kinds_of(schema, self._root)
+        are_items = kinds != ANYTHING and "array" in kinds.open
+        each = (
+            (text, inner_schema(schema, place, self._root) if are_items else schema) for place, text in enumerate(texts)
+        )
+        return [self.value(text, of_item, depth + 1) for text, of_item in each]
+
+    def _text(self, said: str, schema: Any) -> Any:
+        value, flagged = convert(_decoded(said), schema, self._root, self._rules)
+        self.flagged = self.flagged or flagged
+        return value
 
 
 def _elements(text: str) -> list[Element] | None:

@@ -6,6 +6,19 @@ from .pipeline import Pipeline
 from .run import Run
 from .settings import Settings
 from .strategies import STRATEGIES, api_tool_call, pass_through
+from .text_strategies import (
+    auto,
+    harmony,
+    hermes,
+    json,
+    pythonic,
+    qwen3_coder,
+    sentinel,
+    structured_output,
+    tool_call,
+    xml,
+)
+from .text_strategy import TextStrategy
 from .tool import Tool, as_tools, tool
 from .tool_choice import tool_choice
 from .tool_schemas import tool_schemas
@@ -17,11 +30,22 @@ __all__ = [
     "Pipeline",
     "Run",
     "Settings",
+    "TextStrategy",
     "Tool",
     "api_tool_call",
     "as_tools",
+    "auto",
+    "harmony",
+    "hermes",
+    "json",
     "pass_through",
+    "pythonic",
+    "qwen3_coder",
+    "sentinel",
+    "structured_output",
     "tool",
+    "tool_call",
     "tool_choice",
     "tool_schemas",
+    "xml",
 ]

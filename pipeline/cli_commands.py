@@ -11,6 +11,7 @@ from typer.exceptions import TyperException
 from ..events.errors import PenstockError
 from .cli_demo import DEMO_EXAMPLES, demo
 from .cli_inspect import INSPECT_EXAMPLES, inspect
+from .cli_parse import PARSE_EXAMPLES, parse
 from .cli_parts import complain
 from .cli_replay import REPLAY_EXAMPLES, replay
 from .cli_run import RUN_EXAMPLES, run
@@ -24,6 +25,7 @@ Examples:
   penstock demo
   penstock run --provider openai --model gpt-5 --tool write_file "Write a garden in SVG."
   penstock replay answer.sse --emit segments
+  penstock parse --dialect hermes < answer.txt
   penstock inspect --json --via sdk *.sse
 """
 _WORDING = (("Value error, ", ""), ("Input should be", "it should be"))
@@ -48,6 +50,7 @@ def penstock(
 app.command(epilog=DEMO_EXAMPLES)(demo)
 app.command(epilog=RUN_EXAMPLES)(run)
 app.command(epilog=REPLAY_EXAMPLES)(replay)
+app.command(epilog=PARSE_EXAMPLES)(parse)
 app.command(epilog=INSPECT_EXAMPLES)(inspect)
 app.command(name="serve-recordings", epilog=SERVE_EXAMPLES)(serve)
 app.command(epilog=STRATEGIES_EXAMPLES)(strategies)

@@ -18,8 +18,9 @@ from .cli_parts import (
     show,
     strategy_name,
 )
+from .emitted import Emit
 from .event_lines import short_line
-from .play_recording import Emit, Player
+from .play_recording import Player
 from .recorded import read_recorded
 
 REPLAY_EXAMPLES = """\b

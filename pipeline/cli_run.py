@@ -8,6 +8,7 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
+from msgspec.structs import replace
 
 from ..events.errors import ProviderError, UsageError
 from .cli_parts import AsJson, StrategyName, ToolNames, Watched, complete_provider, show
@@ -58,7 +59,8 @@ def run(  # noqa: PLR0913 - the options of the command
 
     Tool calls are shown, never run. The key is the provider's usual environment variable: OPENAI_API_KEY,
     ANTHROPIC_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY, MISTRAL_API_KEY; a server on this machine needs none. The SDKs
-    are told not to try again by themselves. Ctrl-C stops the answer: what is open ends as interrupted, and the
+    are told not to try again by themselves. With a --strategy for calls in text the tools are described in the system's
+    words. Ctrl-C stops the answer: what is open ends as interrupted, and the
     command with 130; any error is told in a line, and ends it with 2.
     """
     known = tool_provider(provider)
@@ -71,8 +73,8 @@ def run(  # noqa: PLR0913 - the options of the command
         _check_url(base_url)
     pipeline = Pipeline(strategy, tools=tools or None)
     key = _key(known, url, key_from)
-    request = Request(
-        model=model, prompt=_prompt(prompt), system=system, tools=tools, max_tokens=max_tokens, base_url=url
+    request = with_tools(
+        Request(model=model, prompt=_prompt(prompt), system=system, max_tokens=max_tokens, base_url=url), pipeline
     )
     with connected(known, request, key) as start:
         answer = pipeline.stream(start)
@@ -82,6 +84,14 @@ def run(  # noqa: PLR0913 - the options of the command
         raise typer.Exit(130)
     if watched.error is not None:
         raise UsageError(_told(watched.error, provider, url or PROVIDERS[known].url))
+
+
+def with_tools(request: Request, pipeline: Pipeline) -> Request:
+    """Tell the model of the pipeline's tools: in the request, or in the system's words where it calls them in text."""
+    told = pipeline.instructions()
+    if not told:
+        return replace(request, tools=pipeline.tools or ())
+    return replace(request, system="\n\n".join(filter(None, (request.system, told))))
 
 
 def _told(error: ProviderError, provider: str, url: str) -> str:

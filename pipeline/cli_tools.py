@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ from .file_tools import FILE_TOOL_DEFINITIONS
 from .tool import Tool, as_tools
 
 
-def tools_named(names: Iterable[str]) -> tuple[Tool, ...]:
+def tools_named(names: Iterable[str], *, option: str = "--tool") -> tuple[Tool, ...]:
     """Give the tools of names: our own, the user's MODULE:FUNCTION or FILE.py:FUNCTION, or a JSON file of definitions.
+
+    `option`: what a complaint begins with.
 
     >>> [tool.name for tool in tools_named(["write_file", "base64:b64encode"])]
     ['write_file', 'b64encode']
@@ -25,7 +27,7 @@ def tools_named(names: Iterable[str]) -> tuple[Tool, ...]:
         try:
             values += as_tools(_values(name))
         except UsageError as error:
-            message = f"--tool {name}: {error}"
+            message = f"{option} {name}: {error}"
             raise UsageError(message) from error
     return as_tools(values)
 
@@ -52,7 +54,17 @@ def _definitions(path: Path) -> list[Any]:
     except (ValueError, RecursionError) as error:
         message = f"is not JSON: {error}"
         raise UsageError(message) from error
-    return [*content] if isinstance(content, list) else [content]
+    return list(_unwrapped(content))
+
+
+def _unwrapped(content: Any) -> Iterator[Any]:
+    """Give the definitions of a list, of a request, or of Gemini's declarations."""
+    match content:
+        case [*inner] | {"tools": [*inner]} | {"function_declarations": [*inner]} | {"functionDeclarations": [*inner]}:
+            for each in inner:
+                yield from _unwrapped(each)
+        case _:
+            yield content
 
 
 def _imported(module: str, path: str) -> Any:

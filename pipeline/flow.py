@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..events.chunk_response import ChunkResponse
@@ -19,18 +20,28 @@ class Step(NamedTuple):
 
 
 class Flow:
-    """A provider's machine and the strategy behind it.
+    """A provider's machine and the strategy behind it; `in_text` gives another where the stream is plain text.
 
     They are kept apart, because a chain of three stages has loops of its own and most strategies are chains of three.
     """
 
-    __slots__ = ("_machine", "_strategy")
+    __slots__ = ("_in_text", "_machine", "_strategy")
 
-    def __init__(self, machine: Machine, strategy: StageChain[ChunkResponse, Any]) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        strategy: StageChain[ChunkResponse, Any],
+        in_text: Callable[[], StageChain[ChunkResponse, Any]] | None = None,
+    ) -> None:
         self._machine = machine
         self._strategy = strategy
+        self._in_text = in_text
 
     def feed(self, item: Any) -> Step:
+        if self._in_text is not None and item is not None:
+            if isinstance(item, str):
+                self._strategy = self._in_text()
+            self._in_text = None
         try:
             responses = self._machine.feed(item)
         except Exception as error:  # noqa: BLE001 - a wrong item of the caller's, who gets it after the ENDs

@@ -13,7 +13,7 @@ from ..events.errors import ProviderError
 from ..events.segment_event import SegmentEvent
 from ..operators.stage import Operator
 from ..sinks.collect import Segment, collect
-from .strategies import StrategyEvent
+from .strategy import StrategyEvent
 
 WIRE_KINDS = {"custom": "custom_tool_call"}
 """Words of the wire that are not its word for the type of a call; all others are."""

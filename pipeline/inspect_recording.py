@@ -21,7 +21,8 @@ from ..sources.loopback_server import LoopbackServer
 from ..sources.provider_error import error_in_body
 from .inspect_chunks import Inspected, error_record, inspect_chunks
 from .loopback_sdks import SDKS
-from .strategies import Strategy, api_tool_call
+from .strategies import api_tool_call
+from .strategy import Strategy
 
 Via: TypeAlias = Literal["wire", "sdk"]
 

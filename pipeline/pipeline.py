@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, TypeVar, cast
+from inspect import signature
+from typing import Any, TypeAlias, TypeVar, cast
 from weakref import WeakSet
 
 from reactivex import Observable
@@ -17,22 +18,26 @@ from ..operators.interrupt_on import interrupt_on
 from ..operators.limits import Limits
 from ..operators.stage import Operator, stage
 from ..sinks.fan_out import AsyncFanOut, FanOut
-from ..sinks.sink_line import WhenFull
-from ..sources.decode_sdk import decode_sdk
-from ..sources.from_openai_chat import check_choices
-from ..sources.from_stream import any_exception, any_machine, check_any_stream, from_stream
+from ..sinks.sink_line import WhenFull, sink_lines
+from ..sources.decode_sdk import decode_through
+from ..sources.from_stream import any_exception, any_machine, check_any_stream, stream_through
 from ..sources.openai_chat import Choices
 from ..sources.sdk_stream import translated
 from ..sources.wake_stream import wake_stream
 from .async_run import AsyncRun
 from .flow import Flow
 from .run import Run
-from .settings import Settings, settings_from_environment
-from .strategy_maker import StrategyLike, strategy_maker
+from .settings import DEFAULT_IN_TEXT, Settings, settings_from_environment
+from .strategy_by_stream import Machines, strategy_by_stream
+from .strategy_maker import StrategyLike, resolved, strategy_maker
+from .text_strategies import TEXT_STRATEGIES
+from .text_strategy import TextStrategy
 from .tool import Tool, as_tools
 from .tool_choice import tool_choice
+from .tool_providers import tool_provider
 from .tool_schemas import schemas_for
 
+_NewStrategy: TypeAlias = Callable[[str | None], Operator[ChunkResponse, Any]]
 _Cancellable = TypeVar("_Cancellable", bound="Run | AsyncRun | _Signal")
 
 
@@ -50,7 +55,8 @@ class Pipeline:
     SEGMENT_END {'status': 'complete'}
 
     - `strategy`: a name, an operator, several in a row, or a function that makes one of `tools=` and options, as
-      `api_tool_call` is. Without one the environment decides: PENSTOCK_STREAM_PARSER, else `api_tool_call`.
+      `api_tool_call` is, or a `Dialect`. Without one the environment decides: PENSTOCK_STREAM_PARSER, else the stream:
+      `api_tool_call` for a provider's, `auto` for plain text, in which native calls cannot come.
     - `tools`: functions, pydantic models, JSON Schemas or `Tool`s. Calls are validated with them, and other names fail
       as `unknown_tool`. Without `tools=` every call is accepted; with none in it (`tools=[]`) everything passes through
       and nothing is invoked.
@@ -100,17 +106,21 @@ class Pipeline:
         self._choices: Choices = choices
         self._limits = _checked_limits(options.get("limits"), settings)
         self._queue: dict[str, Any] = {"maxsize": queue_size, "when_full": when_full}
-        self._new_strategy = strategy_maker(
-            settings.strategy if strategy is None else strategy, self.tools, settings, options
-        )
+        chosen = resolved(settings.strategy if strategy is None else strategy)
+        self._dialect = chosen.dialects[0] if isinstance(chosen, TextStrategy) else None
+        self._new_strategy = strategy_maker(chosen, self.tools, settings, self._limits, options)
+        self._new_text_strategy: _NewStrategy | None = None
+        if strategy is None and not settings.is_strategy_chosen:
+            in_text = TEXT_STRATEGIES[DEFAULT_IN_TEXT]
+            known = {key: value for key, value in options.items() if key in signature(in_text).parameters}
+            self._new_text_strategy = strategy_maker(in_text, self.tools, settings, self._limits, known)
         self._turn_id = turn_id
         self.operator: Operator[ChunkResponse, Any] = self._new_strategy(turn_id)
         """The strategy as an operator, for chains of your own."""
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread starts a stream
         self._runs: WeakSet[Any] = WeakSet()
-        check_choices(choices)
-        any_machine(api, choices=choices, turn_id=turn_id, limits=self._limits)  # says what is wrong with api=
-        FanOut(self.sinks, **self._queue) if self.sinks else None
+        self._new_machine = any_machine(api, choices=choices, turn_id=turn_id, limits=self._limits)
+        sink_lines(self.sinks, queue_size, when_full)  # says what is wrong with them
 
     def stream(self, source: Any, *, turn_id: str | None = None, sinks: Iterable[Callable[..., Any]] = ()) -> Run:
         """Give the events of a stream, for a plain loop.
@@ -146,21 +156,19 @@ class Pipeline:
         if self.sinks:
             message = "sinks= run with stream(...) and astream(...); subscribe to an Observable instead, or share it"
             raise UsageError(message)
+        of_turn = turn_id or self._turn_id
+        machines = Machines(partial(self._new_machine, turn_id=of_turn))
         operator = self._operator(turn_id)
-        options: dict[str, Any] = {
-            "choices": self._choices,
-            "turn_id": turn_id or self._turn_id,
-            "limits": self._limits,
-        }
+        if self._new_text_strategy is not None:
+            in_text = self._new_text_strategy(of_turn)
+            operator = strategy_by_stream(machines.are_of_text, operator, in_text)
         given: Any = source
-        if isinstance(source, Observable):
-            chunks = decode_sdk(self._api, **options)(given)
-        else:
-            chunks = from_stream(given, self._api, **options)
+        is_decoded = isinstance(source, Observable)
+        chunks = decode_through(machines)(given) if is_decoded else stream_through(given, machines)
 
         def subscribe(observer: Any, scheduler: Any = None) -> Any:
             signal = self._started(_Signal(None if callable(given) else given))
-            asked = from_stream(signal.noting(given), self._api, **options) if callable(given) else chunks
+            asked = stream_through(signal.noting(given), machines) if callable(given) else chunks
             return interrupt_on(signal, operator)(asked).subscribe(observer, scheduler=scheduler)
 
         return Observable(subscribe)
@@ -178,9 +186,28 @@ class Pipeline:
     def tool_schemas(self, provider: str, *, names: Iterable[str] | None = None, strict: bool = False) -> Any:
         """Give the tools as the request of a provider wants them, a list; None, to be left out, where there are none.
 
-        As the function `tool_schemas`, with the pipeline's tools.
+        As the function `tool_schemas`, with the pipeline's tools. None, too, where the strategy finds calls in text:
+        then the prompt tells the model of the tools, with `instructions()`. For a server that writes them into the
+        prompt itself there is the function.
         """
+        if self._dialect is not None:
+            tool_provider(provider)  # says what is wrong with it
+            return None
         return schemas_for(self.tools or (), provider, names, strict=strict)
+
+    def instructions(self) -> str:
+        """Give what a system prompt says about the tools where the strategy finds calls in text: which there are, how.
+
+        >>> def now() -> None: ...
+        >>> print(Pipeline("hermes", tools=[now]).instructions().partition("Example:")[2].strip())
+        <tool_call>
+        {"name": "now", "arguments": {}}
+        </tool_call>
+
+        Empty without tools, and where calls are native: then `tool_schemas` tells of them. Of several dialects it is
+        the first in which the model is asked to call.
+        """
+        return "" if self._dialect is None else self._dialect.instructions(self.tools or ())
 
     def tool_choice(self, provider: str, choice: Any, *, parallel: bool | None = None) -> Any:
         """Give which tool the model may or must call, as the request of a provider wants it; see `tool_choice`."""
@@ -212,10 +239,12 @@ class Pipeline:
         return self.operator if turn_id is None else self._new_strategy(turn_id)
 
     def _flow(self, turn_id: str | None) -> Flow:
-        new_machine = any_machine(
-            self._api, choices=self._choices, turn_id=turn_id or self._turn_id, limits=self._limits
+        of_turn, in_text = turn_id or self._turn_id, self._new_text_strategy
+        return Flow(
+            self._new_machine(turn_id=of_turn),
+            stage(self._operator(turn_id)),
+            None if in_text is None else lambda: stage(in_text(of_turn)),
         )
-        return Flow(new_machine(), stage(self._operator(turn_id)))
 
 
 class _Signal(Subject[str]):

@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator
-from contextlib import closing
-from typing import Any, Literal, TypeAlias
+from collections.abc import Generator
+from typing import Any
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError
-from ..events.segment_event import SegmentEvent
-from ..events.tool_invocation import InvocationFailed, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
-from ..operators.argument_progress import argument_progress
 from ..operators.stage import Completed, Interrupted, Operator, StageChain, stage
-from ..operators.tool_call_updates import tool_call_updates
 from ..sources.decode_wire import decode_wire
 from ..sources.replay_pieces import Chunk, Pace, pieces_of, split_events
+from .emitted import Emit, made_behind, only
 from .pipeline import Pipeline
 from .recorded import Recorded
-
-Emit: TypeAlias = Literal["deltas", "fragments", "segments", "updates", "invocations"]
-
-_KINDS: dict[Emit, tuple[type, ...]] = {
-    "deltas": (ChunkResponse,),
-    "fragments": (ToolCallArgumentProgress,),
-    "segments": (SegmentEvent,),
-    "updates": (ToolCallUpdate,),
-    "invocations": (ToolInvocation, InvocationFailed),
-}
-_MADE_BEHIND: dict[Emit, Callable[[], Operator[Any, Any]]] = {
-    "fragments": argument_progress,
-    "updates": tool_call_updates,
-}
 
 
 class Player:
@@ -56,7 +38,7 @@ class Player:
         """Give the strategy's events, or of them those of a kind; with "deltas" the chunks that the strategy gets."""
         operators = self._operators(strategy, emit)
         events = self._through(stage(*operators)) if operators else self._stored()
-        return _only(events, (object,) if emit is None else _KINDS[emit])
+        return only(events, emit)
 
     def _operators(self, strategy: str, emit: Emit | None) -> list[Operator[Any, Any]]:
         events, operators = self._recorded.events, list[Operator[Any, Any]]()
@@ -64,9 +46,7 @@ class Player:
             operators.append(decode_wire(self._recorded.api, choices="all"))
         if emit != "deltas" and (not events or isinstance(events[0], ChunkResponse)):
             operators.append(Pipeline(strategy).operator)  # with the options of the environment
-        if emit in _MADE_BEHIND:
-            operators.append(_MADE_BEHIND[emit]())
-        return operators
+        return [*operators, *made_behind(emit)]
 
     def _through(self, chain: StageChain[Any, Any]) -> Generator[Any, None, None]:
         items = self._stored() if self._recorded.events else self._pieces()
@@ -98,8 +78,3 @@ class Player:
 
     def _is_stopped_within(self, seconds: float) -> bool:
         return self._stopped.wait(seconds) if seconds else self._stopped.is_set()
-
-
-def _only(events: Generator[Any, None, None], kinds: tuple[type, ...]) -> Generator[Any, None, None]:
-    with closing(events):
-        yield from (event for event in events if isinstance(event, kinds))

@@ -11,6 +11,8 @@ from ..events.errors import UsageError
 from ..operators.limits import Limits
 
 DEFAULT_STRATEGY = "api_tool_call"
+DEFAULT_IN_TEXT = "auto"
+"""The strategy for streams of plain text, in which no native call can come."""
 
 LimitName: TypeAlias = Literal[
     "depth", "key_length", "number_length", "arguments_length", "open_calls", "deferred_length"
@@ -20,7 +22,7 @@ LimitName: TypeAlias = Literal[
 class Settings(BaseSettings):
     """The options that every `Pipeline` begins with; what is passed to it wins.
 
-        PENSTOCK_STREAM_PARSER=api_tool_call   the strategy, by name; AUTOBYTEUS_STREAM_PARSER is understood too
+        PENSTOCK_STREAM_PARSER=hermes          the strategy, by name; AUTOBYTEUS_STREAM_PARSER is understood too
         PENSTOCK_START=immediate               when segments with metadata begin
         PENSTOCK_EAGER=true                    seal a call as soon as its JSON closes
         PENSTOCK_LIMITS__DEPTH=64              any field of `Limits`
@@ -33,7 +35,7 @@ class Settings(BaseSettings):
     )
 
     stream_parser: str = Field(
-        default=DEFAULT_STRATEGY,
+        default="",
         validation_alias=AliasChoices("PENSTOCK_STREAM_PARSER", "AUTOBYTEUS_STREAM_PARSER"),
     )
     start: Literal["deferred", "immediate"] = "deferred"
@@ -48,6 +50,11 @@ class Settings(BaseSettings):
     @property
     def strategy(self) -> str:
         return self.stream_parser.lower() or DEFAULT_STRATEGY
+
+    @property
+    def is_strategy_chosen(self) -> bool:
+        """Whether somebody named the strategy; else it is for the stream to say whether native calls can come."""
+        return bool(self.stream_parser)
 
     def checked_limits(self) -> Limits:
         given: dict[str, int] = {str(name): number for name, number in self.limits.items()}

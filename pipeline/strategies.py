@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, Protocol, TypeAlias, cast
+from typing import Literal
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from ..events.segment_event import SegmentEvent
-from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ..operators.detect_text_calls import detect_text_calls
 from ..operators.field_spec import FILE_TOOLS, FieldSpec
 from ..operators.limits import DEFAULT_LIMITS, Limits
@@ -18,14 +16,10 @@ from ..operators.stream_fields import stream_fields
 from ..operators.to_invocations import Tools, to_invocations
 from ..operators.to_segments import to_segments
 from ..operators.tool_call_updates import tool_call_updates
-
-StrategyEvent: TypeAlias = SegmentEvent | ToolInvocation | InvocationFailed | Notice
-
-
-class Strategy(Protocol):
-    """Makes the operator of a strategy; every strategy takes these options, and may take others."""
-
-    def __call__(self, tools: Tools | None = None, *, turn_id: str | None = None) -> Operator[ChunkResponse, Any]: ...
+from .fitting_fields import checked_fields, fitting_fields
+from .known_names import known_names
+from .strategy import Strategy, StrategyEvent
+from .text_strategies import TEXT_STRATEGIES
 
 
 def api_tool_call(
@@ -60,7 +54,7 @@ def api_tool_call(
     arguments, `detect` a `Notice` for text that looks like a call. An invocation, or a failure, follows its call's END
     directly.
     """
-    specs = _fitting(tools) if fields is FILE_TOOLS else _checked(fields)
+    specs = fitting_fields(FILE_TOOLS, tools) if fields is FILE_TOOLS else checked_fields(fields)
     opted = [*([detect_text_calls()] if detect else []), *([tool_call_updates(keep_segments=True)] if updates else [])]
     return compose(
         to_segments(turn_id=turn_id, eager=eager, limits=limits),
@@ -68,37 +62,6 @@ def api_tool_call(
         stream_fields(specs, start=start, limits=limits),
         to_invocations(tools, keep_segments=True, fields=specs, limits=limits),
     )
-
-
-def _checked(fields: Iterable[FieldSpec]) -> tuple[FieldSpec, ...]:
-    given: Any = fields
-    if isinstance(given, FieldSpec) or not isinstance(given, Iterable):
-        message = f"fields= is an iterable of FieldSpec, got {given!r}; put it in a list"
-        raise UsageError(message)
-    return tuple(fields)
-
-
-def _fitting(tools: Tools | None) -> tuple[FieldSpec, ...]:
-    """Give the file tools without those that somebody's own tool of the name has other parameters than."""
-    given: Any = tools if tools is not None else ()
-    named: Iterable[tuple[str, Any]] = (
-        cast("Mapping[str, Any]", given).items()
-        if isinstance(given, Mapping)
-        else ((str(getattr(each, "name", None) or getattr(each, "__name__", "")), each) for each in given)
-    )
-    parameters = {name: names for name, each in named if (names := _parameters_of(each))}
-    return tuple(
-        spec
-        for spec in FILE_TOOLS
-        if spec.tool not in parameters or parameters[spec.tool] >= {spec.field, *spec.required}
-    )
-
-
-def _parameters_of(given: Any) -> set[str]:
-    """Give the names of a tool's parameters; none where nobody said them."""
-    fields: dict[str, Any] = getattr(given, "model_fields", {})
-    schema: dict[str, Any] = getattr(given, "parameters", {})
-    return {*fields, *(field.alias for field in fields.values() if field.alias), *schema.get("properties", ())}
 
 
 def pass_through(
@@ -118,21 +81,21 @@ def pass_through(
     return compose(to_segments(turn_id=turn_id, limits=limits))
 
 
-STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
-    {"api_tool_call": api_tool_call, "pass_through": pass_through},
-)
+_NATIVE: Mapping[str, Strategy] = {"api_tool_call": api_tool_call, "pass_through": pass_through}
+
+STRATEGIES: Mapping[str, Strategy] = MappingProxyType({**_NATIVE, **TEXT_STRATEGIES})
 """By name, for settings and the command line; whoever needs another chain composes it."""
 RENAMED: Mapping[str, str] = MappingProxyType({"native": "api_tool_call"})
 """Names of former times."""
 
 
 def strategy_named(name: str) -> Strategy:
-    """Give a strategy by its name, in any case; `UsageError` with the known names for another."""
+    """Give a strategy by its name, in any case; `UsageError` with names that are near, or all, for another."""
     known = name.strip().lower()
     if known in STRATEGIES:
         return STRATEGIES[known]
     if known in RENAMED:
         message = f"unknown strategy {name!r}; its name is {RENAMED[known]!r} now"
     else:
-        message = f"unknown strategy {name!r}; known are {', '.join(map(repr, STRATEGIES))}"
+        message = f"unknown strategy {name!r}; {known_names(known, STRATEGIES)}"
     raise UsageError(message)

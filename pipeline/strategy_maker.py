@@ -9,50 +9,76 @@ from typing import Any, TypeAlias, cast
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
+from ..operators.dialect import Dialect
+from ..operators.limits import Limits
 from ..operators.stage import Operator, compose
 from .settings import Settings
-from .strategies import Strategy, pass_through, strategy_named
+from .strategies import pass_through, strategy_named
+from .strategy import Strategy
+from .text_strategy import TextStrategy
 from .tool import Tool
 
-StrategyLike: TypeAlias = str | Operator[Any, Any] | Strategy | Iterable[Operator[Any, Any]]
+StrategyLike: TypeAlias = str | Dialect | Operator[Any, Any] | Strategy | Iterable[Operator[Any, Any]]
+
+
+def resolved(strategy: Any) -> Operator[Any, Any] | Callable[..., Any]:
+    """Give the operator, or the function that makes one, that somebody means; `UsageError` for what is none.
+
+    >>> resolved("Hermes")
+    <TextStrategy hermes>
+    """
+    if isinstance(strategy, str):
+        return strategy_named(strategy)
+    if isinstance(strategy, Dialect):
+        return TextStrategy(strategy)
+    if isinstance(strategy, Iterable):
+        return compose(*cast("Iterable[Operator[Any, Any]]", strategy))
+    if not callable(strategy):
+        message = f"a strategy is a name, an operator, several, or a function that makes one; got {strategy!r}"
+        raise UsageError(message)
+    return cast("Callable[..., Any]", strategy)
 
 
 def strategy_maker(
-    strategy: Any, tools: tuple[Tool, ...] | None, settings: Settings, options: Mapping[str, Any]
+    strategy: Operator[Any, Any] | Callable[..., Any],
+    tools: tuple[Tool, ...] | None,
+    settings: Settings,
+    limits: Limits,
+    options: Mapping[str, Any],
 ) -> Callable[[str | None], Operator[ChunkResponse, Any]]:
     """Give what makes the strategy's operator for a turn's id; `UsageError` for what is none, or takes no such option.
 
-    With no tool in `tools` the strategy is `pass_through`, whatever was asked for.
+    `strategy`: what `resolved` gave. With no tool in `tools` it is `pass_through`, whatever was asked for.
     """
-    if isinstance(strategy, Iterable) and not isinstance(strategy, str):
-        strategy = compose(*cast("Iterable[Operator[Any, Any]]", strategy))
     if isinstance(strategy, Operator):
         if tools is not None:
             message = "tools= goes to the operator itself, where the strategy is one: to_invocations(tools)"
             raise UsageError(message)
         return partial(_ready_made, strategy, dict(options))
-    if isinstance(strategy, str):
-        strategy = strategy_named(strategy)
-    if not callable(strategy):
-        message = f"a strategy is a name, an operator, several, or a function that makes one; got {strategy!r}"
-        raise UsageError(message)
+    maker = strategy
+    given = _checked(maker, tools, {"start": settings.start, "eager": settings.eager, "limits": limits}, options)
     if tools == ():
-        strategy, options = pass_through, {key: value for key, value in options.items() if key == "limits"}
+        return lambda turn_id: pass_through(turn_id=turn_id, limits=limits)
+    return lambda turn_id: maker(tools, turn_id=turn_id, **given)
+
+
+def _checked(
+    strategy: Callable[..., Any], tools: Any, known: Mapping[str, Any], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Give the options with which a strategy is made: those of `known` that it takes, and all that were passed."""
     name = getattr(strategy, "__name__", None) or repr(strategy)
     taken = signature(strategy).parameters
-    known = {"start": settings.start, "eager": settings.eager, "limits": settings.checked_limits()}
-    given = {key: value for key, value in known.items() if key in taken} | dict(options)
     if unknown := [key for key in options if key not in taken]:
         others = ", ".join(key for key in taken if key not in ("tools", "turn_id"))
         message = f"unknown option {unknown[0]!r}; {name} takes {others or 'none'}"
         raise UsageError(message)
+    given = {key: value for key, value in known.items() if key in taken} | dict(options)
     try:
         signature(strategy).bind(tools, turn_id=None, **given)
     except TypeError as error:
         message = f"a strategy function takes (tools, *, turn_id=...); {name} does not: {error}"
         raise UsageError(message) from error
-    maker: Any = strategy
-    return lambda turn_id: maker(tools, turn_id=turn_id, **given)
+    return given
 
 
 def _ready_made(

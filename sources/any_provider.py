@@ -54,6 +54,11 @@ class AnyProvider:
     def failure(self) -> ProviderError | None:
         return self._machine.failure
 
+    @property
+    def is_text(self) -> bool:
+        """Whether the stream is plain text, in which no native call can come."""
+        return isinstance(self._machine, Texts)
+
     def close(self, how: How, /) -> list[ChunkResponse]:
         """Give what the provider's machine gives; before the first item it is an error from outside or nothing."""
         return self._machine.close(how)

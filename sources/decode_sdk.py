@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from ..events.chunk_response import ChunkResponse
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import Failed, How, Operator, lift
-from .apis import api_of
 from .from_stream import any_exception, any_machine
+from .machine import Machine
 from .machine_stage import MachineStage
 from .openai_chat import Choices
 
@@ -36,8 +37,12 @@ def decode_sdk(
     a fatal error inside the stream, is raised as `ProviderError` after the ENDs of what was open; other exceptions pass
     as they are.
     """
-    any_machine(api, choices=choices, turn_id=turn_id, limits=limits)
-    return lift(partial(_stage, api if api is None else api_of(api).name, choices, turn_id, limits))
+    return decode_through(any_machine(api, choices=choices, turn_id=turn_id, limits=limits))
+
+
+def decode_through(new_machine: Callable[[], Machine]) -> Operator[Any, ChunkResponse]:
+    """Decode what `decode_sdk` does, each stream through a machine of its own."""
+    return lift(partial(_stage, new_machine))
 
 
 class _SdkStage(MachineStage):
@@ -47,5 +52,5 @@ class _SdkStage(MachineStage):
         return super().close(how)
 
 
-def _stage(api: str | None, choices: Choices, turn_id: str | None, limits: Limits) -> MachineStage:
-    return _SdkStage(any_machine(api, choices=choices, turn_id=turn_id, limits=limits)())
+def _stage(new_machine: Callable[[], Machine]) -> MachineStage:
+    return _SdkStage(new_machine())

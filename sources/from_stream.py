@@ -53,7 +53,11 @@ def from_stream(
       `UsageError`. Keep-alives before it are waited through.
     - `choices`, `turn_id`, `limits`, `dispose()` and errors as with the provider's own source.
     """
-    new_machine = any_machine(api, choices=choices, turn_id=turn_id, limits=limits)
+    return stream_through(source, any_machine(api, choices=choices, turn_id=turn_id, limits=limits))
+
+
+def stream_through(source: object, new_machine: Callable[[], Machine]) -> Observable[ChunkResponse]:
+    """Stream what `from_stream` takes, each subscription through a machine of its own."""
     return bridge(translated(source, check_any_stream, any_exception), new_machine, _is_checked)
 
 
@@ -63,8 +67,11 @@ def any_machine(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
-) -> Callable[[], Machine]:
-    """Give what makes an API's machine, without a name one that finds it out; `UsageError` for what has none."""
+) -> Callable[..., Machine]:
+    """Give what makes an API's machine, without a name one that finds it out; `UsageError` for what has none.
+
+    It may be called with another `turn_id=`.
+    """
     check_choices(choices)
     of_api: NewMachine = AnyProvider if api is None else api_of(api).new_machine
     new_machine = partial(of_api, choices=choices, turn_id=turn_id, limits=limits)

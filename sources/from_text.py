@@ -15,16 +15,17 @@ from .stream_bridge import bridge
 def from_text(chunks: object) -> Observable[ChunkResponse]:
     """Give text, whole or in pieces, as the content of ChunkResponses.
 
-        pieces      --"Hel"---""---"lo"--|
-        from_text   --"Hel"--------"lo"--|
+        pieces      --"Hel"---""---"lo"----|
+        from_text   --"Hel"--------"lo"--stop|
 
-    >>> from_text(["Hel", "lo"]).subscribe(lambda chunk: print(chunk.content)) and None
+    >>> from_text(["Hel", "lo"]).subscribe(lambda chunk: print(chunk.content or chunk.finish_reason)) and None
     Hel
     lo
+    stop
 
     `chunks`: a text, an iterable or async iterable of texts, or a zero-argument callable that gives one; an iterator
-    has one subscriber. Halves of characters are put together, a lone one becomes U+FFFD. What is no text is a
-    `UsageError`.
+    has one subscriber. Where they end, the text has come whole: that is told as the finish reason. Halves of characters
+    are put together, a lone one becomes U+FFFD. What is no text is a `UsageError`.
     """
     source = [chunks] if isinstance(chunks, str) else chunks
     _check_text(source)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
-from ..operators.stage import Failed, How
+from ..operators.stage import Completed, Failed, How
 from .provider_error import error_fields
 from .surrogates import Held, held_dump, held_load, rest_of_text, whole_text
 
@@ -48,7 +48,10 @@ class Chunks:
 
 
 class Texts:
-    """The machine of text in pieces: they are the content of chunks, with halves of characters put together."""
+    """The machine of text in pieces: they are the content of chunks, with halves of characters put together.
+
+    Its end is the one word that a text has for having come whole: it is told as the finish reason `stop`.
+    """
 
     failure: ProviderError | None = None
 
@@ -69,7 +72,9 @@ class Texts:
         self.stopped = True
         rest = rest_of_text(self._held, "content")
         chunks = [ChunkResponse(content=rest)] if rest else []
-        if isinstance(how, Failed) and isinstance(how.error, ProviderError):
+        if isinstance(how, Completed):
+            chunks.append(ChunkResponse(is_complete=True, finish_reason="stop", finish_reason_raw="stop"))
+        elif isinstance(how, Failed) and isinstance(how.error, ProviderError):
             chunks.append(ChunkResponse(error=error_fields(how.error)))
         return chunks
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -20,6 +19,7 @@ from penstock.operators.json_machine import JsonMachine
 from penstock.operators.limits import DEFAULT_LIMITS
 from penstock.operators.parse_text import parse_text
 from penstock.operators.stage import Completed, stage
+from penstock.operators.whole_calls import whole_calls
 
 Case: TypeAlias = dict[str, Any]
 
@@ -34,17 +34,27 @@ class Row(NamedTuple):
     """Of `parse_text`."""
     dialects: tuple[str | Dialect, ...] = ()
     """The file's own where none are named."""
-    starts: Literal["never", "always", "asked", "text"] = "never"
-    """When the prompt has opened the reasoning: when the case's `params` ask for thinking; or by its text, which has
-    a closer with no opener before it."""
-    thinks: str = ""
-    """A regular expression of the names of cases, or of their templates, where it has too."""
-    plain: str = ""
-    """One of those whose markers of reasoning are text; `asked`: where the `params` say so."""
+    prompts: Mapping[str, str] = MappingProxyType({})
+    """Chat template -> what its prompt ends with where thinking is not switched off: the peer reads that, too."""
+    opened: tuple[str, str] | None = None
+    """A pair of markers of which the prompt has the opener, where the text has the closer with no opener before it."""
+    starts: Literal["never", "always", "asked", "text", "expected"] = "never"
+    """When the prompt has opened the reasoning: when the case asks for thinking; by its text, which has a closer with
+    no opener before it; or when the case expects some, because its peer's test asks for thinking just then."""
+    parsers: Mapping[str, bool] = MappingProxyType({})
+    """The peer's test function -> whether what it tests is a parser for thinking, where `params` do not say."""
     content: Literal["exact", "trimmed"] = "exact"
     reasoning: Literal["exact", "trimmed"] = "exact"
     unfinished: Literal["calls", "none", "streamed"] = "calls"
     """Whether a call that was cut short counts as one: in the peer's streams only, where they count `streamed`."""
+    malformed: Literal["calls", "none"] = "none"
+    """Whether a call that is no JSON counts as one, with its text as it is."""
+    whole: bool = False
+    """Whether what is no streaming case has `whole_calls` behind it: the peer gives back the text of a broken call."""
+    of_reasoning: Dialect | None = None
+    """What is read besides, where markers of reasoning are no text."""
+    fenced: Dialect | None = None
+    """What is read besides, where the request asks for JSON of a schema."""
     blocks: Dialect | None = None
     """In whose words the cases with `expected_steps` are read: their peer cuts blocks out and decodes them later."""
     ends: bool = True
@@ -70,9 +80,15 @@ class Outcome(NamedTuple):
     raw: str
 
 
-def pieces_of(case: Case) -> list[str]:
-    """Give a case's text as it came."""
-    return list(case["chunks"]) if "chunks" in case else [case["text"]]
+def pieces_of(case: Case, row: Row) -> list[str]:
+    """Give a case's text as it came, behind what the peer's prompt ends with."""
+    text = list(case["chunks"]) if "chunks" in case else [case["text"]]
+    prompt = row.prompts.get(case["name"].split("@")[0], "") if thinking_of(case, row) is not False else ""
+    if row.opened is not None:
+        opener, closer = row.opened
+        begin, end = "".join(text).find(opener), "".join(text).find(closer)
+        prompt += opener if end >= 0 and not 0 <= begin < end else ""
+    return [prompt, *text] if prompt else text
 
 
 def merged(fragments: Iterable[Fragment | JsonError]) -> tuple[tuple[Any, ...], ...]:
@@ -88,9 +104,11 @@ def merged(fragments: Iterable[Fragment | JsonError]) -> tuple[tuple[Any, ...], 
     return tuple(tuple(each) for each in out)
 
 
-def run(pieces: Sequence[str], dialects: Sequence[str | Dialect], options: dict[str, Any]) -> tuple[Outcome, Outcome]:
+def run(
+    pieces: Sequence[str], dialects: Sequence[str | Dialect], options: dict[str, Any], *, whole: bool = False
+) -> tuple[Outcome, Outcome]:
     """Read a text that comes in pieces: what it was before its end was known, and with it."""
-    reader = stage(parse_text(*dialects, turn_id="t", **options))
+    reader = stage(parse_text(*dialects, turn_id="t", **options), *([whole_calls()] if whole else []))
     events = [event for piece in pieces for event in reader.feed(piece)]
     before = outcome(events)
     return before, outcome([*events, *reader.close(Completed())])
@@ -141,17 +159,25 @@ def options_of(row: Row, case: Case, dialects: Sequence[Dialect]) -> dict[str, A
     tools = [each for each in case["tools"] if isinstance(each.get("parameters"), dict | None)]
     if tools:
         options["tools"] = tools
-    text = "".join(pieces_of(case))
-    if is_plain(row, case):
-        return options
-    named = bool(row.thinks and re.search(row.thinks, case["name"]))
-    if named or row.starts == "always" or (row.starts == "asked" and thinking_of(case)):
-        options["starts_in_reasoning"] = True
-    elif row.starts == "text":
-        markers = [pair for each in dialects for pair in each.reasoning]
-        found = [(text.find(closer), text.find(opener)) for opener, closer in markers]
-        options["starts_in_reasoning"] = any(end >= 0 and not 0 <= begin < end for end, begin in found)
+    if not is_plain(row, case):
+        options["starts_in_reasoning"] = _starts_in_reasoning(row, case, dialects)
     return options
+
+
+def _starts_in_reasoning(row: Row, case: Case, dialects: Sequence[Dialect]) -> bool:
+    asked = thinking_of(case, row)
+    if row.starts == "always" or (row.starts == "asked" and asked) or case["name"].split("/")[0] in row.parsers:
+        return row.starts == "always" or bool(asked)
+    if row.starts == "expected":
+        return bool(case["expected"]["reasoning"])
+    text = "".join(pieces_of(case, row))
+    found = [(text.find(closer), text.find(opener)) for each in dialects for opener, closer in each.reasoning]
+    return row.starts == "text" and any(end >= 0 and not 0 <= begin < end for end, begin in found)
+
+
+def is_whole(case: Case, row: Row) -> bool:
+    """Tell whether broken calls are given back as text."""
+    return row.whole and not case["streaming"]
 
 
 def is_ended(case: Case, row: Row) -> bool:
@@ -182,26 +208,31 @@ def dialects_of(row: Row, case: Case) -> tuple[Dialect, ...]:
     else:
         named = row.dialects or (case["dialect"],)
         found = tuple(each if isinstance(each, Dialect) else DIALECTS[each] for each in named)
-    return tuple(replace(each, reasoning=()) for each in found) if is_plain(row, case) else found
+    if row.fenced is not None and "json_schema" in case.get("params", {}):
+        found = (*found, row.fenced)
+    if is_plain(row, case):
+        return tuple(replace(each, reasoning=()) for each in found)
+    return found if row.of_reasoning is None else (*found, row.of_reasoning)
 
 
 def is_plain(row: Row, case: Case) -> bool:
     """Tell whether markers of reasoning are text in a case."""
-    if case.get("params", {}).get("reasoning_format", "").endswith("_NONE"):
-        return True
-    if row.plain == "asked":
-        return thinking_of(case) is False
-    return bool(row.plain and re.search(row.plain, case["name"]))
+    params = case.get("params", {})
+    if "llama.cpp" in peer_of(case):
+        return params.get("reasoning_format", "_NONE").endswith("_NONE")
+    if row.starts == "expected":
+        return not case["expected"].get("reasoning")
+    return "template" in params or (row.starts in ("asked", "text") and thinking_of(case, row) is False)
 
 
-def thinking_of(case: Case) -> bool | None:
-    """Tell whether a case's parameters switch thinking on or off, or say nothing of it."""
+def thinking_of(case: Case, row: Row) -> bool | None:
+    """Tell whether a case's parameters, or its peer's test, switch thinking on or off, or say nothing of it."""
     params = case.get("params", {})
     for key in ("enable_thinking", "hasThinking", "think", "thinkValue", "thinkingEnabled"):
         if key in params:
             value = params[key]
             return bool(value["Value"] if isinstance(value, dict) else value)
-    return None
+    return row.parsers.get(case["name"].split("/")[0])
 
 
 def wrong(case: Case, row: Row, both: tuple[Outcome, Outcome]) -> list[str]:
@@ -228,7 +259,8 @@ def wrong(case: Case, row: Row, both: tuple[Outcome, Outcome]) -> list[str]:
 def counted(case: Case, row: Row, found: Outcome) -> list[Call]:
     """Give the calls that the peer would count."""
     cut = row.unfinished == "calls" or (row.unfinished == "streamed" and case["streaming"])
-    return [each for each in found.calls if each.status == "complete" or (cut and each.status != "failed")]
+    counts = {"complete": True, "failed": row.malformed == "calls"}
+    return [each for each in found.calls if counts.get(each.status, cut)]
 
 
 def joined(calls: Sequence[Call]) -> Call:

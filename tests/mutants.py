@@ -47,8 +47,8 @@ STAGE = "tests/test_stage.py"
 HOLDBACK = "tests/test_holdback.py"
 STRIP = "tests/test_strip_markers.py"
 MACHINE = "tests/test_json_machine.py"
-TEXT = "tests/test_text_engine.py"
 COMPLAINTS = "tests/test_complaints.py"
+EARLINESS = "tests/test_text_earliness.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -296,7 +296,7 @@ MUTANTS: tuple[Mutant, ...] = (
             ),
             Edit("operators/text_engine.py", "return self._outside_way() if ready and", "return None if ready and"),
         ),
-        (f"{TEXT} text_waits",),
+        (f"{EARLINESS} text_waits",),
     ),
     Mutant(
         "text loses its tail at the close",

@@ -36,6 +36,7 @@ from penstock.operators.strip_markers import strip_markers
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
 from penstock.operators.tool_call_updates import tool_call_updates
+from penstock.operators.whole_calls import whole_calls
 from penstock.operators.within import within
 from penstock.sources.decode_wire import decode_wire
 
@@ -185,6 +186,7 @@ _CALLS_IN_TEXT = tuple(
     tuple(drive([ChunkResponse(content=text) for text in texts], _TO))
     for texts in (("so: [TOOL", "_CALL] add {", "}"), ("<function=a>",), ("x" * 5_000, "<function=a>", "y" * 2_000))
 )
+_FROM_TEXT = tuple(tuple(drive(each, parse_text("hermes", "qwen3_coder", turn_id=TURN))) for each in TEXT_CALLS)
 
 CASES: tuple[Case, ...] = (
     Case(
@@ -229,6 +231,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case("within read back", within("tool_call", strip_markers("{", "}")), _read_back(_FROM_CALLS)),
     Case("detect_text_calls", detect_text_calls(), (*_FROM_CALLS, *_CALLS_IN_TEXT)),
+    Case("whole_calls", whole_calls(), (*_FROM_CALLS, *_FROM_TEXT)),
     Case("the chain", compose(_TO, stream_fields(), to_invocations(keep_segments=True)), CHUNKS),
     Case("parse_text", parse_text("hermes", "qwen3_coder", turn_id=TURN), (*TEXT_CALLS, *CHUNKS)),
     Case("split_reasoning", split_reasoning(turn_id=TURN), TEXT_CALLS),

@@ -1,7 +1,7 @@
 """What the original systems call things and what they are called here.
 
 Small pure functions turn a case's chunks into our inputs and our outputs into the case's words. `REFUSED` are the
-cases whose expectation our laws forbid, `LATER` those that need what is not built yet.
+cases whose expectation our laws forbid.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ REFUSED: dict[str, str] = {
 }
 """Case -> the law or rule that forbids what it expects."""
 
-IN_TEXT = "a call in text: needs parse_text"
-LATER: dict[tuple[str, str | None], str] = {}
-"""(strategy, provider) -> what it waits for."""
+PARSING = "parsing"
+"""What AutoByteus calls the handler that finds calls in text, whichever its parser is."""
 
-LATER_CASES: dict[str, str] = {
-    "autobyteus/selection/json mode uses parsing handler": IN_TEXT,
-    "autobyteus/selection/sentinel mode uses parsing handler": IN_TEXT,
+IN_TEXT = {
+    "json": '{"tool": {"function": "test_tool", "parameters": {}}}',
+    "sentinel": '[[SEG_START {"type": "tool", "tool_name": "test_tool"}]][[SEG_END]]',
 }
+"""A call of the cases' tool, by the parser that finds it."""
 
 APIS = {
     **dict.fromkeys(("llamacpp", "cerebras", "openrouter"), "openai-chat"),
@@ -138,11 +138,6 @@ def case_ids(cases: Iterable[Case]) -> Iterator[tuple[str, Case]]:
         name = f"{case['system']}/{case['strategy']}/{case['name']}"
         seen[name] = seen.get(name, 0) + 1
         yield (name if seen[name] == 1 else f"{name} #{seen[name]}"), case
-
-
-def later(name: str, case: Case) -> str | None:
-    """Give what a case waits for; None if it can run."""
-    return LATER_CASES.get(name) or LATER.get((case["strategy"], case["config"].get("provider")))
 
 
 # inputs

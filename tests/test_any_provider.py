@@ -121,7 +121,18 @@ def test_chunks_that_are_ready_pass_as_they_are():
 
 def test_text_is_content_with_its_halves_joined():
     chunks, _ = run(AnyProvider(), ["", "a\ud83d", "\ude00", "b\ud83d"])
-    assert [chunk.content for chunk in chunks] == ["a", "😀", "b", "\ufffd"]
+    *pieces, end = chunks
+    assert [chunk.content for chunk in pieces] == ["a", "😀", "b", "\ufffd"]
+    assert (end.content, end.finish_reason) == ("", "stop")
+
+
+@pytest.mark.parametrize(
+    ("item", "is_text"), [("Hi", True), (ChunkResponse(content="Hi"), False), ({"choices": []}, False), (None, False)]
+)
+def test_it_knows_plain_text(item: object, is_text: bool):
+    machine = AnyProvider()
+    machine.feed(item)
+    assert machine.is_text is is_text
 
 
 # Before the telling item

@@ -33,7 +33,7 @@ main()
 """
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
 
-COMMANDS = ("demo", "run", "replay", "inspect", "serve-recordings", "strategies", "schema")
+COMMANDS = ("demo", "run", "replay", "parse", "inspect", "serve-recordings", "strategies", "schema")
 
 Penstock = Callable[..., tuple[int, str, str]]
 
@@ -111,7 +111,7 @@ def test_version_of_a_checkout_says_that_it_is_one(penstock: Penstock, monkeypat
         (["inspect", str(ROOT)], ["directory"]),
         (["inspect", __file__], ["test_cli.py", "--api", "openai-chat"]),
         (["inspect", "--api", "opnai", ONE_CALL], ["'opnai'", "'openai-chat'"]),
-        (["inspect", "--strategy", "hermess", ONE_CALL], ["'hermess'", "'api_tool_call'"]),
+        (["inspect", "--strategy", "hermess", ONE_CALL], ["'hermess'", "did you mean 'hermes'?"]),
         (["inspect", "--via", "air", ONE_CALL], ["--via", "'air'", "'wire'", "'sdk'"]),
         (["inspect"], ["FILE"]),
         (["inspect", "--jsn", ONE_CALL], ["--jsn"]),
@@ -230,6 +230,7 @@ def completed(shell: str, *words: str) -> list[str]:
         (["run", "--provider", "openai"], ["openai", "openai-responses"]),
         (["run", "--tool", "w"], ["write_file"]),
         (["replay", "--strategy", "pass"], ["pass_through"]),
+        (["parse", "--dialect", "qwen3"], ["qwen3_coder"]),
         (["replay", "--emit", "s"], ["segments"]),
         (["inspect", "--api", "g"], ["gemini"]),
         (["strategies", "api"], ["api_tool_call"]),
@@ -291,7 +292,7 @@ def test_a_terminal_gets_colour_unless_it_asks_for_none(no_color: str | None, ha
     with subprocess.Popen(command("inspect", ONE_CALL), stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
         output = b""
-        while piece := _read(ours):
+        while piece := read_terminal(ours):
             output += piece
         assert process.wait(30) == 0
     os.close(ours)
@@ -299,7 +300,7 @@ def test_a_terminal_gets_colour_unless_it_asks_for_none(no_color: str | None, ha
     assert (b"\x1b[32m" in output) == has_color
 
 
-def _read(terminal: int) -> bytes:
+def read_terminal(terminal: int) -> bytes:
     try:
         return os.read(terminal, 4096)
     except OSError:  # how Linux says that the other side of a terminal is closed

@@ -103,7 +103,7 @@ def test_a_cut_recording_is_no_failure_and_an_error_in_it_is(penstock: Penstock,
         (["--pace", "fast", ONE_CALL], ["'fast'", "original"]),
         (["--chunk", "0", ONE_CALL], ["'0'", "bytes"]),
         (["--emit", "all", ONE_CALL], ["'all'", "'deltas'"]),
-        (["--strategy", "xmm", ONE_CALL], ["'xmm'", "'api_tool_call'"]),
+        (["--strategy", "xmm", ONE_CALL], ["'xmm'", "did you mean 'xml'?"]),
         ([], ["FILE"]),
     ],
 )

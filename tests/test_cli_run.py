@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from test_cli import ENVIRONMENT, command, run
 
-from penstock.pipeline import FILE_TOOL_DEFINITIONS, cli
+from penstock.pipeline import FILE_TOOL_DEFINITIONS, Pipeline, cli
+from penstock.pipeline.cli_run import with_tools
 from penstock.pipeline.provider_requests import Request
 from penstock.pipeline.run_provider import PROVIDERS, connected
 from penstock.sources.testing import ReplayServer
@@ -190,7 +191,7 @@ def test_a_missing_sdk_is_told_with_the_command(
         (["--provider", "ollama", "--model", "m", "--base-url", "http://[::1", "Hi"], ["--base-url"]),
         (["--provider", "ollama", "--model", "m", "--tool", "nothing", "Hi"], ["--tool nothing", "write_file"]),
         (["--provider", "ollama", "--model", "m", "--max-tokens", "0", "Hi"], ["--max-tokens"]),
-        (["--provider", "ollama", "--model", "m", "--strategy", "xmm", "Hi"], ["'xmm'", "'api_tool_call'"]),
+        (["--provider", "ollama", "--model", "m", "--strategy", "xmm", "Hi"], ["'xmm'", "did you mean 'xml'?"]),
         (["--provider", "ollama", "--model", "m", " "], ["the prompt is empty"]),
     ],
 )
@@ -232,6 +233,18 @@ class Recorder:
 
     def __call__(self, **options: Any) -> None:
         self.options = options
+
+
+def test_where_calls_are_in_text_the_system_tells_of_the_tools_and_the_request_has_none() -> None:
+    asked = Request(model="m", prompt="Hi", system="Be short.")
+    tools = [FILE_TOOL_DEFINITIONS["run_bash"]]
+    in_text, native = (with_tools(asked, Pipeline(name, tools=tools)) for name in ("hermes", "api_tool_call"))
+    assert (native.system, [each.name for each in native.tools]) == ("Be short.", ["run_bash"])
+    assert in_text.tools == ()
+    assert in_text.system is not None
+    assert in_text.system.startswith("Be short.\n\n")
+    assert "<tool_call>" in in_text.system
+    assert with_tools(asked, Pipeline("hermes")) == asked
 
 
 @pytest.mark.parametrize("name", PROVIDERS)

@@ -1,8 +1,7 @@
-"""`penstock schema` and `penstock strategies` as their user meets them."""
+"""`penstock schema` as its user meets it."""
 
 from __future__ import annotations
 
-import inspect
 import json
 from typing import Any
 
@@ -12,7 +11,7 @@ from test_cli import Penstock, penstock
 
 from penstock.events import Notice, ToolCallArgumentProgress, json_schema, to_dict
 from penstock.events.fragment import Fragment
-from penstock.pipeline import FILE_TOOL_DEFINITIONS, STRATEGIES, tool_schemas
+from penstock.pipeline import FILE_TOOL_DEFINITIONS, tool_schemas
 
 __all__ = ["penstock"]  # the fixture
 
@@ -53,7 +52,6 @@ def test_it_prints_tools_as_a_request_wants_them(penstock: Penstock, provider: s
         (["schema", "--provider", "openai"], ["--tool"]),
         (["schema", "Notice", "--tool", "write_file", "--provider", "openai"], ["without an event"]),
         (["schema", "--tool", "write_file", "--provider", "nobody"], ["'nobody'", "'anthropic'"]),
-        (["strategies", "nothing"], ["'nothing'", "'api_tool_call'"]),
     ],
 )
 def test_what_the_user_can_mend_is_said_in_one_line(penstock: Penstock, arguments: list[str], words: list[str]) -> None:
@@ -61,36 +59,3 @@ def test_what_the_user_can_mend_is_said_in_one_line(penstock: Penstock, argument
     assert (code, out) == (2, "")
     (line,) = err.splitlines()
     assert [word for word in words if word not in line] == []
-
-
-def test_the_strategies_are_listed_and_the_environments_is_marked(
-    penstock: Penstock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("PENSTOCK_STREAM_PARSER", raising=False)
-    monkeypatch.delenv("AUTOBYTEUS_STREAM_PARSER", raising=False)
-    for current in ("api_tool_call", "pass_through"):
-        code, out, err = penstock("strategies")
-        assert (code, err) == (0, "")
-        lines = [line for line in out.splitlines() if "options:" not in line]
-        assert [line[2:].split()[0] for line in lines] == list(STRATEGIES)
-        assert [line[2:].split()[0] for line in lines if line.startswith("*")] == [current]
-        monkeypatch.setenv("PENSTOCK_STREAM_PARSER", " Pass_Through ")
-
-
-def test_a_wrong_name_in_the_environment_is_told_behind_the_list(
-    penstock: Penstock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PENSTOCK_STREAM_PARSER", "xmm")
-    code, out, err = penstock("strategies")
-    assert code == 2
-    assert "  api_tool_call " in out
-    assert err == "penstock: unknown strategy 'xmm'; known are " + ", ".join(map(repr, STRATEGIES)) + "\n"
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_one_strategy_is_explained_with_its_options_and_their_defaults(penstock: Penstock, name: str) -> None:
-    code, out, err = penstock("strategies", name)
-    assert (code, err) == (0, "")
-    assert out.splitlines()[0] == (inspect.getdoc(STRATEGIES[name]) or "").splitlines()[0]
-    options = [each for each in inspect.signature(STRATEGIES[name]).parameters if each not in ("tools", "turn_id")]
-    assert [option for option in options if f"\n    {option}=" not in out] == []

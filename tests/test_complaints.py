@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from complaint_cases import COMPLAINTS, VALUES, Complaint, Value
+from counted_calls import counted
 from operator_contract import frozen, rest_of_run
 
 from penstock.events.segment_event import SegmentEvent
@@ -106,20 +106,13 @@ def test_each_piece_of_a_text_costs_the_same(value: Value) -> None:
     def calls(lines: int) -> int:
         chain = stage(parse_text(value.dialect, tools=STRINGS, turn_id="t"))
         chain.feed(value.before)
-        count = 0
-
-        def note(_frame: object, event: str, _argument: object) -> None:
-            nonlocal count
-            count += event in ("call", "c_call")
-
         pieces = [*in_fours(LINE * lines), value.after]
-        sys.setprofile(note)
-        try:
+
+        def read() -> None:
             for piece in pieces:
                 chain.feed(piece)
-        finally:
-            sys.setprofile(None)
-        return count
+
+        return counted(read)
 
     calls(20)  # what is compiled and remembered once is not counted
     few, some, many = calls(20), calls(120), calls(1120)

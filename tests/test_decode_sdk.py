@@ -149,7 +149,11 @@ def test_what_ollamas_sdk_raises_is_a_provider_error_too(api: str | None):
 
 
 def test_texts_and_bytes_and_what_is_of_nobody():
-    assert [chunk.content for chunk in drive(["a", "b"], decode_sdk())] == ["a", "b"]
+    assert [(chunk.content, chunk.finish_reason) for chunk in drive(["a", "b"], decode_sdk())] == [
+        ("a", None),
+        ("b", None),
+        ("", "stop"),
+    ]
     for items, words in (([b"data"], "from_wire"), ([{"foo": 1}], "a dict with 'foo'")):
         with pytest.raises(UsageError, match=words):
             list(drive(items, decode_sdk()))

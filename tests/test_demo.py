@@ -17,7 +17,7 @@ from test_cli import ENVIRONMENT, command, run
 from penstock.events import InvocationFailed, ProviderError, SegmentEvent, ToolInvocation
 from penstock.pipeline import api_tool_call
 from penstock.pipeline.demo import ANTHROPIC, CHAT, GEMINI, RESPONSES, Answer, Proof, answers, play
-from penstock.pipeline.strategies import StrategyEvent
+from penstock.pipeline.strategy import StrategyEvent
 from penstock.sinks import collect
 from penstock.sources import from_recording
 from penstock.sources.loopback_server import LoopbackServer

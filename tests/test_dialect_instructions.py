@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import pytest
+from hypothesis import given, settings
+from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
+from strategies.typed_values import DEFINITIONS, Fitting, fitting
 
 from penstock.events.errors import UsageError
+from penstock.events.tool_invocation import ToolInvocation
 from penstock.operators.dialect import NAME, CallArgs, Dialect, Json, Many, Maybe, Text
 from penstock.operators.dialect_instructions import instructions
+from penstock.operators.dialects import DIALECTS
+from penstock.operators.parse_text import parse_text
 from penstock.operators.schema_example import example_arguments
+from penstock.operators.stage import drive
+from penstock.operators.to_invocations import to_invocations
 
 HERMES = Dialect("hermes", ("<tool_call>", Json(), Maybe("</tool_call>")))
 RAW_TAGS = Dialect(
@@ -47,17 +56,17 @@ NOW = {"name": "now", "description": "Tell the time.", "parameters": {"type": "o
 def test_the_text_tells_each_tool_its_parameters_and_an_example():
     assert instructions(RAW_TAGS, [Draw, NOW], layout="\n") == (
         "# Tools\n\n"
-        "You can call the tools below. Write a call exactly in the form of the tool's example, with values of your own; "
-        "write nothing after it, but wait for the result.\n\n"
+        "You can call the tools below. To call one, write a call exactly in the form of its example, with values of "
+        "your own. After your calls write nothing more: wait for their results.\n\n"
         "## Draw\n\n"
         "Draw a line.\n\nOn paper.\n\n"
         "Parameters:\n"
         "- points (array of object, required): Where it goes.\n"
         "  - x (integer, required)\n"
         "  - y (integer, optional, default 0)\n"
-        '- color (one of "red", "green", optional, default "red")\n'
+        '- color ("red" or "green", optional, default "red")\n'
         "- width (number or null, optional, default null)\n"
-        "- scale (integer, optional, default 2)\n"
+        "- scale (integer, at least 2, optional, default 2)\n"
         "- label (any value, optional, default null)\n\n"
         "Example:\n"
         '<function=Draw>\n<parameter=points>\n[{"x": 1}]\n</parameter>\n</function>\n\n'
@@ -125,6 +134,82 @@ def test_an_example_fits_its_schema(schema: dict[str, Any], value: Any):
         },
     }
     assert example_arguments(root) == {"key_name": value}
+
+
+@given(fitting)
+@settings(max_examples=200)
+def test_an_example_validates(drawn: Fitting):
+    parameters = {"properties": {"k": drawn.schema}, "required": ["k"], "$defs": DEFINITIONS}
+    assert Draft202012Validator(parameters).is_valid(example_arguments(parameters))
+
+
+def test_what_holds_at_once_is_put_together():
+    parts = [{"properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"properties": {"b": {"type": "null"}}}]
+    schema = {"allOf": parts, "properties": {"c": {"const": 3}}, "required": ["c", "b"]}
+    assert example_arguments(schema) == {"c": 3, "b": None, "a": 1}
+    text = instructions(HERMES, {"f": schema})
+    assert "- c (3, required)\n- a (integer, required)\n- b (null, required)\n" in text
+
+
+FORECAST: dict[str, Any] = {
+    "name": "forecast",
+    "description": "The weather of the next days.",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string"},
+            "days": {"type": "integer", "minimum": 2},
+            "parts": {"type": "array", "items": {"enum": ["wind", "rain"]}},
+            "at": {"$ref": "#/$defs/Point"},
+            "strict": {"type": ["boolean", "null"]},
+        },
+        "required": ["city", "days", "parts", "at", "strict"],
+        "$defs": {"Point": {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}},
+    },
+}
+FILE = {"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}}}
+WRITE: dict[str, Any] = {"name": "write_to_file", "parameters": {**FILE, "required": ["path", "content"]}}
+EDIT: dict[str, Any] = {
+    "name": "search_replace",
+    "parameters": {"properties": {"search": {}, "replace": {}}, "required": ["search", "replace"]},
+}
+TOOLS_OF: dict[str, list[dict[str, Any]]] = {"aider": [EDIT], "bolt_artifact": [WRITE]}
+"""Of the formats that have no place for other tools."""
+
+
+@pytest.mark.parametrize("name", [name for name, dialect in DIALECTS.items() if dialect.grammar])
+def test_the_examples_are_the_calls_that_they_show(name: str):
+    tools = TOOLS_OF.get(name, [WRITE, FORECAST, NOW])
+    text = instructions(DIALECTS[name], tools)
+    examples = re.findall(r"^Example:\n(.*?)(?=\n\n## |\Z)", text, re.DOTALL | re.MULTILINE)
+    shown = [(tool["name"], example_arguments(tool["parameters"])) for tool in tools]
+    assert len(examples) == len(tools)
+    for example, call in zip(examples, shown, strict=True):
+        assert read(name, example, tools) == [call]
+    _, several, both = text.partition("Several calls at once look like this:\n")
+    if name == "structured_output" or len(tools) == 1:
+        assert not several
+    else:
+        assert read(name, both, tools) == shown[:2]
+
+
+def read(name: str, text: str, tools: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    events = list(drive([text], parse_text(name, tools=tools, turn_id="t"), to_invocations()))
+    assert all(isinstance(event, ToolInvocation) for event in events), events
+    return [(event.name, event.arguments) for event in events]
+
+
+def test_a_whole_answer_that_is_an_object_is_told_where_its_text_stands():
+    text = instructions(DIALECTS["structured_output"], [NOW])
+    assert 'What you say to the user is its "content"; an answer without a call is {"content": "some text"}.' in text
+    assert text.endswith('Example:\n{"content": "", "toolCall": {"name": "now", "args": {}}}')
+
+
+def test_calls_that_are_in_each_others_way_are_not_shown_together():
+    other = {"name": "new_rule", "parameters": {**FILE, "required": ["content"]}}
+    text = instructions(DIALECTS["cline"], [WRITE, other])
+    assert "Several calls" not in text
+    assert text.count("Example:\n") == 2
 
 
 def test_an_example_has_what_is_required_else_one_argument():

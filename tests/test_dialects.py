@@ -6,9 +6,12 @@ from typing import Any, Final
 
 import pytest
 from dialect_cases import run
+from hypothesis import given
+from hypothesis import strategies as st
+from text_laws import check
 
 from penstock.operators.dialects import DIALECTS
-from penstock.operators.render_call import render_call
+from penstock.operators.render_call import can_render, render_call
 from penstock.operators.value_typing import TypingRules
 
 TOOLS: Final = {
@@ -61,7 +64,13 @@ TEXTS: Final[tuple[tuple[str, str, str, str, tuple[tuple[str, dict[str, Any]], .
         *("", "", (OSLO, NOW)),
     ),
     ("llama3_json", 'The set {"a"} has one member.', 'The set {"a"} has one member.', "", ()),
-    ("llama_python_tag", '<|python_tag|>brave.search(query="Oslo")', "", "", (("brave.search", {"query": "Oslo"}),)),
+    # the prompt formats of Llama 3.1 in Meta's documentation
+    (
+        "llama_python_tag",
+        '<|python_tag|>brave_search.call(query="Oslo")<|eom_id|>',
+        *("", "", (("brave_search", {"query": "Oslo"}),)),
+    ),
+    ("llama_python_tag", "<|python_tag|>import os\nos.call(1)", "<|python_tag|>import os\nos.call(1)", "", ()),
     (
         "mistral_old",
         (
@@ -108,6 +117,8 @@ TEXTS: Final[tuple[tuple[str, str, str, str, tuple[tuple[str, dict[str, Any]], .
         *("", "Hm", (NOW,)),
     ),
     ("phi4_mini", 'functools[{"name": "now", "arguments": {}}]', "", "", (NOW,)),
+    # the template of phi4-mini in Ollama's library
+    ("phi4_mini", '<|tool_call|>[{"name": "now", "arguments": {}}]<|/tool_call|>', "", "", (NOW,)),
     ("firefunction_v2", ' functools[{"name": "now", "arguments": {}}]', "", "", (NOW,)),
     ("xlam", '```json\n[{"name": "now", "arguments": {}}]\n```', "", "", (NOW,)),
     ("xlam", '[{"name": "now", "arguments": {}}]', "", "", (NOW,)),
@@ -327,6 +338,16 @@ TEXTS: Final[tuple[tuple[str, str, str, str, tuple[tuple[str, dict[str, Any]], .
         ),
         *("", "", (OSLO,)),
     ),
+    # Anthropic's page "Legacy tool use"
+    (
+        "anthropic_legacy",
+        (
+            "<function_calls>\n<invoke>\n<tool_name>weather</tool_name>\n<parameters>\n<city>Oslo</city>\n<days>2</days>\n"
+            "</parameters>\n</invoke>\n<invoke>\n<tool_name>now</tool_name>\n<parameters>\n</parameters>\n</invoke>\n"
+            "</function_calls>"
+        ),
+        *("", "", (OSLO, NOW)),
+    ),
     (
         "dots",
         '<dots_function_call><invoke name="weather"><parameter name="city">Oslo</parameter></invoke></dots_function_call>',
@@ -392,6 +413,26 @@ TEXTS: Final[tuple[tuple[str, str, str, str, tuple[tuple[str, dict[str, Any]], .
     ),
     ("cline", "<weather>\n<city>Oslo</city>\n</weather>", "", "", (CITY,)),
     ("cline", "A <b>bold</b> word.", "A <b>bold</b> word.", "", ()),
+    # "Edit formats" in Aider's documentation
+    (
+        "aider",
+        (
+            "app.py\n```python\n<<<<<<< SEARCH\nimport os\n=======\nimport os\nimport sys\n>>>>>>> REPLACE\n\n"
+            "<<<<<<< SEARCH\n=======\nprint()\n>>>>>>> REPLACE\n```"
+        ),
+        "app.py\n```python\n\n```",
+        "",
+        (
+            ("search_replace", {"search": "import os\n", "replace": "import os\nimport sys\n"}),
+            ("search_replace", {"search": "", "replace": "print()\n"}),
+        ),
+    ),
+    (
+        "aider",
+        "<<<<<<< SEARCH\r\na\r\n=======\r\nb\r\n>>>>>>> REPLACE",
+        *("", "", (("search_replace", {"search": "a\r\n", "replace": "b\r\n"}),)),
+    ),
+    ("aider", "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> other", "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> other", "", ()),
     ("openhands", "<function=weather>\n<parameter=city>Oslo</parameter>\n", "", "", (CITY,)),
     (
         "bolt_artifact",
@@ -449,3 +490,20 @@ def test_values_without_a_schema_may_be_read_as_literals():
 
 def test_every_dialect_has_a_text():
     assert {each[0] for each in TEXTS} >= set(DIALECTS) - {"json", "sentinel", "structured_output", "tool_call", "xml"}
+
+
+LINES: Final = st.lists(st.text("ab<>=`\n ", max_size=8), max_size=4).map(
+    lambda lines: "".join(f"{line}\n" for line in lines)
+)
+
+
+@given(LINES, LINES, st.lists(st.integers(0, 200), max_size=4))
+def test_an_edit_that_was_written_is_read_again_however_it_is_cut(search: str, replace: str, places: list[int]):
+    edit = {"search": search, "replace": replace}
+    if can_render(DIALECTS["aider"], "search_replace", edit) is not None:
+        assert "=======\n" in search or ">>>>>>> REPLACE" in replace
+        return
+    text = f"a.py\n```\n{DIALECTS['aider'].render('search_replace', edit)}\n```"
+    check(["aider"], text, places, {})
+    (call,) = run([text], ["aider"], {})[True].calls
+    assert (call.name, call.arguments, call.status) == ("search_replace", edit, "complete")

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
 from penstock.operators.field_spec import MARKED_FILE_TOOLS
@@ -18,8 +14,6 @@ from penstock.operators.parse_text import parse_text
 from penstock.operators.stage import drive, stage
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
-from penstock.operators.to_segments import to_segments
-from penstock.operators.tool_call_updates import tool_call_updates
 
 TOOLS = {
     "typed": {
@@ -167,39 +161,3 @@ def test_a_value_streams_as_it_comes():
     fed = [[piece for event in chain.feed(chunk) for piece in event.fragments or ()] for chunk in chunks]
     texts = ["".join(piece.value for piece in pieces if piece.kind == "TEXT") for pieces in fed]
     assert texts == ["on", "e & tw", "o ", "& three", " <b>"]
-
-
-ARGUMENTS = st.dictionaries(st.text(max_size=4), st.text() | st.integers() | st.lists(st.booleans()), max_size=4)
-
-
-@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip), ARGUMENTS, st.integers(1, 9))
-@settings(max_examples=60)
-def test_all_ways_to_write_a_call_give_the_same_updates(said: str, arguments: dict[str, Any], size: int):
-    said = said.replace("<", "").strip() or "-"
-    written = json.dumps(arguments)
-    native = [ChunkResponse(tool_calls=(ToolCallDelta(0, "c", "f", each),)) for each in split(written, size)]
-    finished = ChunkResponse(finish_reason="tool_calls")
-    tagged = f'{said}<tool_call>{{"name": "f", "parameters": {written}}}</tool_call>'
-    structured = f'{{"content": {json.dumps(said)}, "toolCall": {{"name": "f", "args": {written}}}}}'
-    ways = (
-        list(drive([*native, finished], to_segments(turn_id="t"), tool_call_updates())),
-        list(drive(split(tagged, size), parse_text("tool_call", turn_id="t"), tool_call_updates())),
-        list(drive(split(structured, size), parse_text("structured_output", turn_id="t"), tool_call_updates())),
-    )
-    expected = [("f", written, False, None), ("f", "", True, "complete")]
-    assert [merged(updates) for updates in ways] == [expected] * len(ways)
-
-
-def split(text: str, size: int) -> list[str]:
-    return [text[place : place + size] for place in range(0, len(text), size)]
-
-
-def merged(updates: Sequence[Any]) -> list[tuple[str, str, bool, str | None]]:
-    """Give updates with those between two completions as one."""
-    out: list[tuple[str, str, bool, str | None]] = []
-    for each in updates:
-        if out and not each.is_complete and not out[-1][2]:
-            out[-1] = (each.tool_name, out[-1][1] + each.arguments, False, None)
-        else:
-            out.append((each.tool_name, each.arguments, each.is_complete, each.status))
-    return out

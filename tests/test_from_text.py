@@ -14,18 +14,20 @@ from strategies.cuts import every_cut_in_two
 from penstock.events import ChunkResponse, UsageError
 from penstock.sources import from_text
 
+WHOLE = ChunkResponse(is_complete=True, finish_reason="stop", finish_reason_raw="stop")
+
 
 def test_each_piece_is_content_and_an_empty_one_is_nothing():
     assert collected(from_text(["Hel", "", "lo"])) == (
-        [ChunkResponse(content="Hel"), ChunkResponse(content="lo")],
+        [ChunkResponse(content="Hel"), ChunkResponse(content="lo"), WHOLE],
         ["completed"],
     )
 
 
 def test_a_text_is_one_piece_and_a_callable_gives_anew():
-    assert collected(from_text("Hello"))[0] == [ChunkResponse(content="Hello")]
+    assert collected(from_text("Hello"))[0] == [ChunkResponse(content="Hello"), WHOLE]
     source = from_text(lambda: iter(["a"]))
-    assert collected(source) == collected(source) == ([ChunkResponse(content="a")], ["completed"])
+    assert collected(source) == collected(source) == ([ChunkResponse(content="a"), WHOLE], ["completed"])
 
 
 def test_async_pieces_serve():
@@ -34,7 +36,7 @@ def test_async_pieces_serve():
         yield "b"
 
     chunks, ends = asyncio.run(acollected_from(pieces))
-    assert [chunk.content for chunk in chunks] == ["a", "b"]
+    assert [chunk.content for chunk in chunks] == ["a", "b", ""]
     assert ends == ["completed"]
 
 

@@ -21,12 +21,13 @@ def test_chunks_pass_as_they_are():
 @pytest.mark.parametrize("machine", [Chunks, Texts])
 def test_an_error_from_outside_is_a_chunk_and_other_ends_are_none(machine: Any):
     assert machine().close(Failed(LOST)) == [TOLD]
-    assert (
-        machine().close(Failed(ZeroDivisionError()))
-        == machine().close(Interrupted())
-        == machine().close(Completed())
-        == []
-    )
+    assert machine().close(Failed(ZeroDivisionError())) == machine().close(Interrupted()) == []
+
+
+def test_the_end_of_a_text_is_told_and_of_chunks_they_tell_it_themselves():
+    end = ChunkResponse(is_complete=True, finish_reason="stop", finish_reason_raw="stop")
+    assert Texts().close(Completed()) == [end]
+    assert Chunks().close(Completed()) == []
 
 
 def test_an_error_that_a_chunk_has_told_is_not_told_again():

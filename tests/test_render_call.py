@@ -122,7 +122,7 @@ RENDERED: list[tuple[Dialect, dict[str, Any], str]] = [
     (
         ATTRIBUTES,
         {"a": '1 < 2 && "x"', "n": 5},
-        '<tool name="f"><arguments><arg name="a">1 &lt; 2 &amp;&amp; &quot;x&quot;</arg><arg name="n">5</arg></arguments></tool>',
+        '<tool name="f"><arguments><arg name="a">1 &lt; 2 &amp;&amp; "x"</arg><arg name="n">5</arg></arguments></tool>',
     ),
     (
         HARMONY,
@@ -225,7 +225,7 @@ def test_a_layout_stands_where_blanks_do_not_matter_and_nowhere_else():
 
 def test_an_id_is_written_where_the_grammar_has_a_place_for_it():
     assert (
-        render_call(HERMES, "f", {}, call_id="7") == '<tool_call>{"name": "f", "arguments": {}, "id": "7"}</tool_call>'
+        render_call(HERMES, "f", {}, call_id="7") == '<tool_call>{"id": "7", "name": "f", "arguments": {}}</tool_call>'
     )
     assert render_call(IDS, "f", {}, call_id="abc123DEF") == "[CALL]f[ID]abc123DEF[ARGS]{}"
     assert render_call(SECTION, "f", {}, call_id="functions.f:7").startswith("<section><call>functions.f:7<args>")
@@ -333,12 +333,47 @@ def test_an_id_that_must_say_the_name_does():
     assert can_render(SECTION, "f", {}, call_id="functions.g:7") == "the id 'functions.g:7' does not say the name 'f'"
 
 
-def test_a_value_that_ends_at_the_last_marker_may_hold_it_but_only_one_call_can_be_written():
-    dialect = Dialect("last", ("<f>", NAME, "|", Text("value", until="last"), "</f>"))
-    call = CallToRender("g", {"input": "a</f>b"})
-    assert render_calls(dialect, [call]) == "<f>g|a</f>b</f>"
-    with pytest.raises(UsageError, match="one call only"):
-        render_calls(dialect, [call, call])
+def test_a_value_that_ends_at_the_last_marker_may_hold_it_but_nothing_behind_it_may():
+    text = Text("value", instead=(("write.content", Text("value", until="last")),))
+    dialect = Dialect("last", ("<", NAME, ">", Many("<", Text("key"), ">", text, Back()), "</>"))
+    write, read = CallToRender("write", {"content": "a</content>b"}), CallToRender("read", {"path": "p"})
+    assert render_calls(dialect, [write, read]) == "<write><content>a</content>b</content></><read><path>p</path></>"
+    assert render_call(dialect, "write", {"a": "x</content>", "content": ""}) is not None
+    for calls in ([write, write], [CallToRender("write", {"content": "", "a": "x</content>"})]):
+        with pytest.raises(UsageError, match="ends at the last '</content>' of the whole text"):
+            render_calls(dialect, calls)
+
+
+def test_a_call_stands_under_its_key_where_the_grammar_says_so():
+    one = Dialect("one", (Json(args=("args",), calls=("call",), content=("content",), under="object"),))
+    many = Dialect("many", (Json(calls=("calls",), under="array"),))
+    assert render_call(one, "f", {"a": 1}) == '{"content": "", "call": {"name": "f", "args": {"a": 1}}}'
+    assert render_call(many, "f", {}) == '{"calls": [{"name": "f", "arguments": {}}]}'
+
+
+def test_a_quote_is_an_entity_only_where_it_could_end_the_value():
+    dialect = Dialect("quoted", (NAME, '<p v="', Text("value", entities=True), '">'))
+    assert render_call(dialect, "f", {"input": "a > 'b'"}) == "f<p v=\"a &gt; 'b'\">"
+    assert render_call(dialect, "f", {"input": 'a "b'}) == 'f<p v="a "b">'
+    ends = Dialect("ends", (NAME, "<p>", Text("value", entities=True), '"'))
+    assert render_call(ends, "f", {"input": 'a "b'}) == 'f<p>a &quot;b"'
+
+
+def test_an_attribute_says_whether_a_value_is_text_or_of_which_type_it_is():
+    dialect = Dialect(
+        "types",
+        (
+            *("<", NAME, ">"),
+            Many("<p", Attrs((("name", "key"), ("type", "flag"))), ">", Text("value", typing="flagged"), "</p>"),
+            "</>",
+        ),
+    )
+    text = render_call(dialect, "f", {"a": "1", "b": 1, "c": None, "d": [True]})
+    assert text == (
+        '<f><p name="a" type="string">1</p><p name="b" type="number">1</p><p name="c" type="null">null</p>'
+        '<p name="d" type="array">[true]</p></>'
+    )
+    assert can_render(dialect, "f", {"": 1}) == "an empty key cannot be written"
 
 
 def test_no_call_is_no_text():

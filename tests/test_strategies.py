@@ -219,7 +219,9 @@ def test_start_and_eager_are_passed_on() -> None:
 def test_a_strategy_is_found_by_its_name_and_another_name_is_told_the_known_ones() -> None:
     assert {name: strategy_named(name) for name in STRATEGIES} == dict(STRATEGIES)
     assert STRATEGIES["api_tool_call"] is api_tool_call
-    with pytest.raises(UsageError, match=r"'hermess'.*'api_tool_call'"):
+    with pytest.raises(UsageError, match=r"'yaml'; known are 'api_tool_call', .* penstock strategies"):
+        strategy_named("yaml")
+    with pytest.raises(UsageError, match=r"'hermess'; did you mean 'hermes'\?"):
         strategy_named("hermess")
 
 

@@ -1,21 +1,22 @@
-"""The laws on texts that the dialects' own renderer wrote, whole and broken: cutting, loss, invention, cost."""
+"""The laws, for every dialect in the table, alone and together, however the text comes and however it ends."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
-from itertools import product
+from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from strategies.dialect_texts import literals
-from strategies.rendered_calls import answers, broken
-from text_laws import check
+from hypothesis import given
+from strategies.dialect_texts import answer_by, broken_by, literals
+from strategies.randoms import examples, randoms
+from strategies.rendered_calls import rendered_by
+from strategies.text_flows import cut_by, flow_by, options_by
+from text_laws import check, joined, work_of
 
+from penstock.events.chunk_response import ChunkResponse
 from penstock.events.segment_event import SegmentEvent
-from penstock.operators.dialect import NAME, Dialect, Text
+from penstock.operators.dialect import Text
 from penstock.operators.dialects.table import DIALECTS
 from penstock.operators.grammar_items import leaves_of
 from penstock.operators.parse_text import parse_text
@@ -24,45 +25,79 @@ from penstock.operators.stage import drive, stage
 
 NAMES = sorted(DIALECTS)
 WRITING = [name for name in NAMES if DIALECTS[name].grammar]
-places = st.lists(st.integers(0, 1000), max_size=4)
 
 
-@pytest.mark.parametrize("name", WRITING)
-def test_nothing_depends_on_the_cutting_and_nothing_is_lost(name: str) -> None:
-    @settings(max_examples=40)
-    @given(st.one_of(answers(DIALECTS[name]), broken(DIALECTS[name])), places)
-    def holds(answer: tuple[str, Any], places: list[int]) -> None:
-        check([name], answer[0], places, {"tools": answer[1]})
+@pytest.mark.parametrize("name", NAMES)
+def test_the_laws_hold_however_the_text_comes(name: str) -> None:
+    @examples(50)
+    @given(randoms)
+    def holds(random: Random) -> None:
+        answer = answer_by(random, [DIALECTS[name]])
+        check([name], flow_by(random, answer.text), options_by(random, answer.tools), random)
 
     holds()
 
 
-@settings(max_examples=150)
-@given(st.data(), places, st.sampled_from(("keep", "lone", "drop")))
-def test_the_same_for_some_dialects_together(data: st.DataObject, places: list[int], blanks: str) -> None:
-    names = data.draw(st.lists(st.sampled_from(WRITING), min_size=2, max_size=5, unique=True))
-    answer = data.draw(broken(*(DIALECTS[name] for name in names)))
-    check(names, answer.text, places, {"tools": answer.tools, "blanks": blanks})
+@examples(200)
+@given(randoms)
+def test_the_laws_hold_for_some_dialects_together(random: Random) -> None:
+    names = random.sample(NAMES, random.randint(2, 6))
+    answer = answer_by(random, [DIALECTS[name] for name in names])
+    check(names, flow_by(random, answer.text), options_by(random, answer.tools), random)
+
+
+@examples(100)
+@given(randoms)
+def test_answers_that_come_side_by_side_are_read_each_for_itself(random: Random) -> None:
+    """Chunks of three answers, mixed: each gives what it gives alone, but for its ids."""
+    name = random.choice(NAMES)
+    answers = [answer_by(random, [DIALECTS[name]]) for _ in range(3)]
+    options = options_by(random, answers[0].tools)
+    operator = parse_text(name, turn_id="t", **options)
+    lines = [[ChunkResponse(content=piece) for piece in cut_by(random, each.text)] for each in answers]
+    alone = [without_ids([*drive([*line, ChunkResponse(finish_reason="stop")], operator)]) for line in lines]
+    chain = stage(operator)
+    given_events: list[list[Any]] = [[], [], []]
+    waiting = [list(line) for line in lines]
+    while any(waiting):
+        choice = random.choice([number for number, line in enumerate(waiting) if line])
+        given_events[choice] += chain.feed(ChunkResponse(content=waiting[choice].pop(0).content, choice=choice))
+    for choice in range(3):
+        given_events[choice] += chain.feed(ChunkResponse(finish_reason="stop", choice=choice))
+    names = {event.segment_id: choice for choice, events in enumerate(given_events) for event in events}
+    for event in chain.close():
+        choice = names.get(event.segment_id, -1)
+        if choice < 0:
+            choice = names[event.segment_id] = int(f"0{event.segment_id}".partition(":choice_")[2][:1] or 0)
+        given_events[choice].append(event)
+    assert [without_ids(events) for events in given_events] == alone, (name, options, lines)
+
+
+def without_ids(events: Sequence[Any]) -> list[Any]:
+    """Give joined events with the number of each segment in place of its id."""
+    numbers: dict[str, int] = {}
+    return [[each[0], numbers.setdefault(each[1], len(numbers)), *each[2:]] for each in joined(events)]
 
 
 @pytest.mark.parametrize("name", WRITING)
 def test_what_is_said_stood_in_the_text(name: str) -> None:
     """A delta of text is its source; a piece of an argument is a slice of its call, where nothing is escaped."""
+    dialect = DIALECTS[name]
 
-    @settings(max_examples=40)
-    @given(broken(DIALECTS[name]), st.integers(1, 9))
-    def holds(answer: tuple[str, Any], size: int) -> None:
-        text, tools = answer
-        pieces = [text[place : place + size] for place in range(0, len(text), size)]
+    @examples(25)
+    @given(randoms)
+    def holds(random: Random) -> None:
+        tools: dict[str, Any] = {}
+        text = broken_by(random, "".join(f"{rendered_by(random, dialect, tools)} a < b\n" for _ in range(2)))
         raw = ""
-        for event in drive(pieces, parse_text(name, tools=tools, turn_id="t")):
+        for event in drive(cut_by(random, text), parse_text(name, tools=tools, turn_id="t")):
             assert isinstance(event, SegmentEvent)
             raw += event.raw
             if event.segment_type != "tool_call":
-                assert event.payload.get("delta", "") in event.raw
+                assert event.payload.get("delta", "") in event.raw, text
             elif "\\" not in text and "&" not in text:
                 for piece in event.fragments or ():
-                    assert piece.kind != "TEXT" or piece.value in raw
+                    assert piece.kind != "TEXT" or piece.value in raw, text
 
     holds()
 
@@ -81,65 +116,19 @@ def test_a_marker_in_prose_is_prose(name: str) -> None:
         assert saying or said == text, marker
 
 
-def given_text(events: Iterable[Any]) -> str:
-    fragments = (piece for event in events for piece in getattr(event, "fragments", None) or ())
-    return "".join(piece.value for piece in fragments if piece.kind == "TEXT" and piece.path == ("k",))
-
-
-def in_common(texts: list[str]) -> str:
-    length = next((at for at, letters in enumerate(zip(*texts, strict=False)) if len(set(letters)) > 1), None)
-    return min(texts, key=len) if length is None else texts[0][:length]
-
-
-def value_dialect(trim: Any) -> Dialect:
-    return Dialect("tiny", ("<a>", NAME, "<k>", Text("value", trim=trim, key="k"), "</k>", "</a>"))
-
-
-@pytest.mark.parametrize("trim", ["", "newline", "blanks"])
-def test_a_value_waits_only_while_it_may_end_or_be_trimmed(trim: str) -> None:
-    """By brute force: what has been given is what all ways on have in common."""
-    operator = parse_text(value_dialect(trim), turn_id="t")
-    closer = "</k></a>"
-    ways = ["x", *(closer[begin:] for begin in range(4)), *(f"\n{closer[begin:]}" for begin in range(2))]
-    ways += ["\nx", f"x{closer}", f"\n\n{closer}", f" {closer}"]
-    for length in range(6):
-        for letters in product("</k\nx", repeat=length):
-            text = "".join(letters)
-            if "</k" in text and trim == "blanks" and len(text) > 4:
-                continue
-            opened = f"<a>f<k>{text}"
-            given = given_text(stage(operator).feed(opened))
-            ends = [given_text(drive([opened + way], operator)) for way in ways]
-            assert given == in_common(ends), (text, given, ends)
-
-
 @pytest.mark.parametrize("name", WRITING)
 def test_work_grows_with_the_text_only(name: str) -> None:
     """Counted in calls of functions, for a call of each dialect's own, whole, broken, and with a long text in it."""
     dialect = DIALECTS[name]
-    ways: list[dict[str, Any]] = [{"content": "x y" * 20}, {"input": "x y" * 20}, {}]
-    arguments = next(each for each in ways if can_render(dialect, "f", each) is None)
-    call = render_call(dialect, "f", arguments)
+    long = "x y" * 20
+    ways: list[tuple[str, dict[str, Any]]] = [("f", {"content": long}), ("f", {"input": long}), ("f", {})]
+    ways.append(("search_replace", {"search": long, "replace": long}))
+    call = render_call(dialect, *next(each for each in ways if can_render(dialect, *each) is None))
     unit = f"Some prose, {call}\n" + call[: len(call) * 2 // 3] + "; " + call[len(call) // 3 :]
+    operator = parse_text(name, turn_id="t")
     for size in (1, 4, 10_000):
-        few, many = (operations(name, unit * times, size) for times in (8, 16))
+        few, many = (
+            work_of(operator, [(unit * times)[at : at + size] for at in range(0, len(unit) * times, size)])
+            for times in (4, 8)
+        )
         assert many < 2.5 * few, (size, few, many)
-
-
-def operations(name: str, text: str, size: int) -> int:
-    chain = stage(parse_text(name, turn_id="t"))
-    count = 0
-
-    def note(_frame: object, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    pieces: Sequence[str] = [text[begin : begin + size] for begin in range(0, len(text), size)]
-    sys.setprofile(note)
-    try:
-        for piece in pieces:
-            chain.feed(piece)
-        chain.close()
-    finally:
-        sys.setprofile(None)
-    return count

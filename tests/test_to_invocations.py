@@ -653,3 +653,17 @@ def test_the_operator_pickles_and_has_no_state_of_its_own() -> None:
     events = segments_of('{"a": 1}')
     assert list(drive(events, operator)) == list(drive(events, operator))
     assert next(each for each in drive(events, operator) if isinstance(each, ToolInvocation)).model == Add(a=1)
+
+
+@pytest.mark.parametrize(("ignore_case", "wanted"), [(True, ["add", "Add", "SUB"]), (False, ["Add"])])
+def test_names_in_any_case_find_the_tool_and_the_invocation_has_its_name(ignore_case: bool, wanted: list[str]):
+    tools: dict[str, None] = {"add": None, "Add": None, "SUB": None}
+    calls = (ToolCallDelta(index, f"c{index}", name, "{}") for index, name in enumerate(["aDD", "Add", "sub"]))
+    chunks = [ChunkResponse(tool_calls=tuple(calls)), ChunkResponse(finish_reason="tool_calls")]
+    results = list(drive(chunks, to_segments(), to_invocations(tools, ignore_case=ignore_case)))
+    assert [each.name for each in results if isinstance(each, ToolInvocation)] == wanted
+    assert [each.name for each in drive(chunks, to_segments(), to_invocations(ignore_case=ignore_case))] == [
+        "aDD",
+        "Add",
+        "sub",
+    ]

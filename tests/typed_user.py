@@ -16,9 +16,10 @@ from openai import AsyncOpenAI, OpenAI
 from openai.types.chat import ChatCompletionMessageParam
 
 from penstock.events import ChunkResponse, InvocationFailed, ProviderError, SegmentEvent, ToolInvocation
-from penstock.operators import Operator, compose, stream_fields, to_invocations, to_segments
-from penstock.pipeline import Pipeline, Tool, tool, tool_choice, tool_schemas
-from penstock.pipeline.strategies import StrategyEvent
+from penstock.operators import Dialect, FieldSpec, Operator, compose, drive, stream_fields, to_invocations, to_segments
+from penstock.operators.dialect import NAME, Json
+from penstock.pipeline import Pipeline, TextStrategy, Tool, hermes, tool, tool_choice, tool_schemas, xml
+from penstock.pipeline.strategy import StrategyEvent
 from penstock.sinks import Collected, async_queue, collect, terminal_view, thread_queue
 from penstock.sources import from_openai_chat
 
@@ -113,3 +114,16 @@ async def beside(client: AsyncOpenAI, other: AsyncAnthropic) -> None:
                 break
     await terminal_view()(own_strategy.astream(["Hi"]))
     thread_queue()(in_a_row.stream(["Hi"]))
+
+
+def in_text(answer: list[str]) -> list[str]:
+    either = TextStrategy("hermes", "qwen3_coder")
+    pipelines = [
+        Pipeline("hermes", tools=[write_file], starts_in_reasoning=True),
+        Pipeline(hermes, tools=[add], fences="text"),
+        Pipeline(either),
+        Pipeline(Dialect("mine", ("<<", NAME, ">>", Json(name=())))),
+    ]
+    called = [event.name for each in pipelines for event in each.stream(answer) if isinstance(event, ToolInvocation)]
+    operator: Operator[Any, StrategyEvent] = xml([add], fields=[FieldSpec("note", "body")])
+    return [*called, *(event.name for event in drive(answer, operator) if isinstance(event, ToolInvocation))]

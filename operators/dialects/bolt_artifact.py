@@ -1,4 +1,4 @@
-"""bolt.new: files and commands."""
+"""bolt.new and bolt.diy: files and commands."""
 
 from ..dialect import Attrs, Call, Dialect, Many, Text
 

@@ -9,8 +9,9 @@ CLINE = Dialect(
     "cline",
     (
         *("<", Text("name", r"\w"), ">"),
-        Many("<", Text("key", r"\w"), ">", Text("value", trim="newline", instead=(_CONTENT,)), Back()),
+        Many("<", Text("key", r"\w"), ">", Text("value", trim="newline", typing="schema", instead=(_CONTENT,)), Back()),
         Back(role="name"),
     ),
     reasoning=(("<thinking>", "</thinking>"),),
+    layout="\n",
 )

@@ -1,4 +1,4 @@
-"""Command R and R+."""
+"""Command R and R+: an action, then a list of calls in a fence."""
 
 from ..dialect import Alt, Dialect, Json, Maybe, Text
 
@@ -10,4 +10,5 @@ COHERE_R_PLUS = Dialect(
             ("<|CHATBOT_TOKEN|>", Text("content"), Maybe("<|END_OF_TURN_TOKEN|>")),
         ),
     ),
+    layout="\n",
 )

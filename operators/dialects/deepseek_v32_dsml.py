@@ -1,13 +1,13 @@
-"""DeepSeek V3.2."""
+"""DeepSeek V3.2: its own markup, whose parameters say whether they are text."""
 
 from ..dialect import Call, Dialect, Many, Maybe
-from .parts import THINK, flagged_invoke
+from .parts import THINK, invoke
 
 DEEPSEEK_V32_DSML = Dialect(
     "deepseek_v32_dsml",
     (
         "<｜DSML｜function_calls>",
-        Many(Call(*flagged_invoke("｜DSML｜"))),
+        Many(Call(*invoke("｜DSML｜", flagged=True))),
         Maybe("</｜DSML｜function_calls>"),
     ),
     reasoning=THINK,

@@ -7,14 +7,14 @@ DEEPSEEK_V3_COGITO = Dialect(
     "deepseek_v3_cogito",
     (*DEEPSEEK_V3_R1.grammar, Maybe("<｜end▁of▁sentence｜>")),
     aliases=tuple(
-        (f"<|{words}|>", f"<｜{words}｜>")
-        for words in (
-            "tool▁calls▁begin",
-            "tool▁call▁begin",
-            "tool▁sep",
-            "tool▁call▁end",
-            "tool▁calls▁end",
-            "end▁of▁sentence",
+        (f"{before}<|{words}|>", f"{before}<｜{words}｜>")
+        for before, words in (
+            ("", "tool▁calls▁begin"),
+            ("", "tool▁call▁begin"),
+            ("function", "tool▁sep"),
+            ("", "tool▁call▁end"),
+            ("", "tool▁calls▁end"),
+            ("", "end▁of▁sentence"),
         )
     ),
     reasoning=DEEPSEEK_V3_R1.reasoning,

@@ -1,6 +1,7 @@
 """DeepSeek V3 and R1: the arguments stand in a fence."""
 
-from ..dialect import NAME, Call, Dialect, Json, Many, Maybe
+from ..dialect import NAME, Call, Dialect, Many, Maybe
+from .parts import ARGUMENTS, THINK
 
 DEEPSEEK_V3_R1 = Dialect(
     "deepseek_v3_r1",
@@ -8,11 +9,11 @@ DEEPSEEK_V3_R1 = Dialect(
         "<｜tool▁calls▁begin｜>",
         Many(
             Call(
-                *("<｜tool▁call▁begin｜>", "function", "<｜tool▁sep｜>", NAME),
-                *("```json", Json(name=(), root="object"), "```", Maybe("<｜tool▁call▁end｜>")),
+                *("<｜tool▁call▁begin｜>", "function<｜tool▁sep｜>", NAME),
+                *("```json", ARGUMENTS, "```", Maybe("<｜tool▁call▁end｜>")),
             ),
         ),
         Maybe("<｜tool▁calls▁end｜>"),
     ),
-    reasoning=(("<think>", "</think>"),),
+    reasoning=THINK,
 )

@@ -1,9 +1,9 @@
 """DeepSeek V4: as V3.2, within another tag, which may be missing."""
 
 from ..dialect import Call, Dialect, Many, Maybe
-from .parts import THINK, flagged_invoke
+from .parts import THINK, invoke
 
-_CALL = Call(*flagged_invoke("｜DSML｜"))
+_CALL = Call(*invoke("｜DSML｜", flagged=True))
 
 DEEPSEEK_V4_DSML = Dialect(
     "deepseek_v4_dsml",

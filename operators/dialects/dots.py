@@ -1,4 +1,4 @@
-"""dots.llm."""
+"""dots.llm: one call a block."""
 
 from ..dialect import Dialect
 from .parts import THINK, invoke

@@ -1,6 +1,6 @@
-"""FireFunction v2: as Phi-4-mini."""
+"""FireFunction v2: a list of calls behind a word."""
 
 from ..dialect import Dialect
-from .phi4_mini import PHI4_MINI
+from .parts import CALLS
 
-FIREFUNCTION_V2 = Dialect("firefunction_v2", PHI4_MINI.grammar)
+FIREFUNCTION_V2 = Dialect("firefunction_v2", ("functools", CALLS))

@@ -1,4 +1,4 @@
-"""Functionary 3.1."""
+"""Functionary 3.1 on Llama 3.1: the name in a tag, the arguments as JSON."""
 
 from ..dialect import NAME, Dialect
 from .parts import ARGUMENTS

@@ -1,4 +1,4 @@
-"""FunctionGemma."""
+"""FunctionGemma: a literal of its own, whose text stands between tokens."""
 
 from ..dialect import NAME, CallArgs, Dialect, Maybe
 

@@ -1,8 +1,8 @@
-"""For models without a format of their own: an object that holds the call, the calls or the answer."""
+"""Models without a format of their own: an object that holds the call, the calls or the answer."""
 
 from ..dialect import Dialect, Json
 
 GENERIC_JSON = Dialect(
     "generic_json",
-    (Json(calls=("tool_calls", "tool_call"), root="object"),),
+    (Json(calls=("tool_calls", "tool_call"), root="object", under="array"),),
 )

@@ -1,6 +1,7 @@
-"""GLM-4.5 and 4.6."""
+"""GLM-4.5 and 4.6: pairs of a key and a value, one a line."""
 
 from ..dialect import NAME, Dialect, Many, Maybe, Text
+from .parts import THINK
 
 GLM45 = Dialect(
     "glm45",
@@ -12,6 +13,6 @@ GLM45 = Dialect(
         ),
         "</tool_call>",
     ),
-    reasoning=(("<think>", "</think>"),),
+    reasoning=THINK,
     layout="\n",
 )

@@ -1,10 +1,10 @@
-"""GLM-4.7 and 5: as GLM-4.5, whose blanks are part of the values."""
+"""GLM-4.7 and 5: as GLM-4.5, but blanks are part of the values."""
 
-from ..dialect import NAME, Alt, Dialect, Json
-from .parts import THINK, pairs
+from ..dialect import NAME, Alt, Dialect
+from .parts import CALL, THINK, pairs
 
 GLM47 = Dialect(
     "glm47",
-    ("<tool_call>", Alt((NAME, pairs()), Json(root="object")), "</tool_call>"),
+    ("<tool_call>", Alt((NAME, pairs()), CALL), "</tool_call>"),
     reasoning=THINK,
 )

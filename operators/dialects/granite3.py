@@ -1,9 +1,10 @@
-"""Granite 3."""
+"""Granite 3: a list of calls up to the end; its reasoning may stand between two sentences."""
 
-from ..dialect import Alt, Dialect, Json
+from ..dialect import Alt, Dialect
+from .parts import CALLS, THINK
 
 GRANITE3 = Dialect(
     "granite3",
-    (Alt("<|tool_call|>", "<tool_call>"), Json(root="array")),
-    reasoning=(("<think>", "</think>"), ("Here is my thought process:", "Here is my response:")),
+    (Alt("<|tool_call|>", "<tool_call>"), CALLS),
+    reasoning=(*THINK, ("Here is my thought process:", "Here is my response:")),
 )

@@ -1,4 +1,4 @@
-"""Granite 4: as Hermes, whose arguments may be a JSON text."""
+"""Granite 4.0 and 4.1: as Hermes, whose arguments may be a JSON text."""
 
 from ..dialect import Dialect
 from .hermes import HERMES

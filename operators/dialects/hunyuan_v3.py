@@ -1,4 +1,4 @@
-"""Hunyuan V3."""
+"""Hunyuan V3 (Hy-V3): pairs as in GLM-4.5, behind a separator."""
 
 from ..dialect import NAME, Call, Dialect, Many, Maybe
 from .parts import THINK, pairs
@@ -11,4 +11,5 @@ HUNYUAN_V3 = Dialect(
         Maybe("</tool_calls>"),
     ),
     reasoning=THINK,
+    layout="\n",
 )

@@ -1,4 +1,4 @@
-"""InternLM 2 and 2.5."""
+"""InternLM 2 and 2.5, Intern-S1."""
 
 from ..dialect import Dialect, Json, Maybe
 

@@ -1,8 +1,9 @@
-"""AI21 Jamba."""
+"""AI21 Jamba: a list of calls between tags."""
 
-from ..dialect import Dialect, Json
+from ..dialect import Dialect
+from .parts import CALLS
 
 JAMBA = Dialect(
     "jamba",
-    ("<tool_calls>", Json(root="array"), "</tool_calls>"),
+    ("<tool_calls>", CALLS, "</tool_calls>"),
 )

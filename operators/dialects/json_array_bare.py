@@ -1,4 +1,4 @@
-"""No markers: a list of calls."""
+"""Models without markers: a list of calls."""
 
 from ..dialect import Dialect
 from .parts import CALLS

@@ -1,4 +1,4 @@
-"""No markers: a JSON object that has a name and arguments."""
+"""Models without markers: a JSON object that has a name and arguments."""
 
 from ..dialect import Dialect, Json
 

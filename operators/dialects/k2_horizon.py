@@ -1,7 +1,7 @@
 """K2 Horizon: JSON, or pairs of tags, which may say their type."""
 
-from ..dialect import NAME, Alt, Call, Dialect, Json, Many, Maybe, Text
-from .parts import THINK, pairs
+from ..dialect import NAME, Alt, Call, Dialect, Many, Maybe, Text
+from .parts import CALL, THINK, pairs
 
 _PAIRS = pairs("ifm|", Maybe("<ifm|arg_type>", Text("flag"), "</ifm|arg_type>"))
 
@@ -9,7 +9,7 @@ K2_HORIZON = Dialect(
     "k2_horizon",
     (
         "<ifm|tool_calls>",
-        Many(Call("<ifm|tool_call>", Alt(Json(root="object"), (NAME, _PAIRS)), "</ifm|tool_call>")),
+        Many(Call("<ifm|tool_call>", Alt(CALL, (NAME, _PAIRS)), "</ifm|tool_call>")),
         Maybe("</ifm|tool_calls>"),
     ),
     reasoning=THINK,

@@ -1,4 +1,4 @@
-"""Kimi K2, K2-Thinking, K2.5."""
+"""Kimi K2, K2-Thinking, K2.5: the id says the name."""
 
 from ..dialect import Call, Dialect, Many, Maybe, Text
 from .parts import ARGUMENTS, THINK

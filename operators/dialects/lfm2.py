@@ -1,9 +1,9 @@
 """LFM2 and LFM2.5: calls as code or as JSON, one or a list."""
 
-from ..dialect import Alt, Call, Dialect, Json, Many, Maybe
-from .parts import CODE, THINK
+from ..dialect import Alt, Call, Dialect, Many, Maybe
+from .parts import CALL, CODE, THINK
 
-_CALL = Alt(Call(*CODE), Call(Json(root="object")))
+_CALL = Alt(Call(*CODE), Call(CALL))
 
 LFM2 = Dialect(
     "lfm2",

@@ -1,8 +1,9 @@
 """Llama 3.1 to 3.3: JSON, with or without a marker, several in a row."""
 
-from ..dialect import Alt, Call, Dialect, Json, Many, Maybe
+from ..dialect import Alt, Call, Dialect, Many, Maybe
+from .parts import CALL
 
-_CALL = Call(Json(root="object"))
+_CALL = Call(CALL)
 
 LLAMA3_JSON = Dialect(
     "llama3_json",

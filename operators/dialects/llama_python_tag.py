@@ -1,6 +1,8 @@
-"""Llama 3.1: a tool of its own, called as code."""
+"""Llama 3.1: a built-in tool, called as code: `brave_search.call(query="…")`."""
 
-from ..dialect import Dialect
-from .parts import CODE
+from ..dialect import Call, CallArgs, Dialect, Maybe, Text
 
-LLAMA_PYTHON_TAG = Dialect("llama_python_tag", ("<|python_tag|>", *CODE))
+LLAMA_PYTHON_TAG = Dialect(
+    "llama_python_tag",
+    ("<|python_tag|>", Call(Text("name", r"\w"), ".call", CallArgs()), Maybe("<|eom_id|>")),
+)

@@ -1,10 +1,10 @@
 """LongCat-Flash: JSON, or pairs of tags."""
 
-from ..dialect import NAME, Alt, Dialect, Json
-from .parts import pairs
+from ..dialect import NAME, Alt, Dialect
+from .parts import CALL, pairs
 
 LONGCAT = Dialect(
     "longcat",
-    ("<longcat_tool_call>", Alt(Json(root="object"), (NAME, pairs("longcat_"))), "</longcat_tool_call>"),
+    ("<longcat_tool_call>", Alt(CALL, (NAME, pairs("longcat_"))), "</longcat_tool_call>"),
     reasoning=(("<longcat_think>", "</longcat_think>"),),
 )

@@ -1,10 +1,11 @@
 """MiniMax-M1: JSON, one call a line."""
 
-from ..dialect import Call, Dialect, Json, Many, Maybe
-from .parts import THINK
+from ..dialect import Call, Dialect, Many, Maybe
+from .parts import CALL, THINK
 
 MINIMAX_M1 = Dialect(
     "minimax_m1",
-    ("<tool_calls>", Many(Call(Json(root="object"))), Maybe("</tool_calls>")),
+    ("<tool_calls>", Many(Call(CALL)), Maybe("</tool_calls>")),
     reasoning=THINK,
+    layout="\n",
 )

@@ -1,4 +1,4 @@
-"""MiniMax-M2 and M2.5."""
+"""MiniMax-M2 and M2.5: calls as Claude 3 wrote them, in a tag of their own."""
 
 from ..dialect import Call, Dialect, Many, Maybe
 from .parts import THINK, invoke

@@ -1,9 +1,10 @@
-"""Mistral since its v11 tokenizer: Ministral 3, Magistral, Devstral, Small 3.2."""
+"""Mistral since its v11 tokenizer: Ministral 3, Magistral, Devstral, Small 3.2 and later."""
 
-from ..dialect import NAME, Dialect, Json, Maybe, Text
+from ..dialect import NAME, Dialect, Maybe, Text
+from .parts import ARGUMENTS
 
 MISTRAL_V11 = Dialect(
     "mistral_v11",
-    ("[TOOL_CALLS]", NAME, Maybe("[CALL_ID]", Text("id", r"\w")), Maybe("[ARGS]"), Json(name=(), root="object")),
+    ("[TOOL_CALLS]", NAME, Maybe("[CALL_ID]", Text("id", r"\w")), Maybe("[ARGS]"), ARGUMENTS),
     reasoning=(("[THINK]", "[/THINK]"),),
 )

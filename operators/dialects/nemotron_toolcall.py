@@ -1,4 +1,4 @@
-"""Nemotron Nano v2."""
+"""Nemotron Nano v2, Nemotron-Deci: a list of calls between tags."""
 
 from ..dialect import Dialect
 from .parts import CALLS, THINK

@@ -2,12 +2,15 @@
 
 from typing import Final
 
-from ..dialect import NAME, Attrs, CallArgs, Item, Json, Many, Maybe, Text
+from ..dialect import NAME, Attrs, CallArgs, Item, Json, Many, Maybe, Role, Text
 
 THINK: Final = (("<think>", "</think>"),)
 
 ARGUMENTS: Final = Json(name=(), root="object")
 """An object of arguments, after the name."""
+
+CALL: Final = Json(root="object")
+"""A call."""
 
 CALLS: Final = Json(root="array")
 """A list of calls."""
@@ -30,27 +33,15 @@ def pairs(prefix: str = "", *between: Item) -> Many:
     )
 
 
-def invoke(prefix: str = "") -> tuple[Item, ...]:
-    """Give the grammar of a call that is a tag with its name and, inside, parameters with theirs."""
+def invoke(prefix: str = "", *, flagged: bool = False) -> tuple[Item, ...]:
+    """Give the grammar of a call that is a tag with its name and, inside, parameters with theirs.
+
+    `flagged`: of parameters that say themselves whether they are text.
+    """
+    typed = Text("value", typing="flagged") if flagged else Text("value", trim="newline", typing="schema")
+    says: tuple[tuple[str, Role], ...] = (("name", "key"), *((("string", "flag"),) if flagged else ()))
     return (
         *(f"<{prefix}invoke", Attrs((("name", "name"),)), ">"),
-        Many(
-            *(f"<{prefix}parameter", Attrs((("name", "key"),)), ">"),
-            Text("value", trim="newline", typing="schema"),
-            Maybe(f"</{prefix}parameter>"),
-        ),
-        f"</{prefix}invoke>",
-    )
-
-
-def flagged_invoke(prefix: str) -> tuple[Item, ...]:
-    """Give the same for parameters that say themselves whether they are text."""
-    return (
-        *(f"<{prefix}invoke", Attrs((("name", "name"),)), ">"),
-        Many(
-            *(f"<{prefix}parameter", Attrs((("name", "key"), ("string", "flag"))), ">"),
-            Text("value", typing="flagged"),
-            Maybe(f"</{prefix}parameter>"),
-        ),
+        Many(f"<{prefix}parameter", Attrs(says), ">", typed, Maybe(f"</{prefix}parameter>")),
         f"</{prefix}invoke>",
     )

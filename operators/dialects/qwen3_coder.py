@@ -1,4 +1,4 @@
-"""Qwen3-Coder, Qwen 3.5, Nemotron 3, and others with its template."""
+"""Qwen3-Coder, Qwen 3.5 and 3.6, Nemotron 3, and others with its template."""
 
 from ..dialect import Dialect, Maybe
 from .parts import FUNCTION, THINK

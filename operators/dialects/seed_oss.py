@@ -1,4 +1,4 @@
-"""Seed-OSS."""
+"""Seed-OSS: as Qwen3-Coder, in tags of its own."""
 
 from ..dialect import Dialect, Maybe
 from .parts import FUNCTION

@@ -1,4 +1,4 @@
-"""Step 3."""
+"""Step 3: calls as Claude 3 wrote them, between tokens."""
 
 from ..dialect import Call, Dialect, Many, Maybe
 from .parts import THINK, invoke

@@ -4,5 +4,5 @@ from ..dialect import Dialect, Json
 
 STRUCTURED_OUTPUT = Dialect(
     "structured_output",
-    (Json(args=("args", "arguments"), calls=("toolCall",), content=("content",), root="object"),),
+    (Json(args=("args", "arguments"), calls=("toolCall",), content=("content",), root="object", under="object"),),
 )

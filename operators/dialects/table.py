@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..dialect import Dialect
+from .aider import AIDER
 from .anthropic_legacy import ANTHROPIC_LEGACY
 from .apertus import APERTUS
 from .apriel import APRIEL
@@ -80,6 +81,7 @@ from .xml import XML
 DIALECTS: Final[dict[str, Dialect]] = {
     each.name: each
     for each in (
+        AIDER,
         ANTHROPIC_LEGACY,
         APERTUS,
         APRIEL,

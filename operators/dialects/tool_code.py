@@ -3,4 +3,4 @@
 from ..dialect import Dialect
 from .parts import CODE
 
-TOOL_CODE = Dialect("tool_code", ("```tool_code", *CODE, "```"))
+TOOL_CODE = Dialect("tool_code", ("```tool_code\n", *CODE, "```"), layout="\n")

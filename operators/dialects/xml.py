@@ -52,4 +52,5 @@ XML = Dialect(
         ),
     ),
     ignore_case=True,
+    layout="\n",
 )

@@ -1,103 +1,174 @@
-"""Texts as models write them with calls inside, whole, cut, mutated, and what only looks like it."""
+"""Texts as models write them with calls inside, whole, cut, broken, and what only looks like it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from random import Random
+from typing import Any, NamedTuple
 
-from hypothesis import strategies as st
+from strategies.rendered_calls import NAMES, PIECES, arguments_by, rendered_by, text_by
 
 from penstock.operators.dialect import Alt, Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
 
-NAMES = ("f", "write_file", "a.b-c")
-KEYS = ("a", "path", "content")
+KEYS = ("a", "path", "content", "n")
 VALUES = (
-    "x",
-    "1",
-    "",
-    "\n\ndef f():\n    return '<'\n",
-    "null",
-    "nul",
-    "é🔧 &lt; </",
-    '{"a": [1]}',
-    "</tool_call",
-    "true",
+    *("x", "1", "", "null", "nul", "true", "</tool_call", '{"a": [1]}'),
+    *("\n\ndef f():\n    return '<'\n", "é🔧 &lt; </"),
 )
-PROSE = ("Hi", " ", "\n", "\n\n", "a < b", "```", "<", "🔧", "The `<tool_call>` tag", "{", "}", '"', "[", "\r\n", "&")
-ARGUMENTS: tuple[Any, ...] = (
-    {},
-    {"a": 1},
-    {"content": "x\n</tool_call>é"},
-    {"a": {"name": "n", "arguments": {}}, "b": [None, -1.5, "s"]},
+PROSE = (
+    *(
+        "Hi",
+        " ",
+        "\n",
+        "\n\n",
+        "a < b",
+        "```",
+        "<",
+        "🔧",
+        "{",
+        "}",
+        '"',
+        "[",
+        "\r\n",
+        "&",
+        "İ\N{LATIN SMALL LETTER LONG S}",
+        "\x85",
+    ),
+    *("The `<tool_call>` tag", "Let me look.", "<think>", "</think>"),
+)
+ATTRIBUTES = (
+    *("", ' path="a"', " a='b' mode=\"w\" ", ' name="f"', ' name="a"', ' name="n" string="false"'),
+    *(' name="content" string="true"', ' type="file" filePath="a"'),
+)
+HEADERS: tuple[dict[str, Any], ...] = (
+    {"type": "write_file", "path": "a]]b"},
+    {"type": "edit_file", "path": "p"},
+    {"type": "run_bash"},
+    {"type": "tool", "tool_name": "f", "arguments": {"a": 1}},
+    {"type": "text"},
 )
 
 
-def _leaf(item: Any) -> st.SearchStrategy[str]:
+class Answer(NamedTuple):
+    """A text, and the schemas of the tools that are called in it."""
+
+    text: str
+    tools: dict[str, Any]
+
+
+def answer_by(random: Random, dialects: Sequence[Dialect]) -> Answer:
+    """Draw an answer: prose, calls of the renderer's and of the grammar's, whole and broken, markers and their halves."""
+    text, tools = "", dict[str, Any]()
+    for _ in range(random.randrange(1, 6)):
+        text += _piece(random, random.choice(dialects), tools)
+    return Answer(text, tools)
+
+
+def _piece(random: Random, dialect: Dialect, tools: dict[str, Any]) -> str:
+    way = random.randrange(12)
+    if dialect.grammar and way < 8:
+        call = rendered_by(random, dialect, tools) if way < 4 else written_by(random, dialect.grammar)
+        return call if random.random() < 0.6 else broken_by(random, call)
+    if way == 8:
+        marker = random.choice([*markers(dialect), "<"])
+        return marker if random.random() < 0.5 else marker[: random.randint(1, len(marker))]
+    if way == 9 and dialect.reasoning:
+        opener, closer = random.choice(dialect.reasoning)
+        return opener + random.choice(("", "hm", "\n", "hm\n")) + random.choice((closer, closer, ""))
+    return text_by(random) if way == 10 else random.choice(PROSE)
+
+
+def broken_by(random: Random, text: str) -> str:
+    """Take slices out, double or exchange them, or cut off the end."""
+    for _ in range(random.choice((1, 1, 2, 3))):
+        begin = random.randint(0, len(text))
+        end = random.randint(begin, min(len(text), begin + random.choice((4, 30))))
+        slice_ = text[begin:end]
+        instead = random.choice(("", "", slice_ * 2, "x", "<", '"', "}", "]", "\n", "<think>", "</think>"))
+        text = text[:begin] + instead + text[end:]
+    return text[: random.randint(0, len(text))] if random.random() < 0.4 else text
+
+
+def written_by(random: Random, items: Iterable[Item]) -> str:
+    """Draw a text that a grammar says."""
+    return "".join(_written(random, item) for item in items)
+
+
+def _written(random: Random, item: Item) -> str:
+    if isinstance(item, Many):
+        return "".join(written_by(random, item.items) for _ in range(random.randrange(3)))
+    if isinstance(item, Maybe):
+        return written_by(random, item.items) if random.random() < 0.75 else ""
+    if isinstance(item, Alt):
+        one = random.choice(item.items)
+        return written_by(random, one if isinstance(one, tuple) else (one,))
+    if isinstance(item, Call):
+        return written_by(random, item.items)
+    if isinstance(item, tuple):
+        return written_by(random, item)
+    return _leaf(random, item) + (random.choice(("", "", "", "\n", " \n", " ")) if isinstance(item, str) else "")
+
+
+def _leaf(random: Random, item: str | Text | Json | CallArgs | Attrs | Back) -> str:
     if isinstance(item, str):
-        return st.just(item)
+        return item if random.random() < 0.95 else item.upper()
     if isinstance(item, Text):
         if item.named:
-            return st.sampled_from(("functions.f:0", "functions.write_file:12"))
-        return st.sampled_from({"name": NAMES, "key": KEYS, "id": ("call_1", "123")}.get(item.role, VALUES))
+            return random.choice(("functions.f:0", "functions.write_file:12"))
+        known = {"name": NAMES, "key": KEYS, "id": ("call_1", "123")}
+        return random.choice(known.get(item.role, (*VALUES, text_by(random))))
     if isinstance(item, Json):
-        return _json(item)
+        return _json(random, item)
     if isinstance(item, Back):
-        return st.sampled_from([f"{item.before}{key}{item.after}" for key in KEYS])
+        return f"{item.before}{random.choice(KEYS)}{item.after}"
     if isinstance(item, Attrs):
-        return st.sampled_from((' path="a"', " a='b' mode=\"w\" ", ' name="f"', ""))
-    assert isinstance(item, CallArgs)
-    inner = st.sampled_from(
-        ("", f"a{item.assign}1", f"a{item.assign}{item.quotes[0]}x{item.quotes[-1]}, b{item.assign}[1]")
-    )
-    return inner.map(lambda text: f"{item.open}{text}{item.close}")
+        return json.dumps(random.choice(HEADERS)) if item.form == "json" else random.choice(ATTRIBUTES)
+    first, last = item.quotes[0], item.quotes[-1]
+    inner = ("", f"a{item.assign}1", f"a{item.assign}{first}x{last}, b{item.assign}[1]", random.choice(PIECES))
+    return f"{item.open}{random.choice(inner)}{item.close}"
 
 
-def _json(item: Json) -> st.SearchStrategy[str]:
-    arguments = st.sampled_from(ARGUMENTS)
-    if not item.name and not item.sole_key:
-        return arguments.map(json.dumps)
-
-    def one(name: str, values: Any, order: int, *, coded: bool) -> Any:
-        written = json.dumps(values) if coded else values
-        if item.sole_key:
-            return {name: values}
-        entries: list[tuple[str, Any]] = [(item.name[0], name), (item.args[0], written), ("other", {"name": "no"})]
-        entries = entries[order:] + entries[:order]
-        whole: dict[str, Any] = {}
-        for key, value in entries:
-            at = whole
-            *outer, last = key.split(".")
-            for each in outer:
-                at = at.setdefault(each, {})
-            at[last] = value
-        return whole
-
-    call = st.builds(one, st.sampled_from(NAMES), arguments, st.integers(0, 2), coded=st.booleans())
-    objects = call if item.root != "array" else st.lists(call, max_size=2)
-    if item.root == "any":
-        objects = call | st.lists(call, max_size=2)
-    return objects.map(lambda value: json.dumps(value, ensure_ascii=False))
+def _json(random: Random, item: Json) -> str:
+    is_bare = not item.name and not item.sole_key
+    if is_bare:
+        value: Any = arguments_by(random)
+    elif item.root == "object" or (item.root == "any" and random.random() < 0.6):
+        value = _call_object(random, item)
+    else:
+        value = [_call_object(random, item) for _ in range(random.randrange(3))]
+    return json.dumps(value, ensure_ascii=random.random() < 0.5, indent=random.choice((None, None, 1)))
 
 
-def written(items: Iterable[Item]) -> st.SearchStrategy[str]:
-    """Give texts that a grammar says."""
-    return st.tuples(*map(_written, items)).map("".join)
+def _call_object(random: Random, item: Json) -> dict[str, Any]:
+    name, values = random.choice(NAMES), arguments_by(random)
+    if item.sole_key:
+        return {name: values}
+    written = json.dumps(values) if random.random() < 0.3 else values
+    entries: list[tuple[str, Any]] = [(random.choice(item.name), name), (random.choice(item.args), written)]
+    entries.append(("other", {"name": "no"}))
+    if item.id and random.random() < 0.4:
+        entries.append((random.choice(item.id), "c1"))
+    if item.content:
+        entries.append((random.choice(item.content), text_by(random)))
+    random.shuffle(entries)
+    whole: dict[str, Any] = {}
+    for key, value in entries:
+        _put(whole, key, value)
+    if item.calls and random.random() < 0.6:
+        outer: dict[str, Any] = {}
+        _put(outer, random.choice(item.calls), [whole] if random.random() < 0.5 else whole)
+        return outer
+    return whole
 
 
-def _written(item: Item) -> st.SearchStrategy[str]:
-    between = st.sampled_from(("", "", "\n", " \n"))
-    if isinstance(item, Many):
-        return st.lists(written(item.items), max_size=2).map("".join)
-    if isinstance(item, Maybe):
-        return written(item.items) | st.just("")
-    if isinstance(item, Alt):
-        return st.one_of([written(each if isinstance(each, tuple) else (each,)) for each in item.items])
-    if isinstance(item, Call):
-        return written(item.items)
-    if isinstance(item, tuple):
-        return written(item)
-    return st.tuples(_leaf(item), between).map("".join) if isinstance(item, str) else _leaf(item)
+def _put(whole: dict[str, Any], key: str, value: Any) -> None:
+    at: Any = whole
+    *outer, last = key.split(".")
+    for each in outer:
+        at = at.setdefault(each, {})
+    if isinstance(at, dict):
+        at[last] = value
 
 
 def literals(items: Iterable[Item]) -> Iterator[str]:
@@ -111,24 +182,7 @@ def literals(items: Iterable[Item]) -> Iterator[str]:
             yield from literals(item.items)
 
 
-def texts(dialects: Iterable[Dialect]) -> st.SearchStrategy[str]:
-    """Give texts with calls, prose, beginnings of markers, and calls that lost or gained something."""
-    pieces: list[st.SearchStrategy[str]] = [st.sampled_from(PROSE)]
-    for dialect in dialects:
-        markers = [*literals(dialect.grammar), *(each for pair in dialect.reasoning for each in pair)]
-        if dialect.grammar:
-            whole = written(dialect.grammar)
-            pieces += [whole, whole, whole.flatmap(_mutated)]
-        if markers:
-            pieces.append(st.sampled_from(markers))
-            pieces.append(
-                st.sampled_from(markers).flatmap(lambda each: st.integers(1, len(each)).map(lambda n: each[:n]))
-            )
-    return st.lists(st.one_of(pieces), max_size=5).map("".join)
-
-
-@st.composite
-def _mutated(draw: st.DrawFn, text: str) -> str:
-    begin = draw(st.integers(0, len(text)))
-    end = draw(st.integers(begin, min(len(text), begin + 4)))
-    return text[:begin] + draw(st.sampled_from(("", "", "x", "<", "}", '"', "\n"))) + text[end:]
+def markers(dialect: Dialect) -> list[str]:
+    """Give all that a dialect marks something with, however it is written."""
+    reasoning = (each for pair in dialect.reasoning for each in pair)
+    return list(dict.fromkeys((*literals(dialect.grammar), *reasoning, *(written for written, _ in dialect.aliases))))

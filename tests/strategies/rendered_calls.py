@@ -1,48 +1,77 @@
-"""Answers with calls in them, written by the dialects' own renderer, whole and broken."""
+"""Calls drawn at random, written by the dialects' own renderer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
-
-from hypothesis import strategies as st
+from random import Random
+from typing import Any
 
 from penstock.operators.dialect import Dialect
 from penstock.operators.render_call import can_render, render_call
 
-NAMES = st.sampled_from(("f", "write_file", "look_up"))
-KEYS = st.sampled_from(("a", "path", "content", "n"))
-TEXTS = st.one_of(
-    st.text(max_size=6),
-    st.text("<>/=|[]{}\"'\\ \n\tab&;1`", max_size=12),
-    st.sampled_from(
-        ("null", "</parameter", "x\n\n", "é🔧", "if a < b:\n    c = '</'\n", '{"name": "f", "arguments": {}}')
+NAMES = ("f", "write_file", "a.b-c")
+KEYS = ("a", "path", "content", "n")
+PIECES = (
+    *(
+        "x",
+        "null",
+        "</parameter",
+        "</tool_call>",
+        "x\n\n",
+        "é🔧",
+        "if a < b:\n    c = '</'\n",
+        '{"name": "f", "arguments": {}}',
+        "",
+    ),
+    *("\n", " ", "<", ">", "/", "=", "|", "[", "]", "{", "}", '"', "'", "\\", "&", "&lt;", ";", "1", "a, b=1)", "</"),
+    *(
+        "\r\n",
+        "\x00",
+        "\u2028",
+        "\x85",
+        "İ",
+        "\N{LATIN SMALL LETTER LONG S}",
+        "\N{KELVIN SIGN}",
+        "<think>",
+        "</think>",
+        "```",
+        "NaN",
+        "true",
     ),
 )
-VALUES = st.one_of(
-    TEXTS,
-    TEXTS,
-    st.none(),
-    st.booleans(),
-    st.integers(-(10**20), 10**20),
-    st.floats(allow_nan=False, allow_infinity=False, width=16),
-    st.lists(TEXTS, max_size=2),
-    st.dictionaries(KEYS, TEXTS, max_size=2),
-)
-ARGUMENTS = st.dictionaries(KEYS, VALUES, max_size=3)
-PROSE = st.one_of(
-    st.sampled_from(("", "", " ", "\n\n", "Let me look.", "a < b", "```\n", "🔧 [", "{", "<", "&lt;")),
-    st.text(max_size=5),
-)
+"""What a value may have in it that something else looks like."""
+SCALARS: tuple[Any, ...] = (None, True, False, 0, -1, 10**25, 1.5, -2e-9)
 
-_KINDS = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+_KINDS: dict[type, str] = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
 
 
-class Answer(NamedTuple):
-    """A text, and the schemas of the tools that are called in it."""
+def text_by(random: Random) -> str:
+    """Draw a text."""
+    return "".join(random.choice(PIECES) for _ in range(random.randrange(5)))
 
-    text: str
-    tools: dict[str, Any]
+
+def value_by(random: Random, *, deep: bool = True) -> Any:
+    """Draw a value: a text half of the time."""
+    way = random.randrange(10)
+    if way < 5:
+        return text_by(random)
+    if way == 5 and deep:
+        return [value_by(random, deep=False) for _ in range(random.randrange(3))]
+    if way == 6 and deep:
+        return {random.choice(KEYS): value_by(random, deep=False) for _ in range(random.randrange(3))}
+    return "z" * random.randrange(30) if way == 7 else random.choice(SCALARS)
+
+
+def arguments_by(random: Random) -> dict[str, Any]:
+    """Draw the arguments of a call."""
+    return {random.choice(KEYS): value_by(random) for _ in range(random.randrange(4))}
 
 
 def schema_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,30 +80,11 @@ def schema_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": types}
 
 
-@st.composite
-def answers(draw: st.DrawFn, *dialects: Dialect) -> Answer:
-    """Give prose with calls in it that the dialects can write."""
-    text, tools = draw(PROSE), dict[str, Any]()
-    for _ in range(draw(st.integers(1, 3))):
-        dialect, name, arguments = draw(st.sampled_from(dialects)), draw(NAMES), draw(ARGUMENTS)
-        schema = schema_of(arguments)
-        if can_render(dialect, name, arguments, schema=schema) is None:
-            tools.setdefault(name, schema)
-            text += render_call(dialect, name, arguments, schema=schema, layout=draw(st.sampled_from(("", "\n"))))
-        text += draw(PROSE)
-    return Answer(text, tools)
-
-
-@st.composite
-def broken(draw: st.DrawFn, *dialects: Dialect) -> Answer:
-    """Give the same with slices taken out, doubled or exchanged, or with its end cut off."""
-    text, tools = draw(answers(*dialects))
-    for _ in range(draw(st.integers(1, 3))):
-        begin = draw(st.integers(0, len(text)))
-        end = draw(st.integers(begin, min(len(text), begin + 30)))
-        slice_ = text[begin:end]
-        instead = draw(st.sampled_from(("", slice_ * 2, "x", "<", '"', "}", "]", "\n", "<think>", "</think>")))
-        text = text[:begin] + instead + text[end:]
-    if draw(st.booleans()):
-        text = text[: draw(st.integers(0, len(text)))]
-    return Answer(text, tools)
+def rendered_by(random: Random, dialect: Dialect, tools: dict[str, Any]) -> str:
+    """Draw a call that the dialect can write, and write it; its tool comes to the others."""
+    name, arguments = random.choice(NAMES), arguments_by(random)
+    schema = schema_of(arguments)
+    if can_render(dialect, name, arguments, schema=schema) is not None:
+        return ""
+    tools.setdefault(name, schema)
+    return render_call(dialect, name, arguments, schema=schema, layout=random.choice(("", "\n", None)))

@@ -1,0 +1,16 @@
+"""`as_code`: a text as Markdown's code."""
+
+from __future__ import annotations
+
+import re
+
+
+def as_code(text: str) -> str:
+    r"""Give a text as Markdown's code, whatever backticks it has; ends of lines are shown as `\n` and `\r`.
+
+    >>> print(as_code("<tool_call>"), as_code("```json\n"))
+    `<tool_call>` ```` ```json\n ````
+    """
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence, pad = "`" * (longest + 1), " " if longest else ""
+    return f"{fence}{pad}{text}{pad}{fence}".replace("\r", r"\r").replace("\n", r"\n")

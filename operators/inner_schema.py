@@ -1,0 +1,111 @@
+"""What a JSON Schema says of one value inside another: a property of an object, an item of an array."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, cast
+
+from .schema_kinds import referred, schema_list
+
+_NOTHING: Final[Mapping[str, Any]] = {}
+_DEEPEST: Final = 32
+"""Alternatives and references inside each other; a schema below says nothing."""
+
+
+class _Part(NamedTuple):
+    """What one part says; `is_own`: of this very value, and not of all others."""
+
+    is_own: bool
+    schema: Any
+
+
+def inner_schema(schema: Any, step: str | int, root: Any = None) -> Any:
+    """Give the schema of a property, or of the item at a place; None where nothing is said about it.
+
+    >>> inner_schema({"properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "null"}}, "b")
+    {'type': 'null'}
+    >>> inner_schema({"$ref": "#/$defs/L"}, 3, {"$defs": {"L": {"items": {"type": "string"}}}})
+    {'type': 'string'}
+
+    - `root`: the schema that references look into.
+
+    References are followed. What several parts say at once comes as `allOf`, what alternatives say as `anyOf`. What is
+    said of all other properties or items counts where no part has something to say of this one.
+    """
+    said = _said(schema, step, root, {}, 0)
+    return None if not said else _at_once(said)
+
+
+def _said(schema: Any, step: str | int, root: Any, known: dict[str, list[_Part]], depth: int) -> list[_Part]:
+    """Give what is said at once, `known` being what references say: nothing as long as they are being looked up."""
+    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+        return []
+    given = cast("Mapping[str, Any]", schema)
+    said = _of_object(given, step) if isinstance(step, str) else _of_array(given, step)
+    reference = given.get("$ref")
+    if isinstance(reference, str):
+        if reference not in known:
+            known[reference] = []
+            known[reference] = _said(referred(reference, root), step, root, known, depth + 1)
+        said += known[reference]
+    for each in schema_list(given.get("allOf")):
+        said += _said(each, step, root, known, depth + 1)
+    for word in ("anyOf", "oneOf"):
+        ways = [_said(each, step, root, known, depth + 1) for each in schema_list(given.get(word))]
+        parts = _different([_at_once(way) for way in ways if way])
+        if parts:
+            is_own = any(part.is_own for way in ways for part in way)
+            said.append(_Part(is_own, parts[0] if len(parts) == 1 else {"anyOf": parts}))
+    return [part for part in said if part.is_own] or said
+
+
+def _at_once(parts: list[_Part]) -> Any:
+    schemas = _different([part.schema for part in parts])
+    return schemas[0] if len(schemas) == 1 else {"allOf": schemas}
+
+
+def _different(schemas: list[Any]) -> list[Any]:
+    """Leave out what is there already: alternatives often refer to the same definition."""
+    return list({id(each): each for each in schemas}.values())
+
+
+def _of_object(schema: Mapping[str, Any], key: str) -> list[_Part]:
+    properties = _mapping(schema.get("properties"))
+    own = [properties[key]] if key in properties else []
+    own += [each for pattern, each in _mapping(schema.get("patternProperties")).items() if _found(pattern, key)]
+    return [_Part(is_own=True, schema=each) for each in own] or _others(
+        schema, ("additionalProperties", "unevaluatedProperties")
+    )
+
+
+def _of_array(schema: Mapping[str, Any], place: int) -> list[_Part]:
+    items = schema.get("items")
+    first = schema_list(schema.get("prefixItems")) or schema_list(items)
+    if place < len(first):
+        return [_Part(is_own=True, schema=first[place])]
+    if isinstance(items, Mapping):
+        return [_Part(is_own=True, schema=items)]
+    return _others(schema, ("additionalItems", "unevaluatedItems"))
+
+
+def _others(schema: Mapping[str, Any], words: tuple[str, ...]) -> list[_Part]:
+    return [_Part(is_own=False, schema=each) for word in words if isinstance(each := schema.get(word), Mapping)]
+
+
+@lru_cache(maxsize=256)
+def _pattern(text: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError):
+        return None  # another language's regular expression says nothing here
+
+
+def _found(pattern: str, key: str) -> bool:
+    compiled = _pattern(pattern)
+    return compiled is not None and compiled.search(key) is not None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else _NOTHING

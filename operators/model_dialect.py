@@ -1,0 +1,22 @@
+"""`ModelDialect`: how a model writes into its text, as far as `parse_text` has to be told."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from .dialect import Dialect
+
+
+class ModelDialect(Struct, frozen=True):
+    """The dialects of a model, and whether its prompt opens the reasoning.
+
+    >>> ModelDialect(("hermes",), starts_in_reasoning=True).names
+    ('hermes',)
+
+    - `names`: what `parse_text` takes, several where the model, or the template that it is served with, has several.
+    - `starts_in_reasoning`: whether the model's own chat template ends the prompt inside the reasoning as long as
+      nobody switches thinking off, so that the text has only the closer.
+    """
+
+    names: tuple[str | Dialect, ...]
+    starts_in_reasoning: bool = False

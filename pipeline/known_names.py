@@ -1,0 +1,26 @@
+"""`known_names`: what to say of a name that is none: those that are near it, else where all are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+NEAR = 3
+FEW = 12
+"""So many names are said in a line; of more only where to find them."""
+
+
+def known_names(wrong: str, names: Iterable[str]) -> str:
+    """Give the end of a message about a name that is none of `names`.
+
+    >>> known_names("hermess", ["hermes", "harmony"])
+    "did you mean 'hermes'?"
+    >>> known_names("yaml", ["hermes", "harmony"])
+    "known are 'hermes', 'harmony'"
+    """
+    known = list(names)
+    if near := get_close_matches(wrong.casefold(), known, NEAR):
+        *first, last = map(repr, near)
+        return f"did you mean {', '.join(first) + ' or ' if first else ''}{last}?"
+    said = ", ".join(map(repr, known[:FEW]))
+    return f"known are {said}" if len(known) <= FEW else f"known are {said} and more: penstock strategies"

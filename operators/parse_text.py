@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
+from ..events.segment_event import SegmentEvent
 from .answer_segments import AnswerSegments, Segment
 from .dialect import Dialect
 from .dialect_positions import compiled
@@ -111,14 +112,42 @@ class _ParseText:
         """Whether nothing but plain text came, whose completion is a regular end."""
 
     def feed(self, item: str | ChunkResponse) -> Iterable[Segment]:
-        if type(item) is str and (way := self._engine.way) is not None and (given := way(item)) is not None:
-            return given
+        engine = self._engine
+        text = item if type(item) is str else self._only_content(item)
+        if text:
+            # What comes most: text that means nothing special.
+            plain = engine.plain
+            if plain is not None:
+                search, segment_id, kind, turn_id = plain
+                if search(text) is None:
+                    return (SegmentEvent("SEGMENT_CONTENT", segment_id, kind, {"delta": text}, turn_id, text),)
+            way = engine.way
+            if way is not None and (given := way(text)) is not None:
+                return given
         events: list[Segment] = []
         if isinstance(item, str):
-            self._engine.feed(item, events)
+            engine.feed(item, events)
         else:
             self._feed_chunk(item, events)
         return events
+
+    def _only_content(self, chunk: str | ChunkResponse) -> str:
+        """Give a chunk's content if nothing else is in it, and it is the first answer's."""
+        if isinstance(chunk, str) or (
+            chunk.reasoning
+            or chunk.tool_calls
+            or chunk.finish_reason
+            or chunk.is_complete
+            or chunk.choice
+            or chunk.native
+            or chunk.refusal
+            or chunk.image_urls
+            or chunk.audio_urls
+            or chunk.video_urls
+        ):
+            return ""
+        self._text_only = False
+        return chunk.content
 
     def close(self, how: How) -> Iterable[Segment]:
         events: list[Segment] = []
@@ -154,6 +183,7 @@ class _ParseText:
             ids.response_id = chunk.response_id
         if chunk.reasoning or chunk.native:
             segments.text("reasoning", chunk.reasoning, events, chunk.native)
+            answer.engine.choose_way()
         if chunk.content:
             answer.engine.feed(chunk.content, events)
         if chunk.refusal:
@@ -165,6 +195,7 @@ class _ParseText:
         if chunk.finish_reason is not None or chunk.is_complete:
             segments.finish = chunk.finish_reason or "stop"
             segments.calls.finish(segments.finish, events)
+        answer.engine.choose_way()
 
     def _answer(self, number: int) -> _Answer:
         if number not in self._answers:

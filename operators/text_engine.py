@@ -35,7 +35,8 @@ from .value_typing import value_fragments
 
 _BLANK_RUN = re.compile(r"[ \t\r\n]*+")
 T = TypeVar("T")
-Way: TypeAlias = Callable[[str], list[Segment] | None]
+Way: TypeAlias = Callable[[str], Sequence[Segment] | None]
+Plain: TypeAlias = tuple[Callable[[str], object], str, str, str | None]
 
 _FENCE: Final = "```"
 _REGULAR: Final = frozenset(("stop", "tool_calls"))
@@ -128,6 +129,9 @@ class TextEngine:
         self._slot_at: At = ()
         self._slot_from = 0
         self._boundary: Boundary | None = None
+        self.plain: Plain | None = None
+        """Where the next text is said as it is if the search finds nothing in it: the search, and of what its event is
+        made."""
         self.way: Way | None = None
         """A short way for the next text, where there is one; it gives None where it could not be gone."""
         self._outside: LiteralSearch | None = None
@@ -225,7 +229,7 @@ class TextEngine:
         if self._text is not None:
             self._text_search = self._search_in_text()
         self._choose_outside()
-        self.way = self._choose_way()
+        self.choose_way()
 
     # ------------------------------------------------------------------ accounting
 
@@ -284,7 +288,7 @@ class TextEngine:
             self._run(final=False)
             self._settle()
             return
-        self.way = self._choose_way()
+        self.choose_way()
 
     def _put_loose(self, raw: str) -> None:
         self._loose.append(raw)
@@ -1208,6 +1212,11 @@ class TextEngine:
 
     # ------------------------------------------------------------------ the way of most texts
 
+    def choose_way(self) -> None:
+        """See whether there is a short way for the next text."""
+        self.plain = None
+        self.way = self._choose_way()
+
     def _choose_way(self) -> Way | None:
         if self._before or (self._wait and self._in_block):
             return None
@@ -1227,12 +1236,14 @@ class TextEngine:
         return None
 
     def _outside_way(self) -> Way:
-        answer, kind, ids, outside = self._answer, self._kind, self._answer.ids, self._outside
+        answer, kind, outside = self._answer, self._kind, self._outside
         search = outside.pattern.search if outside is not None else _nothing
+        segment_id, turn_id = answer.open_id, answer.ids.turn_id
+        plain = (search, segment_id, kind, turn_id)
+        if not self._wait:
+            self.plain = plain
 
         def way(text: str) -> list[Segment] | None:
-            if answer.open_type != kind or not text:
-                return None
             wait = self._wait
             if wait:
                 text = wait + text
@@ -1240,16 +1251,18 @@ class TextEngine:
             if found is None:
                 if wait:
                     self._wait = ""
+                    self.plain = plain
             else:
                 # What may become a marker waits, as it does on the long way.
                 if outside is None or not outside.is_unfinished(found):
                     return None
                 start = found.start()
                 self._wait = text[start:]
-                if not start:
-                    return []
+                self.plain = None
                 text = text[:start]
-            return [SegmentEvent("SEGMENT_CONTENT", answer.open_id, kind, {"delta": text}, ids.turn_id, text)]
+            if not text:
+                return []
+            return (SegmentEvent("SEGMENT_CONTENT", segment_id, kind, {"delta": text}, turn_id, text),)
 
         return way
 
@@ -1289,29 +1302,31 @@ class TextEngine:
         ends = self._text_search
         search = ends.pattern.search if ends is not None else _nothing
         segment_id, turn_id, path, start = call.segment_id, call.turn_id, self._path, call.start
+        edge, entities, loose = slot.edge, slot.item.entities, self._loose
 
-        def way(text: str) -> list[Segment] | None:
-            if search(text) is not None or not text:
+        def way(text: str) -> Sequence[Segment] | None:
+            if search(text) is not None:
                 return None
             end = self._offset = self._offset + len(text)
-            raw = piece = text
-            held, length = 0, len(text)
-            if not slot.passes(text):
+            piece = raw = text
+            if slot.is_clear and not loose and text[-1] not in edge and not (entities and "&" in text):
+                pieces = (Fragment(path, "TEXT", text, end - len(text) - start),)
+            else:
                 piece = slot.feed(text)
                 if not piece:
                     self._put_loose(text)
-                    return []
-                held, length = slot.held_length, slot.gave
-                raw = text[: len(text) - held]
-            if self._loose:
-                raw = "".join(self._loose) + raw
-                self._loose.clear()
-                self._loose_length = 0
-            if held:
-                self._put_loose(text[-held:])
-                end -= held
-            pieces = (Fragment(path, "TEXT", piece, end - length - start),)
-            return [SegmentEvent("SEGMENT_CONTENT", segment_id, "tool_call", {"delta": raw}, turn_id, raw, pieces)]
+                    return ()
+                held = slot.held_length
+                if loose:
+                    raw = "".join(loose) + text
+                    loose.clear()
+                    self._loose_length = 0
+                if held:
+                    self._put_loose(raw[-held:])
+                    raw = raw[:-held]
+                    end -= held
+                pieces = (Fragment(path, "TEXT", piece, end - slot.gave - start),)
+            return (SegmentEvent("SEGMENT_CONTENT", segment_id, "tool_call", {"delta": raw}, turn_id, raw, pieces),)
 
         return way
 

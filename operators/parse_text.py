@@ -114,16 +114,14 @@ class _ParseText:
     def feed(self, item: str | ChunkResponse) -> Iterable[Segment]:
         engine = self._engine
         text = item if type(item) is str else self._only_content(item)
-        if text:
-            # What comes most: text that means nothing special.
-            plain = engine.plain
-            if plain is not None:
-                search, segment_id, kind, turn_id = plain
-                if search(text) is None:
-                    return (SegmentEvent("SEGMENT_CONTENT", segment_id, kind, {"delta": text}, turn_id, text),)
-            way = engine.way
-            if way is not None and (given := way(text)) is not None:
-                return given
+        plain = engine.plain
+        if plain is not None and text:
+            search, segment_id, kind, turn_id = plain
+            if search(text) is None:
+                return (SegmentEvent("SEGMENT_CONTENT", segment_id, kind, {"delta": text}, turn_id, text),)
+        way = engine.way
+        if way is not None and text and (given := way(text)) is not None:
+            return given
         events: list[Segment] = []
         if isinstance(item, str):
             engine.feed(item, events)

@@ -36,7 +36,7 @@ from .value_typing import value_fragments
 _BLANK_RUN = re.compile(r"[ \t\r\n]*+")
 T = TypeVar("T")
 Way: TypeAlias = Callable[[str], Sequence[Segment] | None]
-Plain: TypeAlias = tuple[Callable[[str], object], str, str, str | None]
+Plain: TypeAlias = tuple[Callable[[str], "re.Match[str] | None"], str, str, str | None]
 
 _FENCE: Final = "```"
 _REGULAR: Final = frozenset(("stop", "tool_calls"))
@@ -53,7 +53,7 @@ class TextEngine:
         self._answer = answer
         self._options = options
         self._reasoning = {opener: closer for each in positions.dialects for opener, closer in each.reasoning}
-        self._searches: dict[tuple[str, At, bool, bool], tuple[LiteralSearch | None, Mapping[str, At]]] = {}
+        self._searches: dict[tuple[str, At, bool, bool, bool], tuple[LiteralSearch | None, Mapping[str, At]]] = {}
         self._buffer = ""
         self._position = 0
         """In the buffer: what comes next."""
@@ -61,10 +61,9 @@ class TextEngine:
         """In the buffer: what no event has accounted for begins here."""
         self._offset = 0
         """Of the buffer in the whole text."""
-        self._wait = ""
+        self.wait = ""
         """Text that only the next one decides."""
         self._loose: list[str] = []
-        self._loose_length = 0
         self._events: list[Segment] = []
         self._ending: tuple[How, str | None] | None = None
         """How the stream ended, while the end is being settled."""
@@ -77,7 +76,9 @@ class TextEngine:
         self._blanks: list[str] = []
         """Blanks that are text only if text follows."""
         self._margin = True
-        """Whether nothing but blanks came since the beginning or a block."""
+        """Whether no text was given since the beginning or a block; blanks that are none may have come."""
+        self._leading = True
+        """Whether nothing but blanks came since then."""
         self._said_any = False
         self._fenced = False
         """Whether the text is inside a fence in which nothing is a call."""
@@ -151,8 +152,8 @@ class TextEngine:
 
     def _read(self, text: str, events: list[Segment]) -> None:
         self._events = events
-        self._buffer = self._wait + text
-        self._wait = ""
+        self._buffer = self.wait + text
+        self.wait = ""
         self._position = self._from = 0
         self._run(final=False)
         self._settle()
@@ -162,7 +163,7 @@ class TextEngine:
         self._events = events
         self._ending = (how, finish)
         self._sync()
-        self._buffer, self._wait = self._wait, ""
+        self._buffer, self.wait = self.wait, ""
         self._position = self._from = 0
         while True:
             self._run(final=True)
@@ -235,7 +236,7 @@ class TextEngine:
 
     def _sync(self) -> None:
         """Catch up on the offset, which the short way through JSON leaves to the machine."""
-        if self._json is not None and not self._wait:
+        if self._json is not None and not self.wait:
             self._offset = self._slot_from + self._json.machine.at
 
     def _run(self, *, final: bool) -> None:
@@ -253,7 +254,7 @@ class TextEngine:
                 self._read_rest(final=final)
             else:
                 self._read_boundary(final=final)
-            if self._wait:
+            if self.wait:
                 break
             if before == self._progress():
                 break
@@ -273,7 +274,7 @@ class TextEngine:
 
     def _settle(self) -> None:
         """Put away what is left of the buffer, give what was said, and choose the way for the next text."""
-        end = len(self._buffer) - len(self._wait)
+        end = len(self._buffer) - len(self.wait)
         if self._from < end:
             self._put_loose(self._buffer[self._from : end])
         self._offset += end
@@ -282,8 +283,8 @@ class TextEngine:
         call = self._call
         if call is not None:
             call.flush(self._events)
-        elif self._in_block and not self._saying and self._loose_length > self._options.limits.deferred_length:
-            self._buffer, self._wait = self._wait, ""
+        elif self._in_block and not self._saying and self._offset - self._opened_at > self._options.limits.deferred_length:
+            self._buffer, self.wait = self.wait, ""
             self._back_to_text()
             self._run(final=False)
             self._settle()
@@ -292,7 +293,6 @@ class TextEngine:
 
     def _put_loose(self, raw: str) -> None:
         self._loose.append(raw)
-        self._loose_length += len(raw)
 
     def _take_raw(self, upto: int) -> str:
         """Give the raw text up to a place in the buffer that no event has accounted for."""
@@ -301,19 +301,17 @@ class TextEngine:
             loose = "".join(self._loose)
             length = len(loose) - (self._from - upto)
             self._loose[:] = [loose[length:]]
-            self._loose_length = len(loose) - length
             return loose[:length]
         raw = self._buffer[self._from : upto]
         self._from = upto
         if self._loose:
             raw = "".join(self._loose) + raw
             self._loose.clear()
-            self._loose_length = 0
         return raw
 
     def _wait_from(self, position: int) -> None:
         self._position = position
-        self._wait = self._buffer[position:]
+        self.wait = self._buffer[position:]
 
     def _rewind(self, absolute: int) -> None:
         """Go back to a place of the whole text which no event has accounted for."""
@@ -329,7 +327,8 @@ class TextEngine:
     # ------------------------------------------------------------------ outside of a block
 
     def _choose_outside(self) -> None:
-        key = (f"{self._kind}{self._closer}", self._resume, self._said_any and not self._owed, self._fenced)
+        said = self._said_any and not self._owed
+        key = (f"{self._kind}{self._closer}", self._resume, said, self._leading, self._fenced)
         known = self._searches.get(key)
         if known is None:
             known = self._searches[key] = self._outside_search()
@@ -343,7 +342,7 @@ class TextEngine:
         if options.fences == "text" and self._kind == "text":
             found[_FENCE] = ()
         if options.calls and (self._kind == "text" or options.opener_in_reasoning == "ends"):
-            opening = grammar.choice(grammar.first, {}, may_end=False)
+            opening = grammar.choice(grammar.first if self._leading else grammar.anywhere, {}, may_end=False)
             found |= opening.literals
             found |= opening.slots
             if self._resume:
@@ -370,9 +369,8 @@ class TextEngine:
             return
         start = found.start()
         if start > position:
-            said = self._said_any
             self._say(start)
-            if said != self._said_any:
+            if self._outside is not search:
                 return  # what may come has changed with it
         if not final and search.is_unfinished(found):
             self._wait_from(start)
@@ -395,6 +393,9 @@ class TextEngine:
         """Give text up to a place in the buffer, as far as it is certain to be said."""
         text = self._buffer[self._position : upto]
         self._position = upto
+        if self._leading and text.strip(BLANKS):
+            self._leading = False
+            self._choose_outside()
         policy = self._options.blanks
         trail = ""
         if policy != "keep":
@@ -441,7 +442,7 @@ class TextEngine:
         self._before = ""
         self._answer.start_text("reasoning", self._events, raw=raw)
         self._kind, self._closer, self._owed = "reasoning", self._reasoning[marker], False
-        self._margin = True
+        self._margin = self._leading = True
         self._said_any = True
         self._choose_outside()
 
@@ -453,7 +454,7 @@ class TextEngine:
             self._before = ""
             self._answer.end_text(self._events, raw=raw)
         self._kind, self._closer, self._owed = "text", "", False
-        self._margin = True
+        self._margin = self._leading = True
         self._said_any = True
         self._choose_outside()
 
@@ -520,7 +521,7 @@ class TextEngine:
             return
         self._resume = self._at if any(self._grammar.follow[here] for here in self._at) else ()
         self._boundary = None
-        self._margin = True
+        self._margin = self._leading = True
         self._kind, self._closer = ("text", "") if self._answer.open_type != "reasoning" else (self._kind, self._closer)
         self._said_any = True
         self._choose_outside()
@@ -1205,7 +1206,7 @@ class TextEngine:
             self._slotless and self._boundary is not None and self._boundary.may_end and (self._name or self._had_call)
         ):
             self._leave_before_gap(start=bool(self._name))
-        elif self._had_call and self._loose_length == 0:
+        elif self._had_call and not any(self._loose):
             self._leave_block()
         else:
             self._back_to_text()
@@ -1218,7 +1219,7 @@ class TextEngine:
         self.way = self._choose_way()
 
     def _choose_way(self) -> Way | None:
-        if self._before or (self._wait and self._in_block):
+        if self._before or (self.wait and self._in_block):
             return None
         if self._text is not None:
             is_plain = self._text.item.role == "value" and self._form != "?" and not (self._in_section or self._tail)
@@ -1231,37 +1232,38 @@ class TextEngine:
             ready = plain and not self._blanks and self._said_any and self._options.blanks != "drop"
             dropped = self._options.between == "drop" and self._calls
             return self._outside_way() if ready and not dropped and self._answer.open_type == self._kind else None
-        if self._json is not None and self._json.live is not None and self._call is not None:
-            return self._json_way(self._json, self._call)
-        return None
+        json_slot = self._json
+        if json_slot is None or json_slot.live is None:
+            return None
+        if self._call is not None:
+            return self._json_way(json_slot, self._call)
+        return self._said_way(json_slot) if self._answer.open_type == "text" else None
 
     def _outside_way(self) -> Way:
         answer, kind, outside = self._answer, self._kind, self._outside
         search = outside.pattern.search if outside is not None else _nothing
         segment_id, turn_id = answer.open_id, answer.ids.turn_id
         plain = (search, segment_id, kind, turn_id)
-        if not self._wait:
+        if not self.wait:
             self.plain = plain
 
-        def way(text: str) -> list[Segment] | None:
-            wait = self._wait
-            if wait:
-                text = wait + text
+        def way(text: str) -> Sequence[Segment] | None:
+            if self.wait:
+                text = self.wait + text
             found = search(text)
             if found is None:
-                if wait:
-                    self._wait = ""
-                    self.plain = plain
+                self.wait = ""
+                self.plain = plain
             else:
                 # What may become a marker waits, as it does on the long way.
                 if outside is None or not outside.is_unfinished(found):
                     return None
                 start = found.start()
-                self._wait = text[start:]
+                self.wait = text[start:]
                 self.plain = None
+                if not start:
+                    return ()
                 text = text[:start]
-            if not text:
-                return []
             return (SegmentEvent("SEGMENT_CONTENT", segment_id, kind, {"delta": text}, turn_id, text),)
 
         return way
@@ -1270,14 +1272,31 @@ class TextEngine:
         feed, segment_id, turn_id = slot.machine.feed, call.segment_id, call.turn_id
         shift, path = self._slot_from - call.start, slot.live or ()
 
-        def way(text: str) -> list[Segment]:
+        def way(text: str) -> Sequence[Segment]:
+            items = feed(text)
+            if type(items) is tuple:
+                # The string goes on; nothing is certain where the text ends inside an escape.
+                pieces: tuple[Fragment, ...] = ()
+                for piece in cast("tuple[Fragment, ...]", items):
+                    pieces = (Fragment(path, "TEXT", piece.value, piece.at + shift),)
+                return (
+                    SegmentEvent("SEGMENT_CONTENT", segment_id, "tool_call", {"delta": text}, turn_id, text, pieces),
+                )
+            events: list[Segment] = []
+            self._go_on_in_json(slot, items, text, events)  # pyright: ignore[reportUnknownArgumentType] - narrowed
+            return events
+
+        return way
+
+    def _said_way(self, slot: JsonSlot) -> Way:
+        feed, answer = slot.machine.feed, self._answer
+        segment_id, turn_id = answer.open_id, answer.ids.turn_id
+
+        def way(text: str) -> Sequence[Segment]:
             items = feed(text)
             if type(items) is tuple and items:
                 piece: Fragment = cast("tuple[Fragment, ...]", items)[0]
-                pieces = (Fragment(path, "TEXT", piece.value, piece.at + shift),)
-                return [
-                    SegmentEvent("SEGMENT_CONTENT", segment_id, "tool_call", {"delta": text}, turn_id, text, pieces)
-                ]
+                return (SegmentEvent("SEGMENT_CONTENT", segment_id, "text", {"delta": piece.value}, turn_id, text),)
             events: list[Segment] = []
             self._go_on_in_json(slot, items, text, events)  # pyright: ignore[reportUnknownArgumentType] - narrowed
             return events
@@ -1302,27 +1321,43 @@ class TextEngine:
         ends = self._text_search
         search = ends.pattern.search if ends is not None else _nothing
         segment_id, turn_id, path, start = call.segment_id, call.turn_id, self._path, call.start
-        edge, entities, loose = slot.edge, slot.item.entities, self._loose
+        edge, entities, loose, trimmed = slot.edge, slot.item.entities, self._loose, slot.item.trim == "blanks"
 
         def way(text: str) -> Sequence[Segment] | None:
             if search(text) is not None:
                 return None
             end = self._offset = self._offset + len(text)
             piece = raw = text
-            if slot.is_clear and not loose and text[-1] not in edge and not (entities and "&" in text):
+            if trimmed and slot.is_open and not (entities and "&" in text):
+                inner = text.rstrip(BLANKS)
+                if not inner:
+                    slot.hold(text)
+                    loose.append(text)
+                    return ()
+                piece = raw = inner
+                if loose:
+                    piece = slot.take_held() + inner
+                    raw = "".join(loose) + inner
+                    loose.clear()
+                length = len(piece)
+                if len(inner) < len(text):
+                    rest = text[len(inner) :]
+                    slot.hold(rest)
+                    loose.append(rest)
+                    end -= len(rest)
+                pieces = (Fragment(path, "TEXT", piece, end - length - start),)
+            elif slot.is_clear and not loose and text[-1] not in edge and not (entities and "&" in text):
                 pieces = (Fragment(path, "TEXT", text, end - len(text) - start),)
             else:
                 piece = slot.feed(text)
                 if not piece:
-                    self._put_loose(text)
+                    loose.append(text)
                     return ()
-                held = slot.held_length
                 if loose:
                     raw = "".join(loose) + text
                     loose.clear()
-                    self._loose_length = 0
-                if held:
-                    self._put_loose(raw[-held:])
+                if held := slot.held_length:
+                    loose.append(raw[-held:])
                     raw = raw[:-held]
                     end -= held
                 pieces = (Fragment(path, "TEXT", piece, end - slot.gave - start),)
@@ -1352,12 +1387,12 @@ def _expected(boundary: Boundary | None) -> str:
 
 _PLAIN = (
     "_offset",
-    "_wait",
-    "_loose_length",
+    "wait",
     "_kind",
     "_closer",
     "_owed",
     "_margin",
+    "_leading",
     "_said_any",
     "_fenced",
     "_resume",

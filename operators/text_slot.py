@@ -29,6 +29,7 @@ class TextSlot:
     - `held_length`: how much of the source waits here, at its end.
     - `is_clear`, `edge`: while it is, a piece is certain as it is, unless its last character is one of `edge`, or it
       has an entity in it.
+    - `is_open`: nothing but blanks is held, and only at a piece's end, if it has no entity.
     """
 
     __slots__ = (
@@ -43,6 +44,7 @@ class TextSlot:
         "gave",
         "held_length",
         "is_clear",
+        "is_open",
         "item",
         "keep",
         "straight",
@@ -65,6 +67,7 @@ class TextSlot:
         """Whether blanks came after characters, so that only blanks may follow."""
         self._chars = _characters(item.chars) if item.chars else None
         self.edge = _EDGES[item.trim]
+        self.is_open = False
         self.is_clear = item.trim == ""
         self.straight = item.trim == "" and not item.entities and not item.chars
         """Whether nothing is ever changed or held."""
@@ -89,39 +92,45 @@ class TextSlot:
             return self._feed_characters(piece, self._chars)
         text = piece
         if not self._begun:
-            text = self._without_edge(self._take_held() + piece)
+            text = self._without_edge(self.take_held() + piece)
             if not text:
                 return self._settled("")
         trim = self.item.trim
         if trim == "blanks":
             inner = text.rstrip(BLANKS)
         elif trim == "newline":
-            text = self._take_held() + text
+            text = self.take_held() + text
             inner = text[: len(text) - _newline_at_end(text)]
         else:
             inner = text
         rest = text[len(inner) :]
         if inner and self._held:
-            inner = self._take_held() + inner
+            inner = self.take_held() + inner
         if rest:
-            self._hold(rest)
+            self.hold(rest)
         return self._settled(self._decoded(inner, ends=bool(rest)))
 
-    def _hold(self, piece: str) -> None:
+    def hold(self, piece: str) -> None:
+        """Let what may be trimmed wait."""
         self._held.append(piece)
         self._held_length += len(piece)
+        self.held_length += len(piece)
+        self.is_clear = False
 
-    def _take_held(self) -> str:
+    def take_held(self) -> str:
+        """Give what waited to be trimmed."""
         if not self._held:
             return ""
         held = "".join(self._held)
         self._held.clear()
+        self.held_length -= self._held_length
         self._held_length = 0
         return held
 
     def _settled(self, text: str) -> str:
         """Note what waits now; `text` is what is given."""
         self.held_length = held = self._held_length + (self._entities.withheld_length if self._entities else 0)
+        self.is_open = self._begun and held == self._held_length
         self.is_clear = not held and (self._begun or not self.item.trim)
         if not text:
             self.gave = 0
@@ -144,7 +153,7 @@ class TextSlot:
     def verbatim(self, piece: str) -> str:
         """Take a piece that is text as it stands; give it with what came before it and is certain now."""
         before = self.held_length if self._begun else 0
-        held = self._take_held()
+        held = self.take_held()
         held = self._decoded(held if self._begun else "", ends=True)
         self._begun = True
         self._settled("")
@@ -155,7 +164,7 @@ class TextSlot:
 
     def end(self) -> str:
         """Give what the end of the text settles."""
-        text = self._take_held()
+        text = self.take_held()
         trim = self.item.trim
         if trim == "blanks":
             text = text.rstrip(BLANKS)
@@ -171,7 +180,7 @@ class TextSlot:
             text = text.lstrip(BLANKS)
         elif trim == "newline":
             if text == "\r":
-                self._hold(text)
+                self.hold(text)
                 return ""
             text = text.removeprefix("\r\n") if text.startswith("\r\n") else text.removeprefix("\n")
             self._begun = True

@@ -226,7 +226,7 @@ class TextSlot:
 
 
 def _newline_at_end(text: str) -> int:
-    """Give the length of what may be a last newline: `\\r` may be the beginning of one."""
+    """Give the length of what may be a last newline: a carriage return may be the beginning of one."""
     return 2 if text.endswith("\r\n") else int(text.endswith(("\r", "\n")))
 
 

@@ -52,7 +52,8 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
 
     Several dialects are read at once; the first text that tells two apart decides. A call's START comes when its name
     is known and its arguments begin; what turns out to be no call before that is text again. Later a mismatch fails
-    the call, with all its text.
+    the call, with all its text. Closers and blanks at the very end, which no event can stand for, come as a text
+    without CONTENT.
 
     - `tools`: as `to_invocations` takes them, or definitions in any provider's form: they say the types of raw values.
     - `calls`: False leaves calls in the text: reasoning alone is found.

@@ -80,8 +80,8 @@ class TextEngine:
         self._settle()
         raw = account.take(0)
         if raw and not answer.open_type:
-            # Markup that nothing came after: no event is there to account for it.
-            answer.start_text("markup", events)
+            # A closer or blanks that nothing came after: a text that says nothing stands for them.
+            answer.start_text("text", events)
         answer.end_text(events, *end_status(how, finish), raw=raw)
 
     def choose_way(self) -> None:

@@ -198,6 +198,8 @@ class BlockText:
             return
         if not final and ends.is_unfinished(found):
             account.wait_from(stop)
+            if text := slot.before(account.wait):
+                self._say(text, stop - slot.held_length)
         elif not self._goes_on(ends.literal(found), found.end()):
             self._end()
 
@@ -257,9 +259,12 @@ class BlockText:
         as_it_stands = self.in_section and self.form != "xml"
         text = slot.verbatim(piece) if as_it_stands else slot.feed(piece)
         block.account.position = upto
-        upto -= slot.held_length
-        if not text:
-            return
+        if text:
+            self._say(text, upto - slot.held_length)
+
+    def _say(self, text: str, upto: int) -> None:
+        """Give a certain text of the slot, whose source ends at a place in the buffer."""
+        block, slot = self._block, self.slot
         if slot.item.role == "value":
             if self.streams:
                 self._give_value(text, block.account.offset + upto - slot.gave, upto)

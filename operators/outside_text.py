@@ -96,9 +96,8 @@ class OutsideText:
         return (
             self._answer.open_type == self.kind
             and self.said_any
-            and not self._blanks
-            and (options.blanks == "keep" or (options.blanks == "lone" and not self._margin))
-            and not self._is_dropped
+            and options.blanks != "drop"
+            and not (self._blanks or self._margin or self._leading or self._is_dropped)
         )
 
     @property

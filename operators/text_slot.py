@@ -150,6 +150,18 @@ class TextSlot:
             self._kept.append(text)
         return text
 
+    def before(self, following: str) -> str:
+        """Give what waits if it is no entity when a text follows that may be the beginning of the end."""
+        if self._entities is None or not self._entities.withheld_length:
+            return ""
+        text = self._entities.close_before(following)
+        if text and self.keep:
+            self._kept.append(text)
+        gave = len(text)
+        self._settled(text)
+        self.gave = gave
+        return text
+
     def verbatim(self, piece: str) -> str:
         """Take a piece that is text as it stands; give it with what came before it and is certain now."""
         before = self.held_length if self._begun else 0

@@ -89,13 +89,11 @@ def _argument_way(reader: BlockJson, call: TextCall, read_on: ReadOn) -> Way:
 
     def way(text: str) -> Sequence[Segment]:
         items = feed(text)
-        if not isinstance(items, tuple):
-            return read_on(reader, items, text)
-        # The string goes on; nothing is certain where the text ends inside an escape.
         pieces: tuple[Fragment, ...] = ()
         for piece in items:
-            if isinstance(piece, Fragment):
-                pieces = (Fragment(path, "TEXT", piece.value, piece.at + shift),)
+            if not isinstance(piece, Fragment) or piece.kind != "TEXT":
+                return read_on(reader, items, text)
+            pieces += (Fragment(path, "TEXT", piece.value, piece.at + shift),)
         return (SegmentEvent("SEGMENT_CONTENT", segment_id, "tool_call", {"delta": text}, turn_id, text, pieces),)
 
     return way

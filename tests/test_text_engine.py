@@ -117,7 +117,7 @@ LEADING = Dialect("leading", (Maybe("<s>"), "to=", NAME, ":", Json(name=()), May
 )
 @pytest.mark.parametrize("blanks", ["lone", "keep"])
 def test_an_opener_that_leads_counts_only_where_nothing_came_before(
-    text: str, names: list[str], left: str, blanks: str
+    text: str, names: list[str], left: str, blanks: Any
 ) -> None:
     operator = parse_text(LEADING, turn_id="t", blanks=blanks)
     for pieces in ([text], list(text)):

@@ -38,8 +38,8 @@ def end_block(block: TextBlock, how: How, finish: str | None) -> None:
     elif block.saying:
         reader = block.reader
         block.reader = None
-        if isinstance(reader, BlockText) and (rest := reader.slot.end()):
-            block.outside.give(block.answer.open_type, rest, account.position)
+        if isinstance(reader, BlockText):
+            reader.end_said()
         block.saying = False
         block.had_call = True
         block.leave()

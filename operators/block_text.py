@@ -203,6 +203,11 @@ class BlockText:
         elif not self._goes_on(ends.literal(found), found.end()):
             self._end()
 
+    def end_said(self) -> None:
+        """Nothing more comes: give the rest of a text that is said."""
+        if rest := self.slot.end():
+            self._block.outside.give(_SAID[self.slot.item.role], rest, self._block.account.position)
+
     def end_before_tail(self) -> None:
         """Nothing more comes: the last possible end was one, and what waits behind it is read on from there."""
         length = sum(map(len, self.tail))
@@ -269,7 +274,7 @@ class BlockText:
             if self.streams:
                 self._give_value(text, block.account.offset + upto - slot.gave, upto)
         elif block.saying:
-            block.outside.give(block.answer.open_type, text, upto)
+            block.outside.give(_SAID[slot.item.role], text, upto)
 
     def _end(self) -> None:
         """The text has ended where the position in the buffer is."""
@@ -296,7 +301,7 @@ class BlockText:
         elif role == "skip":
             block.key = None
         elif rest and block.saying:
-            block.outside.give(block.answer.open_type, rest, account.position)
+            block.outside.give(_SAID[role], rest, account.position)
         if slot.keep:
             block.back[role] = said
 

@@ -181,7 +181,12 @@ class OutsideText:
 
     def end(self, upto: int) -> None:
         """Give the END of the open segment, with the markup up to a place in the buffer."""
-        self._answer.end_text(self._account.events, raw=self._account.take(upto))
+        raw = self._account.take(upto)
+        if self._answer.open_type:
+            self._answer.end_text(self._account.events, raw=raw)
+        else:
+            # Something that is no text has ended it.
+            self._account.before = raw
 
     def begin_call(self) -> int:
         """A call begins: its number."""

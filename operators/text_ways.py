@@ -72,6 +72,9 @@ def block_way(block: TextBlock, read_on: ReadOn) -> Way | None:
     if account.before or account.wait:
         return None
     if isinstance(reader, BlockText):
+        if block.saying:
+            is_ready = reader.slot.straight and not (reader.in_section or reader.tail or account.loose)
+            return _text_way(reader, block) if is_ready and block.answer.open_type else None
         is_plain = reader.slot.item.role == "value" and reader.form != "?" and not (reader.in_section or reader.tail)
         is_ready = is_plain and reader.streams and reader.null is None and reader.slot.is_quiet
         return _value_way(reader, account, call) if is_ready and call is not None else None
@@ -109,6 +112,21 @@ def _said_way(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> Way:
         if isinstance(items, tuple) and items and isinstance(said := items[0], Fragment):
             return (SegmentEvent("SEGMENT_CONTENT", segment_id, "text", {"delta": said.value}, turn_id, text),)
         return read_on(reader, items, text)
+
+    return way
+
+
+def _text_way(reader: BlockText, block: TextBlock) -> Way:
+    """Give the way of text in a block that is said as it stands."""
+    account, answer = block.account, block.answer
+    search = _nothing if reader.search is None else reader.search.pattern.search
+    segment_id, kind, turn_id = answer.open_id, answer.open_type, answer.ids.turn_id
+
+    def way(text: str) -> Sequence[Segment] | None:
+        if search(text) is not None:
+            return None
+        account.offset += len(text)
+        return (SegmentEvent("SEGMENT_CONTENT", segment_id, kind, {"delta": text}, turn_id, text),)
 
     return way
 

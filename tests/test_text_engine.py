@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from operator_contract import wrong_segments
 from strategies.dialect_texts import texts
 from text_laws import check
 
@@ -152,6 +153,24 @@ def test_a_chunk_costs_what_its_text_costs() -> None:
     assert said(events) == "abcdefa<g"
     kinds = [event.segment_type for event in events if event.type == "SEGMENT_START"]
     assert kinds == ["text", "tool_call", "text", "reasoning", "text", "text"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("harmony", "<|channel|>final<|message|>one two<|end|>"),
+        ("structured_output", '{"content": "one two", "toolCall": null}'),
+        ("hermes", "one two"),
+    ],
+)
+def test_a_native_call_amid_a_text_ends_its_segment_and_loses_nothing(name: str, text: str) -> None:
+    call = ChunkResponse(tool_calls=(ToolCallDelta(0, "c", "g", "{}", done=True),))
+    for place in range(len(text) + 1):
+        before, after = (map(ChunkResponse, part) for part in (text[:place], text[place:]))
+        events = list(drive([*before, call, *after], parse_text(name, turn_id="t")))
+        assert wrong_segments(events) == []
+        assert said(events) == "one two"
+        assert "".join(event.raw for event in events if event.segment_type != "tool_call") == text
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -28,10 +28,12 @@ from strategies.marked_texts import MODEL_MARKERS
 from penstock.events import ChunkResponse, SegmentEvent, ToolCallDelta, ToolInvocation
 from penstock.operators import holdback, stage, stream_fields, to_invocations, to_segments
 from penstock.operators.argument_progress import argument_progress
+from penstock.operators.dialect import Dialect
 from penstock.operators.dialects.table import DIALECTS
 from penstock.operators.json_machine import JsonMachine
 from penstock.operators.parse_text import parse_text
 from penstock.operators.partial_arguments import partial_arguments
+from penstock.operators.render_call import can_render, render_call
 from penstock.pipeline.strategies import api_tool_call
 
 DELTA = 4
@@ -126,16 +128,13 @@ def markers() -> Feed:
     return holdback(*MODEL_MARKERS).factories[0]().feed
 
 
-def text_in_any_dialect() -> Feed:
-    return parse_text(*DIALECTS, turn_id="t").factories[0]().feed
+def text_in(*dialects: str) -> Callable[[], Feed]:
+    return lambda: parse_text(*dialects, turn_id="t").factories[0]().feed
 
 
-def text_in_hermes() -> Feed:
-    return parse_text("hermes", turn_id="t").factories[0]().feed
-
-
-def text_in_qwen3_coder() -> Feed:
-    return parse_text("qwen3_coder", turn_id="t").factories[0]().feed
+text_in_any_dialect = text_in(*DIALECTS)
+text_in_hermes = text_in("hermes")
+text_in_qwen3_coder = text_in("qwen3_coder")
 
 
 def hermes(size: int) -> str:
@@ -146,6 +145,29 @@ def qwen3_coder(size: int) -> str:
     values = {"path": "src/app.py", "content": python_source(size).replace("</", "< /")}  # no closer inside
     inner = "".join(f"<parameter={key}>\n{value}\n</parameter>\n" for key, value in values.items())
     return f"<tool_call>\n<function=write_file>\n{inner}</function>\n</tool_call>"
+
+
+def written(dialect: Dialect, source: str) -> tuple[str, bool]:
+    """Give a call as a dialect writes it, with source in it, and whether the source stands there as it is."""
+    for each in (source, source.replace("<", "("), source.replace("<", "(").replace("]]", "] ]")):
+        arguments = {"path": "src/app.py", "content": each}
+        if can_render(dialect, "write_file", arguments) is None:
+            call = render_call(dialect, "write_file", arguments)
+            return call, each in call
+    message = f"{dialect.name} cannot carry a file"
+    raise ValueError(message)
+
+
+def costliest(size: int) -> list[tuple[str, float, float]]:
+    """Give a row for that dialect whose calls cost most, of those that encode values and of those that do not."""
+    calls = {each.name: written(each, python_source(size).strip()) for each in DIALECTS.values() if each.grammar}
+    rows: list[tuple[str, float, float]] = []
+    for way, is_raw, bound in (("JSON or code", False, 40), ("raw values", True, 30)):
+        texts = {name: cut(call) for name, (call, as_it_is) in calls.items() if as_it_is is is_raw}
+        costs = {name: calls_per_delta(text_in(name), text, as_they_are) for name, text in texts.items()}
+        name = max(costs, key=costs.__getitem__)
+        rows.append((f"the costliest with {way}: {name}", costs[name], bound))
+    return rows
 
 
 def prose(size: int) -> str:
@@ -263,6 +285,9 @@ def main() -> int:
             calls_per_delta(text_in_qwen3_coder, cut(qwen3_coder(SIZES[-1])), as_they_are),
             25,
         ),
+        *costliest(SIZES[1]),
+        ("hermes, prose", calls_per_delta(text_in_hermes, words, as_they_are), 12),
+        ("all dialects, prose", calls_per_delta(text_in_any_dialect, words, as_they_are), 12),
     ]
     failed = False
     for name, cost, bound in rows:

@@ -210,6 +210,8 @@ class Dialect(Struct, frozen=True):
       but for those in a `Text`.
     - `reasoning`: pairs of markers with reasoning between them.
     - `aliases`: (what some models write, the marker that they mean).
+    - `leading`: markers that open a block only where nothing but blanks came before them, since the beginning or the
+      last block: what else would often be met in prose.
     - `ignore_case`: of markers.
     - `layout`: what stands between items where blanks do not matter, when a call is written.
     """
@@ -218,6 +220,7 @@ class Dialect(Struct, frozen=True):
     grammar: tuple[Item, ...] = ()
     reasoning: tuple[tuple[str, str], ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
+    leading: tuple[str, ...] = ()
     ignore_case: bool = False
     layout: str = ""
 

@@ -49,6 +49,8 @@ class Positions:
         """The call that each is in; -1 outside."""
         self.follow: list[set[int]] = []
         self.first: At = ()
+        self.anywhere: At = ()
+        """Those of the first that may come after text, too."""
         self.last: set[int] = set()
         self.call_first: set[int] = set()
         self.call_last: set[int] = set()
@@ -197,6 +199,7 @@ class Positions:
             message = f"the grammar of {dialect.name} may be nothing at all; one item must be neither Maybe nor Many"
             raise ValueError(message)
         self.first += tuple(sorted(first))
+        self.anywhere += tuple(here for here in sorted(first) if self.items[here] not in dialect.leading)
         self.last |= last
         spellings: dict[str, tuple[str, ...]] = {}
         for written, meant in dialect.aliases:

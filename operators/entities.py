@@ -59,6 +59,11 @@ class Entities:
         """How much of the source waits here, at its end."""
         return len(self._withheld)
 
+    def close_before(self, following: str) -> str:
+        """Give what was withheld if it is no entity when this text follows."""
+        text = self._withheld + following
+        return "" if self.in_cdata or _may_be_entity(text) or _entity.match(text) else self.close()
+
     def close(self) -> str:
         """Give what was withheld: it is no entity."""
         text, self._withheld = self._withheld, ""

@@ -44,7 +44,8 @@ class JsonSlot:
 
     - `name`: of the object at hand; of bare arguments it comes from outside.
     - `read`: characters of the text that belong to the JSON.
-    - `live`: the path of the argument string that is open, while its text can go straight through.
+    - `live`: the path of the string that is open, an argument or the answer's own text, while what it says can go
+      straight through.
     """
 
     def __init__(
@@ -140,7 +141,8 @@ class JsonSlot:
         self.read = length
         self._give_arguments(begin + length, found)
         self._give_said(begin + length, found)
-        if self._started and self._at_args is not None and self._inner is None and items:
+        in_arguments = self._started and self._at_args is not None and self._inner is None
+        if (in_arguments or self._saying) and items:
             last = items[-1]
             if isinstance(last, Fragment) and last.kind == "TEXT":
                 self.live = self._strip(last.path)

@@ -83,16 +83,25 @@ def _is_unfinished(exact: frozenset[str], lowered: frozenset[str], found: re.Mat
 
 
 def _either(exact: Iterable[Literal], lowered: Iterable[Literal], end: str) -> re.Pattern[str]:
-    parts = [_trie(exact, end)] if exact else []
-    parts += [f"(?ai:{_trie(lowered, end)})"] if lowered else []
-    return re.compile("|".join(parts))
+    """Give the expression of all literals; each way begins with one plain character, for which `re` looks quickly."""
+    ways: dict[str, list[str]] = {}
+    trie, before = _trie(exact)
+    for letter in trie:
+        ways[letter] = [_after(letter, trie[letter], before, end)]
+    trie, before = _trie(lowered)
+    for letter in trie:
+        rest = _after(letter, trie[letter], before, end)
+        for each in dict.fromkeys((letter, letter.upper() if letter.isascii() else letter)):
+            ways.setdefault(each, []).append(f"(?ai:{rest})")
+    return re.compile("|".join(f"{re.escape(letter)}(?:{'|'.join(ways[letter])})" for letter in sorted(ways)))
 
 
 def _unfinished(literals: Iterable[Literal]) -> frozenset[str]:
     return frozenset(each.text[:length] for each in literals for length in range(1, len(each.text) + bool(each.before)))
 
 
-def _trie(literals: Iterable[Literal], end: str) -> str:
+def _trie(literals: Iterable[Literal]) -> tuple[_Node, dict[str, str]]:
+    """Give the trie of some literals, and for each the characters that must follow it."""
     root: _Node = {}
     before: dict[str, str] = {}
     for each in literals:
@@ -104,7 +113,7 @@ def _trie(literals: Iterable[Literal], end: str) -> str:
         before[each.text] = "" if before.get(each.text) == "" else before.get(each.text, "") + each.before
         if not each.before:
             before[each.text] = ""
-    return "|".join(_branches("", root, before, end))
+    return root, before
 
 
 def _branches(prefix: str, node: _Node, before: Mapping[str, str], end: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
+from ..events.segment_event import SegmentEvent
 from .answer_segments import AnswerSegments, Segment
 from .dialect import Dialect
 from .dialect_positions import compiled
@@ -51,7 +52,8 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
 
     Several dialects are read at once; the first text that tells two apart decides. A call's START comes when its name
     is known and its arguments begin; what turns out to be no call before that is text again. Later a mismatch fails
-    the call, with all its text.
+    the call, with all its text. Closers and blanks at the very end, which no event can stand for, come as a text
+    without CONTENT.
 
     - `tools`: as `to_invocations` takes them, or definitions in any provider's form: they say the types of raw values.
     - `calls`: False leaves calls in the text: reasoning alone is found.
@@ -111,14 +113,40 @@ class _ParseText:
         """Whether nothing but plain text came, whose completion is a regular end."""
 
     def feed(self, item: str | ChunkResponse) -> Iterable[Segment]:
-        if type(item) is str and (way := self._engine.way) is not None and (given := way(item)) is not None:
+        engine = self._engine
+        text = item if type(item) is str else self._only_content(item)
+        plain = engine.plain
+        if plain is not None and text:
+            search, segment_id, kind, turn_id = plain
+            if search(text) is None:
+                return (SegmentEvent("SEGMENT_CONTENT", segment_id, kind, {"delta": text}, turn_id, text),)
+        way = engine.way
+        if way is not None and text and (given := way(text)) is not None:
             return given
         events: list[Segment] = []
         if isinstance(item, str):
-            self._engine.feed(item, events)
+            engine.feed(item, events)
         else:
             self._feed_chunk(item, events)
         return events
+
+    def _only_content(self, chunk: str | ChunkResponse) -> str:
+        """Give a chunk's content if nothing else is in it, and it is the first answer's."""
+        if isinstance(chunk, str) or (
+            chunk.reasoning
+            or chunk.tool_calls
+            or chunk.finish_reason
+            or chunk.is_complete
+            or chunk.choice
+            or chunk.native
+            or chunk.refusal
+            or chunk.image_urls
+            or chunk.audio_urls
+            or chunk.video_urls
+        ):
+            return ""
+        self._text_only = False
+        return chunk.content
 
     def close(self, how: How) -> Iterable[Segment]:
         events: list[Segment] = []
@@ -154,6 +182,7 @@ class _ParseText:
             ids.response_id = chunk.response_id
         if chunk.reasoning or chunk.native:
             segments.text("reasoning", chunk.reasoning, events, chunk.native)
+            answer.engine.choose_way()
         if chunk.content:
             answer.engine.feed(chunk.content, events)
         if chunk.refusal:
@@ -165,6 +194,7 @@ class _ParseText:
         if chunk.finish_reason is not None or chunk.is_complete:
             segments.finish = chunk.finish_reason or "stop"
             segments.calls.finish(segments.finish, events)
+        answer.engine.choose_way()
 
     def _answer(self, number: int) -> _Answer:
         if number not in self._answers:

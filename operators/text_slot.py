@@ -12,13 +12,7 @@ from .entities import Entities
 
 BLANKS = " \t\r\n"
 
-_EDGE_ENDS = {"": "", "newline": "\r\n", "blanks": BLANKS}
-# At the end of a piece: what may turn out to be trimmed.
-_HELD = {
-    "": re.compile(r"\Z"),
-    "newline": re.compile(r"\r?\n?\Z"),
-    "blanks": re.compile(r"[ \t\r\n]*+\Z"),
-}
+_EDGES = {"": "", "newline": "\r\n", "blanks": BLANKS}
 _BLANK_RUN = re.compile(r"[ \t\r\n]*+")
 
 
@@ -32,6 +26,10 @@ class TextSlot:
     - `text`: all that was given, where somebody wants it whole (`keep`).
     - `wrong`: where in the last piece a character came that cannot stand in it; -1 while none did.
     - `gave`: how much of the source the text stands for that was given last.
+    - `held_length`: how much of the source waits here, at its end.
+    - `is_clear`, `edge`: while it is, a piece is certain as it is, unless its last character is one of `edge`, or it
+      has an entity in it.
+    - `is_open`: nothing but blanks is held, and only at a piece's end, if it has no entity.
     """
 
     __slots__ = (
@@ -39,9 +37,14 @@ class TextSlot:
         "_chars",
         "_entities",
         "_held",
+        "_held_length",
         "_kept",
         "_over",
+        "edge",
         "gave",
+        "held_length",
+        "is_clear",
+        "is_open",
         "item",
         "keep",
         "straight",
@@ -55,11 +58,17 @@ class TextSlot:
         self.gave = 0
         self._entities = Entities() if item.entities else None
         self._kept: list[str] = []
-        self._held = ""
+        self._held: list[str] = []
+        """What may turn out to be trimmed."""
+        self._held_length = 0
+        self.held_length = 0
         self._begun = False
         self._over = False
         """Whether blanks came after characters, so that only blanks may follow."""
         self._chars = _characters(item.chars) if item.chars else None
+        self.edge = _EDGES[item.trim]
+        self.is_open = False
+        self.is_clear = item.trim == ""
         self.straight = item.trim == "" and not item.entities and not item.chars
         """Whether nothing is ever changed or held."""
 
@@ -72,20 +81,6 @@ class TextSlot:
         """Whether a piece of it is never wrong and kept nowhere."""
         return not self.item.chars and not self.keep
 
-    @property
-    def held_length(self) -> int:
-        """How much of the source waits here, at its end."""
-        return len(self._held) + (self._entities.withheld_length if self._entities is not None else 0)
-
-    def passes(self, piece: str) -> bool:
-        """Tell whether a piece, with nothing after it that may end the text, is certain as it is."""
-        if self.straight:
-            return True
-        item = self.item
-        if item.entities and ("&" in piece or self.held_length):
-            return False
-        return (self._begun or not item.trim) and not self._held and piece[-1] not in _EDGE_ENDS[item.trim]
-
     def feed(self, piece: str) -> str:
         """Give what of the text is certain with this piece."""
         if self.straight:
@@ -95,20 +90,51 @@ class TextSlot:
             return piece
         if self._chars is not None:
             return self._feed_characters(piece, self._chars)
-        text = self._held + piece
-        self._held = ""
+        text = piece
         if not self._begun:
-            text = self._without_edge(text)
+            text = self._without_edge(self.take_held() + piece)
             if not text:
-                self.gave = 0
-                return ""
-        item = self.item
-        held = _HELD[item.trim].search(text)
-        begin = held.start() if held is not None and item.trim else len(text)
-        if begin < len(text):
-            self._held = text[begin:]
-            text = text[:begin]
-        return self._decoded(text, ends=bool(self._held))
+                return self._settled("")
+        trim = self.item.trim
+        if trim == "blanks":
+            inner = text.rstrip(BLANKS)
+        elif trim == "newline":
+            text = self.take_held() + text
+            inner = text[: len(text) - _newline_at_end(text)]
+        else:
+            inner = text
+        rest = text[len(inner) :]
+        if inner and self._held:
+            inner = self.take_held() + inner
+        if rest:
+            self.hold(rest)
+        return self._settled(self._decoded(inner, ends=bool(rest)))
+
+    def hold(self, piece: str) -> None:
+        """Let what may be trimmed wait."""
+        self._held.append(piece)
+        self._held_length += len(piece)
+        self.held_length += len(piece)
+        self.is_clear = False
+
+    def take_held(self) -> str:
+        """Give what waited to be trimmed."""
+        if not self._held:
+            return ""
+        held = "".join(self._held)
+        self._held.clear()
+        self.held_length -= self._held_length
+        self._held_length = 0
+        return held
+
+    def _settled(self, text: str) -> str:
+        """Note what waits now; `text` is what is given."""
+        self.held_length = held = self._held_length + (self._entities.withheld_length if self._entities else 0)
+        self.is_open = self._begun and held == self._held_length
+        self.is_clear = not held and (self._begun or not self.item.trim)
+        if not text:
+            self.gave = 0
+        return text
 
     def _decoded(self, text: str, *, ends: bool) -> str:
         """Give a text with its entities decoded; `ends`: whether something else comes behind it."""
@@ -124,12 +150,25 @@ class TextSlot:
             self._kept.append(text)
         return text
 
+    def before(self, following: str) -> str:
+        """Give what waits if it is no entity when a text follows that may be the beginning of the end."""
+        if self._entities is None or not self._entities.withheld_length:
+            return ""
+        text = self._entities.close_before(following)
+        if text and self.keep:
+            self._kept.append(text)
+        gave = len(text)
+        self._settled(text)
+        self.gave = gave
+        return text
+
     def verbatim(self, piece: str) -> str:
         """Take a piece that is text as it stands; give it with what came before it and is certain now."""
         before = self.held_length if self._begun else 0
-        held = self._decoded(self._held if self._begun else "", ends=True)
-        self._held = ""
+        held = self.take_held()
+        held = self._decoded(held if self._begun else "", ends=True)
         self._begun = True
+        self._settled("")
         self.gave = before + len(piece)
         if self.keep:
             self._kept.append(piece)
@@ -137,7 +176,7 @@ class TextSlot:
 
     def end(self) -> str:
         """Give what the end of the text settles."""
-        text, self._held = self._held, ""
+        text = self.take_held()
         trim = self.item.trim
         if trim == "blanks":
             text = text.rstrip(BLANKS)
@@ -145,7 +184,7 @@ class TextSlot:
             text = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
         if not self._begun:
             text = "" if trim == "newline" and text == "\r" else text
-        return self._decoded(text, ends=True)
+        return self._settled(self._decoded(text, ends=True))
 
     def _without_edge(self, text: str) -> str:
         trim = self.item.trim
@@ -153,7 +192,7 @@ class TextSlot:
             text = text.lstrip(BLANKS)
         elif trim == "newline":
             if text == "\r":
-                self._held = text
+                self.hold(text)
                 return ""
             text = text.removeprefix("\r\n") if text.startswith("\r\n") else text.removeprefix("\n")
             self._begun = True
@@ -186,14 +225,21 @@ class TextSlot:
     def dump(self) -> Any:
         """Give the state as plain data."""
         entities = None if self._entities is None else self._entities.dump()
-        return [self.keep, "".join(self._kept), self._held, self._begun, self._over, entities]
+        return [self.keep, "".join(self._kept), "".join(self._held), self._begun, self._over, entities]
 
     def load(self, state: Sequence[Any]) -> None:
         """Go on from a dumped state."""
-        self.keep, kept, self._held, self._begun, self._over, entities = state
+        self.keep, kept, held, self._begun, self._over, entities = state
+        self._held, self._held_length = [held] if held else [], len(held)
         if self._entities is not None:
             self._entities.load(entities)
         self._kept = [kept] if kept else []
+        self._settled("")
+
+
+def _newline_at_end(text: str) -> int:
+    """Give the length of what may be a last newline: a carriage return may be the beginning of one."""
+    return 2 if text.endswith("\r\n") else int(text.endswith(("\r", "\n")))
 
 
 @lru_cache(maxsize=64)

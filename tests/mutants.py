@@ -284,17 +284,20 @@ MUTANTS: tuple[Mutant, ...] = (
         "fixed holdback of text (ten characters)",
         (
             Edit(
-                "operators/text_engine.py",
-                "        if found is None:\n            self._say(len(buffer))\n            return\n        start = found.start()\n",
-                "        if found is None:\n"
+                "operators/outside_text.py",
+                "        if search is None or found is None:\n            self.say(len(buffer))\n            return None\n",
+                "        if search is None or found is None:\n"
                 "            keep = 0 if final else min(10, len(buffer) - position)\n"
-                "            self._say(len(buffer) - keep)\n"
+                "            self.say(len(buffer) - keep)\n"
                 "            if keep:\n"
-                "                self._wait_from(len(buffer) - keep)\n"
-                "            return\n"
-                "        start = found.start()\n",
+                "                account.wait_from(len(buffer) - keep)\n"
+                "            return None\n",
             ),
-            Edit("operators/text_engine.py", "return self._outside_way() if ready and", "return None if ready and"),
+            Edit(
+                "operators/text_ways.py",
+                "    if block.is_open or account.before or",
+                "    if True or account.before or",
+            ),
         ),
         (f"{EARLINESS} text_waits",),
     ),
@@ -303,8 +306,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text_engine.py",
-                '        self._buffer, self._wait = self._wait, ""\n        self._position = self._from = 0\n        while True:\n',
-                '        self._buffer = self._wait = ""\n        self._position = self._from = 0\n        while True:\n',
+                '        account.open("", events)\n',
+                '        account.wait = ""\n        account.open("", events)\n',
             ),
         ),
         (f"{COMPLAINTS} 47137",),
@@ -313,9 +316,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "text that may be a marker is lost",
         (
             Edit(
-                "operators/text_engine.py",
-                "                self._wait = text[start:]\n",
-                '                self._wait = ""\n',
+                "operators/text_ways.py",
+                "            account.wait = text[start:]\n",
+                '            account.wait = ""\n',
             ),
         ),
         (f"{COMPLAINTS} 36691",),
@@ -336,30 +339,30 @@ MUTANTS: tuple[Mutant, ...] = (
         "a call in text starts before its name",
         (
             Edit(
-                "operators/text_engine.py",
-                "if call is None and is_open and not grammar.expects_body(at):",
-                "if call is None and not grammar.expects_body(at):",
+                "operators/text_block.py",
+                "starts = self.call is None and is_open and not grammar.expects_body(at)",
+                "starts = self.call is None and not grammar.expects_body(at)",
             ),
         ),
         (f"{COMPLAINTS} 45678",),
     ),
     Mutant(
         "a call in text that was cut is complete",
-        (Edit("operators/text_engine.py", "        sealed = at_rest and (\n", "        sealed = True or (\n"),),
+        (Edit("operators/block_end.py", "is_sealed = at_rest and (", "is_sealed = True or ("),),
         (f"{COMPLAINTS} 16888",),
     ),
     Mutant(
         "the closer of reasoning that a call ended is text",
-        (Edit("operators/text_engine.py", '"text", "", True\n', '"text", "", False\n'),),
+        (Edit("operators/outside_text.py", '"text", "", True\n', '"text", "", False\n'),),
         (f"{COMPLAINTS} 148",),
     ),
     Mutant(
         "a block is not resumed after a call",
         (
             Edit(
-                "operators/text_engine.py",
-                "self._resume = self._at if any(self._grammar.follow[here] for here in self._at) else ()",
-                "self._resume = ()",
+                "operators/text_block.py",
+                "self.outside.after_block(self.at if any(self.grammar.follow[here] for here in self.at) else ())",
+                "self.outside.after_block(())",
             ),
         ),
         (f"{COMPLAINTS} 31207",),
@@ -368,16 +371,16 @@ MUTANTS: tuple[Mutant, ...] = (
         "the raw text of what came between events is dropped",
         (
             Edit(
-                "operators/text_engine.py",
-                '        if self._loose:\n            raw = "".join(self._loose) + raw\n',
-                "        if self._loose:\n",
+                "operators/text_account.py",
+                '        if self.loose:\n            raw = "".join(self.loose) + raw\n',
+                "        if self.loose:\n",
             ),
         ),
         (f"{COMPLAINTS} 38274",),
     ),
     Mutant(
         "a text that its last end closes is closed by the first",
-        (Edit("operators/text_engine.py", 'slot.item.until == "last" and', 'slot.item.until == "never" and'),),
+        (Edit("operators/block_text.py", 'slot.item.until == "last" and', 'slot.item.until == "never" and'),),
         (f"{COMPLAINTS} 4438",),
     ),
     Mutant(
@@ -387,7 +390,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the dump forgets what waits behind the end of a text",
-        (Edit("operators/text_engine.py", '["".join(self._tail)]', "[]"),),
+        (Edit("operators/block_text.py", 'list(self.path), "".join(self.tail)', 'list(self.path), ""'),),
         (f"{COMPLAINTS} frozen",),
     ),
 )

@@ -73,8 +73,10 @@ class Ran:
 
 
 def segments_in(events: Iterable[Any]) -> list[SegmentEvent]:
-    # Markup that nothing comes after is told of, so that nothing is lost; to the original it is nothing.
-    return [event for event in events if isinstance(event, SegmentEvent) and event.segment_type != words.MARKUP]
+    # A closer that nothing comes after is a text that says nothing, so that nothing is lost; the original drops it.
+    segments = [event for event in events if isinstance(event, SegmentEvent)]
+    saying = {event.segment_id for event in segments if event.type == "SEGMENT_CONTENT"}
+    return [event for event in segments if event.segment_type != "text" or event.segment_id in saying]
 
 
 def operators(case: Case) -> tuple[Any, ...]:

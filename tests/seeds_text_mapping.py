@@ -11,8 +11,6 @@ from penstock.events.chunk_response import ChunkResponse
 from penstock.operators.dialect import Dialect, Json
 from penstock.operators.field_spec import MARKED_FILE_TOOLS, FieldSpec
 
-MARKUP = "markup"
-
 TOOLS = {"run_bash": {"type": "object", "properties": {"timeout_seconds": {"type": "integer"}}}}
 """What the original's parser knows of the tools itself."""
 

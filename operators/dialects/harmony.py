@@ -27,4 +27,5 @@ HARMONY = Dialect(
             ),
         ),
     ),
+    leading=("to=functions.",),
 )

@@ -21,4 +21,5 @@ MUSE_GLIMMER = Dialect(
             ),
         ),
     ),
+    leading=("to=", "to=self<|message|>", "to=user<|message|>"),
 )

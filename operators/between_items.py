@@ -1,0 +1,109 @@
+"""Reading between the items of a block: which item comes next, or that none does."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from .attrs_slot import starts_attribute
+from .block_attrs import BlockAttrs
+from .block_json import open_json
+from .block_text import open_text
+
+if TYPE_CHECKING:
+    from .dialect_positions import At, Boundary
+    from .text_block import TextBlock
+
+_BLANK_RUN = re.compile(r"[ \t\r\n]*+")
+
+
+def read_between(block: TextBlock, boundary: Boundary, *, final: bool) -> None:
+    """Read on where one item has ended: blanks, then what may come now."""
+    if opens_text(block):
+        open_text(block, boundary.texts)
+        return
+    account = block.account
+    buffer = account.buffer
+    run = _BLANK_RUN.match(buffer, account.position)
+    if run is not None and run.end() > account.position:
+        block.gap.append(run[0])
+        account.position = run.end()
+    position = account.position
+    if position == len(buffer):
+        return
+    search = boundary.search
+    found = None if search is None else (search.whole if final else search.pattern).match(buffer, position)
+    if search is not None and found is not None:
+        if not final and search.is_unfinished(found):
+            account.wait_from(position)
+            return
+        at = boundary.literals[search.literal(found)]
+        if not _leaves(block, at, position):
+            account.position = found.end()
+            block.reach(at)
+        return
+    if not block.has_failed and _opens_slot(block, boundary, buffer[position]):
+        return
+    block.mismatch()
+
+
+def opens_text(block: TextBlock) -> bool:
+    """Tell whether a text comes next, whatever the characters are."""
+    boundary = block.boundary
+    return (
+        boundary is not None
+        and bool(boundary.texts)
+        and boundary.search is None
+        and not boundary.slots
+        and not block.has_failed
+    )
+
+
+def read_rest(block: TextBlock, *, final: bool) -> None:
+    """Read on in a call that has failed, up to its closer, a new opener, or the end."""
+    account, grammar = block.account, block.grammar
+    opening = grammar.choice(grammar.first, {}, may_end=False)
+    closers = grammar.closers(block.at)
+    search = grammar.search({**opening.literals, **closers})
+    found = None
+    if search is not None:
+        found = (search.whole if final else search.pattern).search(account.buffer, account.position)
+    account.position = len(account.buffer) if found is None else found.start()
+    if block.call is not None:
+        block.say(block.call, account.position)
+    if search is None or found is None:
+        return
+    if not final and search.is_unfinished(found):
+        account.wait_from(account.position)
+    elif (literal := search.literal(found)) in closers:
+        account.position = found.end()
+        block.reach(closers[literal])
+    else:
+        block.end_call(account.position, "failed")
+        block.leave()
+
+
+def _opens_slot(block: TextBlock, boundary: Boundary, char: str) -> bool:
+    """Begin with the slot that begins with a character, if one does."""
+    if slot := boundary.slots.get(char):
+        if not _leaves(block, slot, block.account.position):
+            open_json(block, slot)
+    elif boundary.attrs and starts_attribute(char):
+        block.reader = BlockAttrs(block, boundary.attrs)
+        block.gap.clear()
+    elif boundary.texts:
+        block.unread_gap()
+        open_text(block, boundary.texts)
+    else:
+        return False
+    return True
+
+
+def _leaves(block: TextBlock, at: At, position: int) -> bool:
+    """End the call if what comes is no longer of it, or begins it anew; True where it all went back to text."""
+    if block.at and block.grammar.leaves(block.at, at):
+        if block.call is None and block.name and not block.start_call(position):
+            return True
+        if block.call is not None:
+            block.end_call(position, "complete")
+    return False

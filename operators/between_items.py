@@ -62,9 +62,8 @@ def opens_text(block: TextBlock) -> bool:
 def read_rest(block: TextBlock, *, final: bool) -> None:
     """Read on in a call that has failed, up to its closer, a new opener, or the end."""
     account, grammar = block.account, block.grammar
-    opening = grammar.choice(grammar.first, {}, may_end=False)
     closers = grammar.closers(block.at)
-    search = grammar.search({**opening.literals, **closers})
+    search = grammar.ends_of_failed(block.at)
     found = None
     if search is not None:
         found = (search.whole if final else search.pattern).search(account.buffer, account.position)
@@ -80,6 +79,7 @@ def read_rest(block: TextBlock, *, final: bool) -> None:
         block.reach(closers[literal])
     else:
         block.end_call(account.position, "failed")
+        block.at = ()  # inside of the call, where nothing goes on
         block.leave()
 
 

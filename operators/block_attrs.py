@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 from .attrs_slot import AttrsSlot, renamed
 from .dialect import Attrs
 from .json_attrs_slot import JsonAttrsSlot
-from .value_typing import value_fragments
 
 if TYPE_CHECKING:
     from .dialect_positions import At
@@ -74,8 +73,8 @@ class BlockAttrs:
         if call is None:
             block.arguments.append((name, value, is_text))
             return
-        value = block.attribute(name, value, is_text=is_text)
-        block.say(call, account.position, tuple(value_fragments(value, (name,), account.here - call.start)))
+        typed = block.attribute(name, value, is_text=is_text)
+        block.say(call, account.position, tuple(call.typed(name, typed, account.here - call.start)))
 
     def dump(self) -> Any:
         """Give the state as plain data."""

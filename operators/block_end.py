@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from .block_json import BlockJson
 from .block_text import BlockText
 from .segment_end import end_status
 from .stage import Completed, How
@@ -40,12 +41,15 @@ def end_block(block: TextBlock, how: How, finish: str | None) -> None:
         block.reader = None
         if isinstance(reader, BlockText):
             reader.end_said()
-        block.saying = False
+        block.saying = ""
         block.had_call = True
         block.leave()
     elif block.may_end and (block.name or block.had_call):
         block.leave_before_gap(start=bool(block.name))
-    elif block.had_call and account.since == account.position and not any(account.loose):
+    elif block.had_call and (
+        (account.since == account.position and not any(account.loose))
+        or (isinstance(block.reader, BlockJson) and block.reader.slot.is_saying)
+    ):
         block.leave()
     else:
         block.back_to_text()

@@ -53,7 +53,7 @@ class BlockJson:
     def read_on(self, items: Sequence[Fragment | JsonError], text: str) -> None:
         """Read on in the buffer, all of which the machine has read already."""
         machine = self.slot.machine
-        begin = (machine.at if machine.error is None else machine.read) - len(text)
+        begin = (machine.at if machine.error is None else machine.read + machine.excess) - len(text)
         self._block.account.offset = self.start + begin
         self.take(self.slot.take(items, begin, len(text)))
 
@@ -68,6 +68,9 @@ class BlockJson:
     def _take(self, found: Found, upto: int) -> bool:
         """Do what the JSON says up to a place in the buffer; False where it ends with that."""
         block, what = self._block, found.what
+        if what in ("say", "error", "done") and block.call is None and self._is_too_late(upto):
+            block.back_to_text()
+            return False
         if what == "start":
             return self._start(found, upto)
         if what == "arguments":
@@ -83,6 +86,10 @@ class BlockJson:
             self._end(found, upto)
             return False
         return True
+
+    def _is_too_late(self, upto: int) -> bool:
+        """Tell whether more came than may wait, whatever the chunks were."""
+        return self._block.account.offset + upto - self._block.opened_at > self._block.options.limits.deferred_length
 
     def _start(self, found: Found, upto: int) -> bool:
         block, account = self._block, self._block.account
@@ -119,12 +126,14 @@ class BlockJson:
     def _say(self, found: Found, upto: int) -> None:
         """Take text that the JSON has for the reader."""
         block = self._block
+        if block.call is not None:
+            block.call.flush(block.account.events)
         if found.what == "say":
             block.outside.start("text", upto)
         elif found.what == "text":
             block.outside.give("text", found.text or "", upto)
         else:
-            block.outside.end(upto)
+            block.outside.end("text", upto)
         block.had_call = True
         block.opened_at = block.account.offset + upto
 

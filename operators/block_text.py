@@ -10,7 +10,6 @@ from ..events.fragment import Fragment
 from .dialect import Text, Typing
 from .literal_search import Literal, LiteralSearch, literal_search
 from .text_slot import BLANKS, TextSlot
-from .value_typing import value_fragments
 
 if TYPE_CHECKING:
     from .dialect_positions import At
@@ -41,7 +40,7 @@ def open_text(block: TextBlock, at: At) -> None:
             block.back_to_text()
             return
         block.outside.start(_SAID[role], account.position)
-        block.saying = True
+        block.saying = _SAID[role]
     block.reader = BlockText(block, at, block.call)
 
 
@@ -95,13 +94,14 @@ class BlockText:
         block = self._block
         tool = self._tool
         item = cast("Text", block.grammar.items[self.at[0]])
-        key = block.key or item.key or "input"
+        key = block.key if block.key is not None else item.key or "input"
         key = dict(item.also).get(key, key)
         self.path = (key,)
-        item = item.of(tool, key)
+        item = self._item()
         self.typing = item.typing
         if self.typing == "flagged":
-            self.typing = "text" if block.flag in _TEXT_FLAGS else "json"
+            is_text = "text" if block.options.may_be_text(tool, key) else "schema"
+            self.typing = is_text if block.flag in _TEXT_FLAGS else "json"
         if item.role == "skip":
             self.slot = TextSlot(item)
             self.search = self._ends()
@@ -137,7 +137,10 @@ class BlockText:
         """Give how the text at hand is read."""
         item = cast("Text", self._block.grammar.items[self.at[0]])
         if item.role == "value" and self._call is not None:
-            item = item.of(self._call.name, self.path[0])
+            tool, key = self._call.name, self.path[0]
+            item = item.of(tool, key)
+            if self._block.options.drops(tool, key):
+                item = replace(item, role="skip")
         return replace(item, entities=False) if self.form == "xml" else item
 
     def _ends(self) -> LiteralSearch | None:
@@ -300,6 +303,7 @@ class BlockText:
             block.key = said
         elif role == "skip":
             block.key = None
+            block.skipped = True
         elif rest and block.saying:
             block.outside.give(_SAID[role], rest, account.position)
         if slot.keep:
@@ -314,8 +318,9 @@ class BlockText:
             self._commit(position, Fragment(self.path, "DONE", None, at))
         else:
             text = self.slot.text if self.null is None else self.null
-            value = block.options.value(self._tool, self.path[0], self.typing, text)
-            self._commit(position, *value_fragments(value, self.path, at))
+            typed = block.options.typed(self._tool, self.path[0], self.typing, text)
+            if self._call is not None:
+                self._commit(position, *self._call.typed(self.path[0], typed, at))
         block.key = None
 
     def _give_value(self, text: str, at: int, upto: int) -> None:

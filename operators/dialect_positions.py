@@ -159,6 +159,11 @@ class Positions:
                     literals[literal] = (*literals.get(literal, ()), here)
         return literals
 
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    def ends_of_failed(self, at: At) -> LiteralSearch | None:
+        """Give the search for what ends a call that failed: its closers after these positions, and all openers."""
+        return self.search({**self.choice(self.first, {}, may_end=False).literals, **self.closers(at)})
+
     def constant_name(self, at: At) -> str:
         """Give the name of the call that all these positions are in, if it is always the same; else nothing."""
         names = {self.names.get(self.calls[here], "") for here in at}

@@ -183,6 +183,11 @@ class JsonMachine:
         return self._feed(text)
 
     @property
+    def withheld_length(self) -> int:
+        """How much of the text the next one decides."""
+        return len(self._pending)
+
+    @property
     def is_blank(self) -> bool:
         """Whether nothing but blanks has come."""
         return self._state == "value" and not self._containers and self.error is None
@@ -487,7 +492,9 @@ class JsonMachine:
             return self._fail("malformed", text, position, "no control character, but its escape", out)
         wrong = _wrong_in_escape(text, position)
         expected = "four hex digits" if wrong > position + 1 else 'one of " \\ / b f n r t u'
-        return self._fail("malformed", text, wrong, expected, out)
+        end = self._fail("malformed", text, wrong, expected, out)
+        self._pending = text[position:wrong]  # what was withheld of the wrong escape stays so
+        return end
 
     def _fail(self, reason: JsonErrorReason, text: str, position: int, expected: str, out: list[Item]) -> int:
         """End with an error at `position` of the text at hand; gives the end of that text."""

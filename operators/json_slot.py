@@ -98,6 +98,8 @@ class JsonSlot:
         """Whether text of the answer is open."""
         self._has_said = False
         self._said: list[str] = []
+        self._waiting: list[Fragment] = []
+        """Text of the answer that came after arguments whose call has no name yet: it waits with them."""
         self._outer: Path = ()
         self._stripped: Path = ()
 
@@ -105,6 +107,11 @@ class JsonSlot:
     def began_any(self) -> bool:
         """Whether an object here was a call."""
         return self._found_any
+
+    @property
+    def is_saying(self) -> bool:
+        """Whether text of the answer is open."""
+        return self._saying
 
     @property
     def is_bare(self) -> bool:
@@ -124,7 +131,7 @@ class JsonSlot:
         for item in items:
             if isinstance(item, JsonError):
                 self._give_arguments(item.at, found)
-                self._give_said(item.at, found)
+                self._give_said(item.at - self.machine.withheld_length, found)
                 found.append(Found("error", item.at, error=item))
                 self.read = length
                 return found
@@ -140,7 +147,8 @@ class JsonSlot:
                 return found
         self.read = length
         self._give_arguments(begin + length, found)
-        self._give_said(begin + length, found)
+        if self._said:
+            self._give_said(begin + length - self.machine.withheld_length, found)
         in_arguments = self._started and self._at_args is not None and self._inner is None
         if (in_arguments or self._saying) and items:
             last = items[-1]
@@ -179,6 +187,9 @@ class JsonSlot:
             self._read(piece, "id", found)
 
     def _say(self, piece: Fragment, found: list[Found]) -> None:
+        if self._prefix is not None and self._args_from >= 0 and not self._started:
+            self._waiting.append(piece)
+            return
         if piece.kind == "OPEN":
             self._saying = piece.value == '"'
             if self._saying:
@@ -250,8 +261,8 @@ class JsonSlot:
 
     def _argument(self, piece: Fragment, found: list[Found]) -> None:
         root = self._at_args or ()
-        if self._waits and not self._started:
-            self._start(found, piece.at)
+        if self._waits and not self._started and piece.kind != "SCALAR":
+            self._start(found, piece.at)  # of a scalar its DONE says where it was certain
         ends = piece.kind == "DONE" and len(piece.path) == len(root)
         if self._inner is None:
             self._fragments.append(Fragment(self._strip(piece.path), piece.kind, piece.value, piece.at))
@@ -290,6 +301,14 @@ class JsonSlot:
         found.append(Found("start", begin, due=at, name=self.name, call_id=self.call_id))
         if self._args_to >= 0:
             self._give_arguments(self._args_to, found)
+        self._say_waiting(found)
+
+    def _say_waiting(self, found: list[Found]) -> None:
+        waiting, self._waiting = self._waiting, []
+        self._prefix, prefix = None, self._prefix
+        for piece in waiting:
+            self._say(piece, found)
+        self._prefix = prefix
 
     def _give_arguments(self, at: int, found: list[Found]) -> None:
         if not self._started or self._args_from < 0:
@@ -304,6 +323,8 @@ class JsonSlot:
         self._text.clear()
 
     def _end(self, at: int, found: list[Found]) -> None:
+        if not self.name:
+            self._say_waiting(found)
         needs_arguments = self._whole and not self._has_said
         complete = bool(self.name or self._bare) and not (needs_arguments and self._args_from < 0)
         if self._has_said and not self.name and self._args_from < 0:
@@ -325,6 +346,7 @@ class JsonSlot:
         state["inner"] = None if self._inner is None else self._inner.dump()
         state["inner_error"] = to_builtins(self._inner_error)
         state["fragments"] = to_builtins(self._fragments)
+        state["waiting"] = to_builtins(self._waiting)
         return state
 
     def load(self, state: Any) -> None:
@@ -336,6 +358,7 @@ class JsonSlot:
         self.machine.load(state["machine"])
         self._inner_error = convert(state["inner_error"], JsonError | None)
         self._fragments = convert(state["fragments"], list[Fragment])
+        self._waiting = convert(state["waiting"], list[Fragment])
         if state["inner"] is not None:
             self._inner = JsonMachine(self._limits)
             self._inner.load(state["inner"])

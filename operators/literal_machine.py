@@ -208,6 +208,11 @@ class LiteralMachine:
         return self._feed(text)
 
     @property
+    def withheld_length(self) -> int:
+        """How much of the text the next one decides."""
+        return len(self._pending)
+
+    @property
     def is_blank(self) -> bool:
         """Whether nothing but blanks has come."""
         return self._state == "open" and self.error is None

@@ -14,8 +14,8 @@ from .answer_segments import AnswerSegments
 from .dialect_positions import At, Positions
 from .literal_search import Literal, LiteralSearch, literal_search
 from .text_account import TextAccount
+from .text_call import TextCall
 from .text_options import TextOptions
-from .text_slot import BLANKS
 
 _FENCE: Final = "```"
 
@@ -134,19 +134,19 @@ class OutsideText:
         account, policy = self._account, self._options.blanks
         text = account.buffer[account.position : upto]
         account.position = upto
-        if self._leading and text.strip(BLANKS):
+        if self._leading and text.strip():
             self._leading = False
             self._choose_search()
         trail = ""
         if policy != "keep":
-            if self._margin and (inner := text.lstrip(BLANKS)) != text:
+            if self._margin and (inner := text.lstrip()) != text:
                 if policy == "lone":
                     self._blanks.append(text[: len(text) - len(inner)])
                 text = inner
             if not text:
                 return
             if policy == "drop":
-                trail = text[len(text.rstrip(BLANKS)) :]
+                trail = text[len(text.rstrip()) :]
                 text = text[: len(text) - len(trail)]
                 if not text:
                     self._blanks.append(trail)
@@ -179,13 +179,17 @@ class OutsideText:
         self._blanks.clear()
         self._answer.start_text(kind, self._account.events, raw=self._account.take(upto))
 
-    def end(self, upto: int) -> None:
-        """Give the END of the open segment, with the markup up to a place in the buffer."""
+    def end(self, kind: str, upto: int, call: TextCall | None = None) -> None:
+        """Give the END of the segment that is open, with the markup up to a place in the buffer.
+
+        Where something native ended it already, the markup goes to the call at hand, or to the next event.
+        """
         raw = self._account.take(upto)
-        if self._answer.open_type:
+        if self._answer.open_type == kind:
             self._answer.end_text(self._account.events, raw=raw)
+        elif call is not None:
+            call.say(raw, "", ())
         else:
-            # Something that is no text has ended it.
             self._account.before = raw
 
     def begin_call(self) -> int:
@@ -220,7 +224,7 @@ class OutsideText:
         else:
             self._blanks.clear()
             if self._answer.open_type == "reasoning":
-                self.end(upto)
+                self.end("reasoning", upto)
             self.kind, self._closer = "text", ""
         self._owed = False
         self._begin_anew()

@@ -12,6 +12,7 @@ from ..events.segment_event import SegmentEvent
 from .answer_segments import AnswerSegments, Segment
 from .dialect import Dialect
 from .dialect_positions import compiled
+from .dialects.auto import AUTO
 from .dialects.table import DIALECTS
 from .limits import DEFAULT_LIMITS, Limits
 from .segment_end import end_status
@@ -30,6 +31,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     starts_in_reasoning: bool = False,
     opener_in_reasoning: Literal["text", "ends"] = "text",
     unknown_tool: Literal["pass", "text", "fail"] = "pass",
+    unknown_argument: Literal["pass", "drop"] = "pass",
     between: Literal["text", "drop"] = "text",
     blanks: Literal["lone", "keep", "drop"] = "lone",
     fences: Literal["calls", "text"] = "calls",
@@ -60,15 +62,17 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     - `starts_in_reasoning`: the prompt opened the reasoning, the text has its closer only.
     - `opener_in_reasoning`: a call's opener inside reasoning is `text`, or `ends` the reasoning.
     - `unknown_tool`: a call of no tool in `tools` passes, is `text`, or fails.
+    - `unknown_argument`: one that the tool's schema does not have passes, or, where values are raw text, is dropped.
     - `between`: text after the first call is given, or dropped (it stays in `raw`).
     - `blanks`: those beside calls and reasoning: `lone` ones are no text, `keep` gives all, `drop` none.
     - `fences`: whether what looks like a call inside a ``` fence is one, or text.
     - `typing`: how raw values become values.
     """
     if not dialects:
-        message = f"parse_text needs at least one dialect; there are {', '.join(DIALECTS)}"
+        message = f"parse_text needs at least one dialect; there are auto, {', '.join(DIALECTS)}"
         raise UsageError(message)
-    found = tuple(_dialect(each) for each in dialects)
+    names = (name for each in dialects for name in (AUTO if each == "auto" else (each,)))
+    found = tuple(dict.fromkeys(map(_dialect, names)))
     compiled(found)
     options = TextOptions(
         schemas=None if tools is None else tool_parameters(tools),
@@ -76,6 +80,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
         starts_in_reasoning=starts_in_reasoning,
         opener_in_reasoning=opener_in_reasoning,
         unknown_tool=unknown_tool,
+        unknown_argument=unknown_argument,
         between=between,
         blanks=blanks,
         fences=fences,
@@ -90,7 +95,7 @@ def _dialect(given: object) -> Dialect:
         return given
     if isinstance(given, str) and given in DIALECTS:
         return DIALECTS[given]
-    message = f"there is no dialect {given!r}; there are {', '.join(DIALECTS)}"
+    message = f"there is no dialect {given!r}; there are auto, {', '.join(DIALECTS)}"
     raise UsageError(message)
 
 

@@ -20,7 +20,7 @@ from .stage import How
 from .text_account import TextAccount
 from .text_call import TextCall
 from .text_options import TextOptions
-from .value_typing import value_fragments
+from .value_typing import Typed
 
 if TYPE_CHECKING:
     from .block_attrs import BlockAttrs
@@ -39,7 +39,8 @@ class TextBlock:
     - `arguments`: those that came before the call's START: name, value, and whether what it stands for is still to be
       found out.
     - `call`: the open one; `had_call`: whether there was one, or a text that was said.
-    - `saying`: whether a text of the block is itself a segment.
+    - `saying`: of which type of segment a text of the block is; empty where it is none.
+    - `skipped`: whether there was text that the grammar skips: the block is understood then, call or not.
     - `ending`: how the stream ended, while the end is being settled.
     """
 
@@ -65,6 +66,7 @@ class TextBlock:
         "outside",
         "reader",
         "saying",
+        "skipped",
     )
 
     def __init__(self, grammar: Positions, answer: AnswerSegments, options: TextOptions, account: TextAccount) -> None:
@@ -87,7 +89,8 @@ class TextBlock:
         self.arguments: list[tuple[str, Any, bool]] = []
         self.call: TextCall | None = None
         self.had_call = False
-        self.saying = False
+        self.saying = ""
+        self.skipped = False
         self.ending: tuple[How, str | None] | None = None
 
     @property
@@ -108,7 +111,7 @@ class TextBlock:
         account.before = account.take(opener.start)
         self.opened_at = account.offset + opener.start
         self.is_open = True
-        self.had_call = False
+        self.had_call = self.skipped = False
         self._forget()
         self.gap.clear()
         if not isinstance(grammar.items[at[0]], str | Back):
@@ -128,8 +131,8 @@ class TextBlock:
         self.gap.clear()
         self.boundary = grammar.boundary(at, self.back)
         if self.saying:
-            self.saying = False
-            self.outside.end(account.position)
+            self.outside.end(self.saying, account.position, self.call)
+            self.saying = ""
             self.had_call = True
             self.opened_at = account.here
         was_named = bool(self.name)
@@ -143,6 +146,8 @@ class TextBlock:
         if grammar.is_exhausted(at):
             if self.call is not None:
                 self.end_call(account.position, "complete")
+            elif self.skipped:
+                self.had_call = True
             if not any(grammar.follow[here] for here in at):
                 self.leave()
             elif self.is_open:
@@ -179,7 +184,7 @@ class TextBlock:
         self.reader = self.boundary = None
         self.arguments.clear()
         self.name = self.id = ""
-        self.saying = False
+        self.saying = ""
         self.gap.clear()
         account.go_back_to(self.opened_at)
         self.outside.say(account.position + length)
@@ -247,7 +252,7 @@ class TextBlock:
             waited = (
                 piece
                 for name, value, is_text in self.arguments
-                for piece in value_fragments(self.attribute(name, value, is_text=is_text), (name,), at)
+                for piece in call.typed(name, self.attribute(name, value, is_text=is_text), at)
             )
             fragments = (Fragment((), "OPEN", "{", at), *waited)
         self.arguments.clear()
@@ -279,9 +284,9 @@ class TextBlock:
         self.reader = self.boundary = None
         self.gap.clear()
 
-    def attribute(self, name: str, value: Any, *, is_text: bool) -> Any:
+    def attribute(self, name: str, value: Any, *, is_text: bool) -> Typed:
         """Give what an argument stands for that was written as an attribute."""
-        return self.options.value(self.name, name, "schema", value) if is_text else value
+        return self.options.typed(self.name, name, "schema", value) if is_text else Typed(value, flagged=False)
 
 
 def _expected(boundary: Boundary | None) -> str:

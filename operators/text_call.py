@@ -11,6 +11,7 @@ from ..events.fragment import Fragment, JsonError
 from ..events.segment_event import SegmentEvent, Status
 from .answer_segments import Segment
 from .segment_end import end_payload, error_detail
+from .value_typing import Typed, value_fragments
 
 
 class TextCall:
@@ -21,6 +22,7 @@ class TextCall:
         "error",
         "fragments",
         "from_json",
+        "mistyped",
         "name",
         "opened",
         "raws",
@@ -43,6 +45,8 @@ class TextCall:
         """Whether they have ended by themselves."""
         self.from_json = False
         """Whether they are JSON, which says itself where it opens and closes."""
+        self.mistyped: list[str] = []
+        """Arguments whose text is no value of their type, and was kept."""
         self.raws: list[str] = []
         self.texts: list[str] = []
         self.fragments: list[Fragment] = []
@@ -63,6 +67,12 @@ class TextCall:
             self.texts.append(text)
         self.fragments += fragments
 
+    def typed(self, key: str, typed: Typed, at: int) -> list[Fragment]:
+        """Give a whole argument as its fragments, noting whether it has its type."""
+        if typed.flagged and key not in self.mistyped:
+            self.mistyped.append(key)
+        return value_fragments(typed.value, (key,), at)
+
     def flush(self, events: list[Segment]) -> None:
         """Give what has been said as one CONTENT."""
         if self.raws or self.texts or self.fragments:
@@ -78,6 +88,8 @@ class TextCall:
     def end(self, raw: str, events: list[Segment], status: Status, reason: str | None, at: int) -> None:
         """Give the END, `at` this offset; what is wrong with the text counts more than what happened to the stream."""
         metadata: dict[str, Any] = {"tool_name": self.name}
+        if self.mistyped:
+            metadata["mistyped"] = list(self.mistyped)
         if self.error is not None:
             metadata["error"] = error_detail(self.error)
             status, reason = "failed", self.error.reason
@@ -99,7 +111,8 @@ class TextCall:
         call = cls(state["name"], state["segment_id"], state["turn_id"], state["start"])
         call.error = convert(state["error"], JsonError | None)
         call.opened, call.closed, call.from_json = state["opened"], state["closed"], state["from_json"]
+        call.mistyped = list(state["mistyped"])
         return call
 
 
-_PLAIN = ("name", "segment_id", "turn_id", "start", "opened", "closed", "from_json")
+_PLAIN = ("name", "segment_id", "turn_id", "start", "opened", "closed", "from_json", "mistyped")

@@ -197,4 +197,4 @@ class TextEngine:
         self.choose_way()
 
 
-_PLAIN = ("is_open", "opened_at", "name", "id", "key", "back", "had_call", "saying", "flag")
+_PLAIN = ("is_open", "opened_at", "name", "id", "key", "back", "had_call", "saying", "skipped", "flag")

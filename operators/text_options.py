@@ -10,6 +10,7 @@ from msgspec import Struct
 from .dialect import Typing
 from .limits import DEFAULT_LIMITS, Limits
 from .python_literal import python_literal
+from .schema_kinds import kinds_of
 from .tool_parameters import Schema, known_name, parameter_schema
 from .value_typing import DEFAULT_RULES, Typed, TypingRules, convert, convert_json, may_be_null, may_stream
 from .without_marks import without_marks
@@ -27,6 +28,7 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     starts_in_reasoning: bool = False
     opener_in_reasoning: Literal["text", "ends"] = "text"
     unknown_tool: Literal["pass", "text", "fail"] = "pass"
+    unknown_argument: Literal["pass", "drop"] = "pass"
     between: Literal["text", "drop"] = "text"
     blanks: Literal["lone", "keep", "drop"] = "lone"
     fences: Literal["calls", "text"] = "calls"
@@ -48,16 +50,23 @@ class TextOptions(Struct, frozen=True, kw_only=True):
         """Tell whether the tools say anything about an argument."""
         return self._schema(tool, key)[0] is not None
 
+    def drops(self, tool: str, key: str) -> bool:
+        """Tell whether an argument is none of its tool's and is to be left out."""
+        if self.unknown_argument == "pass" or self.schemas is None:
+            return False
+        schema, root = self._schema(tool, key)
+        return schema is None and root is not None
+
+    def may_be_text(self, tool: str, key: str) -> bool:
+        """Tell whether the tools allow a string there."""
+        return "string" in kinds_of(*self._schema(tool, key)).names
+
     def may_be_null(self, tool: str, key: str, typing: Typing) -> bool:
         """Tell whether the text `null` would be no text."""
         if typing not in _BY_SCHEMA:
             return False
         schema, root = self._schema(tool, key)
         return may_be_null(schema, root, self.rules)
-
-    def value(self, tool: str, key: str, typing: Typing, text: str) -> Any:
-        """Give what the whole text of a value stands for; what cannot be read stays text."""
-        return self.typed(tool, key, typing, text).value
 
     def typed(self, tool: str, key: str, typing: Typing, text: str) -> Typed:
         """Give what the whole text of a value stands for; what cannot be read stays text, flagged."""

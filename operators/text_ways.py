@@ -74,7 +74,7 @@ def block_way(block: TextBlock, read_on: ReadOn) -> Way | None:
     if isinstance(reader, BlockText):
         if block.saying:
             is_ready = reader.slot.straight and not (reader.in_section or reader.tail or account.loose)
-            return _text_way(reader, block) if is_ready and block.answer.open_type else None
+            return _text_way(reader, block) if is_ready and block.answer.open_type == block.saying else None
         is_plain = reader.slot.item.role == "value" and reader.form != "?" and not (reader.in_section or reader.tail)
         is_ready = is_plain and reader.streams and reader.null is None and reader.slot.is_quiet
         return _value_way(reader, account, call) if is_ready and call is not None else None

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from auto_cases import CALLS, Seen, explained_by, reading
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 from prose_texts import PROSE
-from strategies.dialect_texts import written
-from strategies.rendered_calls import broken, schema_of
-from text_laws import check, cut
+from strategies.dialect_texts import answer_by, written_by
+from strategies.randoms import examples, randoms
+from strategies.rendered_calls import schema_of
+from strategies.text_flows import cut_by, flow_by, options_by
+from text_laws import check
 
 from penstock.operators.dialects.auto import AUTO, NOT_IN_AUTO
 from penstock.operators.dialects.table import DIALECTS
@@ -31,7 +33,6 @@ TWO_WAYS = (
 PAGE = Path(__file__).parents[1] / "docs" / "auto.md"
 STOOD_FOR = [name for name, other in NOT_IN_AUTO.items() if other in AUTO]
 LEFT_OUT = [name for name in NOT_IN_AUTO if name not in STOOD_FOR]
-places = st.lists(st.integers(0, 10_000), max_size=6)
 
 
 def rendered(name: str) -> list[tuple[str, dict[str, Any]]]:
@@ -49,6 +50,14 @@ def rendered(name: str) -> list[tuple[str, dict[str, Any]]]:
 
 def calls_in(found: list[Seen]) -> list[Seen]:
     return [each for each in found if each.type == "tool_call"]
+
+
+def test_auto_is_the_name_of_all_of_them_and_may_stand_beside_others() -> None:
+    text = '<tool_call>{"name": "f", "arguments": {}}</tool_call> {"name": "g", "arguments": {}}'
+    for more in ((), ("json_bare", "hermes")):
+        assert [*drive([text], parse_text("auto", *more, turn_id="t"))] == [
+            *drive([text], parse_text(*AUTO, *(each for each in more if each not in AUTO), turn_id="t"))
+        ]
 
 
 def test_each_dialect_is_one_of_auto_or_left_out_for_a_reason() -> None:
@@ -82,31 +91,32 @@ def test_what_is_left_out_can_be_given_beside_it(name: str) -> None:
 def test_whatever_a_grammar_says_is_the_same_or_a_call_of_another_dialect(name: str) -> None:
     others = [DIALECTS[other] for other in AUTO if other != name]
 
-    @settings(max_examples=15)
-    @given(written(DIALECTS[name].grammar))
-    def holds(block: str) -> None:
-        text = f"Hi {block} Ok"
+    @examples(15)
+    @given(randoms)
+    def holds(random: Random) -> None:
+        text = f"Hi {written_by(random, DIALECTS[name].grammar)} Ok"
         alone, together = reading(text, [name], {}), reading(text, AUTO, {})
         assert alone == together or explained_by(text, alone, together, others, {})
 
     holds()
 
 
-@settings(max_examples=40)
-@given(broken(*(DIALECTS[name] for name in AUTO)), places)
-def test_nothing_depends_on_the_cutting_and_nothing_is_lost(answer: Any, places: list[int]) -> None:
-    check(AUTO, answer.text, places, {"tools": answer.tools})
+@examples(60)
+@given(randoms)
+def test_the_laws_hold_for_all_of_them_together(random: Random) -> None:
+    answer = answer_by(random, [DIALECTS[name] for name in AUTO])
+    check(["auto"], flow_by(random, answer.text), options_by(random, answer.tools), random)
 
 
 @pytest.mark.parametrize("kind", PROSE)
 def test_what_is_no_call_stays_as_it_is(kind: str) -> None:
     text = PROSE[kind]
 
-    @settings(max_examples=25)
-    @given(places)
-    def holds(places: list[int]) -> None:
-        for pieces in (cut(text, places), list(text)):
-            events = list(drive(pieces, parse_text(*AUTO, turn_id="t")))
+    @examples(25)
+    @given(randoms)
+    def holds(random: Random) -> None:
+        for pieces in (cut_by(random, text), list(text)):
+            events = list(drive(pieces, parse_text("auto", turn_id="t")))
             assert {event.segment_type for event in events} == {"text"}
             assert "".join(event.payload.get("delta", "") for event in events) == text
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any, Final
 
 import pytest
 from dialect_cases import run
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies.randoms import randoms
+from strategies.text_flows import flow_by
 from text_laws import check
 
 from penstock.operators.dialects import DIALECTS
@@ -497,13 +500,13 @@ LINES: Final = st.lists(st.text("ab<>=`\n ", max_size=8), max_size=4).map(
 )
 
 
-@given(LINES, LINES, st.lists(st.integers(0, 200), max_size=4))
-def test_an_edit_that_was_written_is_read_again_however_it_is_cut(search: str, replace: str, places: list[int]):
+@given(LINES, LINES, randoms)
+def test_an_edit_that_was_written_is_read_again_however_it_is_cut(search: str, replace: str, random: Random):
     edit = {"search": search, "replace": replace}
     if can_render(DIALECTS["aider"], "search_replace", edit) is not None:
         assert "=======\n" in search or ">>>>>>> REPLACE" in replace
         return
     text = f"a.py\n```\n{DIALECTS['aider'].render('search_replace', edit)}\n```"
-    check(["aider"], text, places, {})
+    check(["aider"], flow_by(random, text), {}, random)
     (call,) = run([text], ["aider"], {})[True].calls
     assert (call.name, call.arguments, call.status) == ("search_replace", edit, "complete")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from operator_contract import wrong_segments
-from strategies.rendered_calls import answers, broken
-from text_laws import cut
+from strategies.dialect_texts import answer_by
+from strategies.randoms import randoms
+from strategies.text_flows import cut_by
 
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.segment_event import SegmentEvent
@@ -57,17 +58,11 @@ def test_what_is_no_whole_call_is_text_in_its_place(text: str, expected: list[tu
     assert said(list(drive(list(text), parse_text("hermes", turn_id="t"), whole_calls()))) == expected
 
 
-@given(
-    st.sampled_from(NAMES).flatmap(
-        lambda name: st.tuples(st.just(name), st.one_of(answers(DIALECTS[name]), broken(DIALECTS[name])))
-    ),
-    st.lists(st.integers(0, 1000), max_size=4),
-)
-def test_complete_calls_and_other_segments_are_as_they_were_and_no_text_is_lost(
-    drawn: tuple[str, Any], places: list[int]
-):
-    name, (text, tools) = drawn[0], drawn[1][:2]
-    before = list(drive(cut(text, places), parse_text(name, tools=tools, turn_id="t")))
+@given(randoms)
+def test_complete_calls_and_other_segments_are_as_they_were_and_no_text_is_lost(random: Random):
+    name = random.choice(NAMES)
+    text, tools = answer_by(random, [DIALECTS[name]])
+    before = list(drive(cut_by(random, text), parse_text(name, tools=tools, turn_id="t")))
     after = list(drive(before, whole_calls()))
     assert wrong_segments(after) == []
     assert "".join(event.raw for event in after) == text

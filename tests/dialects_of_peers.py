@@ -7,7 +7,7 @@ from typing import Final
 from dialect_cases import varied
 from msgspec.structs import replace
 
-from penstock.operators.dialect import NAME, Alt, Call, CallArgs, Dialect, Item, Many, Maybe, Text
+from penstock.operators.dialect import NAME, Alt, Attrs, Call, CallArgs, Dialect, Item, Many, Maybe, Text
 from penstock.operators.dialects import DIALECTS
 from penstock.operators.dialects.parts import ARGUMENTS, invoke
 
@@ -21,6 +21,35 @@ FENCED: Final = Dialect("fenced", ("```json", Text("content", trim="newline"), "
 def _with(name: str, *grammar: Item) -> Dialect:
     return replace(DIALECTS[name], grammar=grammar)
 
+
+BOLT_WITH_TEXT: Final = _with(
+    "bolt_artifact",
+    *("<boltArtifact", Attrs((("id", "skip"), ("title", "skip"), ("type", "skip"))), ">"),
+    Many(
+        Alt(
+            Call(
+                *("<boltAction", Attrs((("type", "name"),)), ">"),
+                *(Text("value", key="content", trim="blanks"), "</boltAction>"),
+            ),
+            Text("skip"),
+        ),
+    ),
+    "</boltArtifact>",
+)
+"""What else is in an artifact is nobody's text."""
+
+COGITO_WITH_OUTPUTS: Final = _with(
+    "deepseek_v3_cogito",
+    Alt(
+        DIALECTS["deepseek_v3_cogito"].grammar,
+        (
+            "<｜tool▁outputs▁begin｜>",
+            Many("<｜tool▁output▁begin｜>", Text("skip"), "<｜tool▁output▁end｜>"),
+            "<｜tool▁outputs▁end｜>",
+        ),
+    ),
+)
+"""A tool's output that the model makes up is nobody's text."""
 
 DEEPSEEK_V31_WITH_OUTPUTS: Final = _with(
     "deepseek_v31",

@@ -24,12 +24,6 @@ INVENTED: Final = Reason(
     '<boltArtifact id="a" title="t"><boltAction type="file" filePath="a">x</boltAction></boltArtifact>',
     ("file({'filePath': 'a', 'content': 'x'}) complete",),
 )
-NO_CALL: Final = Reason(
-    "Law 3, nothing lost: markers around what is no call are text, as in prose about them.",
-    "bolt_artifact",
-    'Write <boltArtifact id="a"> and </boltArtifact>.',
-    ('Write <boltArtifact id="a"> and </boltArtifact>.',),
-)
 CUTS: Final = Reason(
     "Law 1, chunk invariance: a call is one wherever its text was cut, and the second as the first.",
     "deepseek_v31",
@@ -53,12 +47,11 @@ SAYS_ITS_TYPE: Final = Reason(
     ("f({'n': '007'}) complete",),
     {"tools": [{"name": "f", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}]},
 )
-FLAGGED: Final = Reason(
-    "Law 2, earliest emission: a value that its tag says is a string is given while it arrives.",
-    "deepseek_v32_dsml",
-    '<｜DSML｜function_calls><｜DSML｜invoke name="f"><｜DSML｜parameter name="a" string="true">{"b": 1}'
-    "</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>",
-    ("f({'a': '{\"b\": 1}'}) complete",),
+CLOSED: Final = Reason(
+    "Law 6: a call that has closed is one call; the record of these cases wants none for it.",
+    "gemma4",
+    "<|tool_call>call:f{}<tool_call|><tool_call|>",
+    ("f({}) complete",),
 )
 NAMELESS: Final = Reason(
     "START waits for the name: what has none is no call, and before START a mismatch is text.",
@@ -77,13 +70,6 @@ HALF: Final = Reason(
     "glm47",
     "</tool_call>",
     ("</tool_call>",),
-)
-WIDE_BLANKS: Final = Reason(
-    "Blanks are spaces, tabs and line ends, as in JSON; wider ones are text that somebody chose.",
-    "hermes",
-    '\u3000indented<tool_call>{"name": "f", "arguments": {}}</tool_call>',
-    ("\u3000indented", "f({}) complete"),
-    {"blanks": "drop"},
 )
 EARLIEST: Final = Reason(
     "Law 2, earliest emission: a call that has closed is given, whether or not what is around it ends.",
@@ -118,18 +104,16 @@ OWED: Final = Reason(
 )
 
 REFUSED: Final[dict[str, Reason]] = {
+    "gemma4/ollama/TestGemma4Parser_IgnoresExtraToolCallCloseTags/same_chunk_without_trailing_content": CLOSED,
+    "gemma4/ollama/TestGemma4Parser_IgnoresToolResponseBoundaryAfterToolCall/same_chunk_before_real_content": CLOSED,
+    "gemma4/ollama/TestGemma4Parser_IgnoresToolResponseBoundaryAfterToolCall/split_across_chunks_before_real_content": CLOSED,
     "bolt_artifact/bolt.new/valid artifacts with actions #21": INVENTED,
-    "bolt_artifact/bolt.new/valid artifacts without actions #13": NO_CALL,
-    "deepseek_v3_cogito/ollama/TestCogitoParser/tool_output_parsing": NO_CALL,
     "deepseek_v31/ollama/TestDeepSeekParser_EdgeCases/consecutive_tool_calls": CUTS,
     "deepseek_v3_cogito/ollama/TestCogitoParser_StreamingEdgeCases/split_tool_calls_begin_tag_conservative_parsing": CUTS,
     "deepseek_v32_dsml/vllm/TestExtractToolCalls::test_input_wrapper_repaired#1": AS_WRITTEN,
     "minicpm5_xml/vllm/test_alias_enable_roaming#1": AS_WRITTEN,
     "minicpm5_xml/vllm/test_alias_get_line_details#1": AS_WRITTEN,
-    "minicpm5_xml/vllm/test_extra_arguments_ignored_when_required_present#1": AS_WRITTEN,
     "minicpm5_xml/vllm/test_properties_wrapped_arguments#1": AS_WRITTEN,
-    "minicpm5_xml/vllm/test_zero_arg_tool_ignores_extra_arguments#1": AS_WRITTEN,
-    "deepseek_v32_dsml/vllm/TestExtractToolCalls::test_string_attr_true_coerced_by_composed_schema#1": FLAGGED,
     'k2_horizon/vllm/test_character_split_streaming[tool_request1-<ifm|tool_call>{"name": "lookup", "arguments": {"limit": "2"}}</ifm|tool_call>-expected1]#1': SAYS_ITS_TYPE,
     'k2_horizon/vllm/test_request_level_format_overrides[json-<ifm|tool_call>{"name": "lookup", "arguments": {"limit": "2"}}</ifm|tool_call>-expected0]#1': SAYS_ITS_TYPE,
     "glm47/mlx-lm/test_parsers glm47 multiply #2": NOT_ITS_WAY,
@@ -138,8 +122,6 @@ REFUSED: Final[dict[str, Reason]] = {
     "mistral_old/vllm/test_extract_tool_calls_streaming_malformed_name_before_marker#1": NAMELESS,
     "mistral_v11/vllm/test_extract_tool_calls_parallel_malformed_then_well_formed#1": NAMELESS,
     "glm47/vllm/TestGlm47Streaming::test_no_args#3": HALF,
-    "hermes/ollama/TestQwen3VLNonThinkingToolCallWhitespaceHandling/unicode whitespace around tool calls": WIDE_BLANKS,
-    "qwen3_coder/ollama/TestQwenParserStreaming/ideographic space before partial tool": WIDE_BLANKS,
     "json_array_bare/ollama/TestParser/list invalid": EARLIEST,
     "k2_horizon/vllm/test_malformed_and_incomplete_input_is_content[<ifm|tool_calls><ifm|tool_call>ping</ifm|tool_call>]#1": EARLIEST,
     "json_bare/ollama/TestParser/json object followed by tool call": READ_ON,

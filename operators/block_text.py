@@ -100,8 +100,9 @@ class BlockText:
         item = self._item()
         self.typing = item.typing
         if self.typing == "flagged":
-            is_text = "text" if block.options.may_be_text(tool, key) else "schema"
-            self.typing = is_text if block.flag in _TEXT_FLAGS else "json"
+            self.typing = "json"
+            if block.flag in _TEXT_FLAGS:
+                self.typing = "text" if block.options.may_be_text(tool, key) else "schema"
         if item.role == "skip":
             self.slot = TextSlot(item)
             self.search = self._ends()

@@ -80,9 +80,9 @@ def block_way(block: TextBlock, read_on: ReadOn) -> Way | None:
         return _value_way(reader, account, call) if is_ready and call is not None else None
     if account.loose or not isinstance(reader, BlockJson) or reader.slot.live is None:
         return None
-    if call is not None:
-        return _argument_way(reader, call, read_on)
-    return _said_way(reader, block, read_on) if block.answer.open_type == "text" else None
+    if reader.slot.is_saying:
+        return _said_way(reader, block, read_on) if block.answer.open_type == "text" else None
+    return None if call is None else _argument_way(reader, call, read_on)
 
 
 def _argument_way(reader: BlockJson, call: TextCall, read_on: ReadOn) -> Way:

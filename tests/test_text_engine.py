@@ -59,6 +59,11 @@ CASES = (
     Case(
         "text between arguments and a name that never comes", "structured_output", ('{"args": {}, "content": "a"} b',)
     ),
+    Case(
+        "text with escapes after arguments that are a JSON text",
+        "structured_output",
+        ('{"name": "f", "args": "{\\"a\\": 1}", "content": "N\\r\\u00e9"}',),
+    ),
     Case("text that ends inside of an escape", "structured_output", ('{"content": "a\\',)),
     Case("text with a wrong escape", "structured_output", ('{"content":"e\\{"name":"w","args":{',)),
     Case(

@@ -16,6 +16,7 @@ from .event_lines import short_line
 from .known_names import known_names
 from .pipeline import Pipeline
 from .settings import DEFAULT_IN_TEXT, settings_from_environment
+from .strategies import strategy_named
 from .text_input import TextInput
 from .text_strategies import TEXT_STRATEGIES
 from .text_strategy import TextStrategy
@@ -98,7 +99,9 @@ def strategy_of(names: list[str]) -> TextStrategy:
     <TextStrategy hermes+qwen3_coder>
     """
     if not names:
-        return TEXT_STRATEGIES.get(settings_from_environment().strategy, TEXT_STRATEGIES[DEFAULT_IN_TEXT])
+        current = settings_from_environment().strategy
+        strategy_named(current)
+        return TEXT_STRATEGIES.get(current, TEXT_STRATEGIES[DEFAULT_IN_TEXT])
     chosen = [name.strip().lower() for name in names]
     for given, name in zip(names, chosen, strict=True):
         if name not in TEXT_STRATEGIES:

@@ -47,7 +47,10 @@ STAGE = "tests/test_stage.py"
 HOLDBACK = "tests/test_holdback.py"
 STRIP = "tests/test_strip_markers.py"
 MACHINE = "tests/test_json_machine.py"
+TEXT = "tests/test_text_engine.py"
 COMPLAINTS = "tests/test_complaints.py"
+LAWS_OF_TEXT = "tests/test_text_laws.py"
+CALLS_IN_TEXT = "tests/test_text_calls_laws.py"
 EARLINESS = "tests/test_text_earliness.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -392,6 +395,186 @@ MUTANTS: tuple[Mutant, ...] = (
         "the dump forgets what waits behind the end of a text",
         (Edit("operators/block_text.py", 'list(self.path), "".join(self.tail)', 'list(self.path), ""'),),
         (f"{COMPLAINTS} frozen",),
+    ),
+    Mutant(
+        "the closing tag of a value is part of it",
+        (
+            Edit(
+                "operators/block_text.py",
+                "        stop = len(buffer) if found is None else found.start()\n        if stop > position:\n",
+                "        stop = len(buffer) if found is None else found.end()\n        if stop > position:\n",
+            ),
+        ),
+        (f"{COMPLAINTS} 59787",),
+    ),
+    Mutant(
+        "a marker is looked for inside of JSON strings",
+        (
+            Edit(
+                "operators/block_json.py",
+                "        self.take(self.slot.feed(account.buffer[account.position :] if account.position else account.buffer))\n",
+                '        before, closer, _ = account.buffer[account.position :].partition("</tool_call>")\n'
+                "        self.take(self.slot.feed(before))\n"
+                "        if closer and self._block.reader is self:\n"
+                '            self._block.fail(JsonError("malformed", 0, "more", closer))\n',
+            ),
+        ),
+        (f"{CALLS_IN_TEXT} inside_of_json and hermes",),
+    ),
+    Mutant(
+        "blanks before text are eaten",
+        (
+            Edit(
+                "operators/outside_text.py",
+                '            text = "".join(self._blanks) + text\n            self._blanks.clear()\n',
+                "            self._blanks.clear()\n",
+            ),
+        ),
+        (f"{COMPLAINTS} 56263",),
+    ),
+    Mutant(
+        "the closer of reasoning is text of it",
+        (
+            Edit(
+                "operators/outside_text.py",
+                '                self.end("reasoning", upto)\n',
+                '                self.give("reasoning", marker, upto)\n                self.end("reasoning", upto)\n',
+            ),
+        ),
+        (f"{COMPLAINTS} 43221",),
+    ),
+    Mutant(
+        "the dump forgets text that waits",
+        (Edit("operators/text_account.py", "self.before, self.wait]\n", 'self.before, ""]\n'),),
+        (f"{COMPLAINTS} frozen",),
+    ),
+    Mutant(
+        "the dump forgets what comes before the next event",
+        (Edit("operators/text_account.py", '[self.offset, "".join(self.loose), ', '[self.offset, "", '),),
+        (f"{COMPLAINTS} frozen",),
+    ),
+    Mutant(
+        "a text is given at its end only",
+        (
+            Edit(
+                "operators/block_text.py",
+                '        self.streams = form != "xml" and block.options.streams(tool, key, self.typing)\n',
+                "        self.streams = False\n",
+            ),
+        ),
+        (f"{CALLS_IN_TEXT} brings_it and qwen3_coder",),
+    ),
+    Mutant(
+        "a raw body is sealed however the stream ends",
+        (Edit("operators/block_end.py", "(is_regular and block.may_end)", "block.may_end"),),
+        (f"{CALLS_IN_TEXT} sealed and qwen3_coder",),
+    ),
+    Mutant(
+        "a JSON body that closed is sealed though the stream was lost",
+        (
+            Edit(
+                "operators/block_end.py",
+                'call.closed and isinstance(how, Completed) and finish != "error"',
+                "call.closed",
+            ),
+        ),
+        (f"{CALLS_IN_TEXT} sealed and hermes",),
+    ),
+    Mutant(
+        "text of a block goes on in whatever segment is open",
+        (
+            Edit(
+                "operators/block_text.py",
+                "block.outside.give(_SAID[slot.item.role], text, upto)",
+                "block.outside.give(block.answer.open_type, text, upto)",
+            ),
+        ),
+        (f"{TEXT} native",),
+    ),
+    Mutant(
+        "the closer of a block's text that something native ended is lost",
+        (Edit("operators/outside_text.py", "            self._account.before = raw\n", "            pass\n"),),
+        (f"{TEXT} once_did",),
+    ),
+    Mutant(
+        "a failed call is gone on with",
+        (
+            Edit(
+                "operators/between_items.py", "        block.at = ()  # inside of the call, where nothing goes on\n", ""
+            ),
+        ),
+        (f"{TEXT} failed_call",),
+    ),
+    Mutant(
+        "JSON in text forgets at a dump that arguments are coded",
+        (Edit("operators/json_slot.py", '    "_coded",\n', ""),),
+        (f"{LAWS_OF_TEXT} hold_however and (apriel or xlam or hunyuan)",),
+    ),
+    Mutant(
+        "a chunk ends with its first call",
+        (
+            Edit(
+                "operators/text_engine.py",
+                "            if account.wait or before == self._progress():\n",
+                "            if account.wait or before == self._progress() or (before[4] and not block.call):\n",
+            ),
+        ),
+        (f"{CALLS_IN_TEXT} several and hermes",),
+    ),
+    Mutant(
+        "places in text are counted in bytes",
+        (
+            Edit(
+                "operators/text_account.py",
+                "        self.offset += end\n",
+                "        self.offset += len(self.buffer[:end].encode())\n",
+            ),
+        ),
+        (f"{COMPLAINTS} 46308",),
+    ),
+    Mutant(
+        "raw values have no types",
+        (
+            Edit(
+                "operators/text_options.py",
+                "            return convert(text, schema, root, self.rules)\n",
+                "            return Typed(text, flagged=False)\n",
+            ),
+        ),
+        (f"{COMPLAINTS} 26833",),
+    ),
+    Mutant(
+        "a value is gone over again wherever it may end",
+        (
+            Edit("operators/block_text.py", "keep=not self.streams)", "keep=True)"),
+            Edit(
+                "operators/block_text.py",
+                "            if text := slot.before(account.wait):\n",
+                "            if (text := slot.before(account.wait)) or not all(each for each in slot._kept):\n",
+            ),
+        ),
+        (f"{COMPLAINTS} costs and qwen3_coder",),
+    ),
+    Mutant(
+        "an unknown tool always passes",
+        (Edit("operators/text_block.py", "unknown = not options.knows(self.name)", "unknown = False"),),
+        (f"{COMPLAINTS} 17274",),
+    ),
+    Mutant(
+        "a value that is not of its type is not flagged",
+        (Edit("operators/text_call.py", "if typed.flagged and key not in self.mistyped:", "if False:"),),
+        ("tests/test_mistyped_arguments.py notice",),
+    ),
+    Mutant(
+        "of several dialects it is not the first one that decides",
+        (
+            Edit(
+                "operators/parse_text.py",
+                "    found = tuple(dict.fromkeys(map(_dialect, names)))\n",
+                "    found = tuple(sorted({*map(_dialect, names)}, key=lambda each: each.name))\n",
+            ),
+        ),
+        ("tests/test_auto.py first_one_decides",),
     ),
 )
 

@@ -17,6 +17,8 @@ import pytest
 from test_cli import ENVIRONMENT, Penstock, command, penstock
 
 from penstock.events import SegmentEvent, ToolInvocation, from_json
+from penstock.events.errors import UsageError
+from penstock.pipeline.cli_parse import strategy_of
 
 __all__ = ["penstock"]  # the fixture
 
@@ -100,6 +102,12 @@ def test_the_environments_strategy_is_the_one_if_it_reads_text(
         monkeypatch.setenv("PENSTOCK_STREAM_PARSER", name)
         type_in(monkeypatch, (TEXT + QWEN).encode())
         assert len(penstock("parse", "--emit", "invocations")[1].splitlines()) == found
+
+
+def test_a_typo_in_the_environment_is_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PENSTOCK_STREAM_PARSER", "hermess")
+    with pytest.raises(UsageError, match="did you mean 'hermes'"):
+        strategy_of([])
 
 
 @pytest.mark.parametrize(

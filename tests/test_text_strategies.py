@@ -173,7 +173,7 @@ def test_the_call_in_what_a_real_sdk_streams_is_found(sdk: Sdk):
     else:
         said = [{"message": {"role": "assistant", "content": piece}, "done": False} for piece in pieces]
         end = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"}
-        lines = [f"{json.dumps({'model': 'm', **each})}\n" for each in (*said, end)]
+        lines = [json.dumps({"model": "m", **each}) + "\n" for each in (*said, end)]
     with LoopbackServer("".join(lines).encode()) as server, sdk.client(server.url) as client:
         events = list(Pipeline("hermes").stream(lambda: sdk.create(client)))
         native = collect(Pipeline("api_tool_call").stream(lambda: sdk.create(client)))

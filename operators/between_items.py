@@ -12,6 +12,7 @@ from .block_text import open_text
 
 if TYPE_CHECKING:
     from .dialect_positions import At, Boundary
+    from .literal_search import LiteralSearch
     from .text_block import TextBlock
 
 _BLANK_RUN = re.compile(r"[ \t\r\n]*+")
@@ -25,14 +26,20 @@ def read_between(block: TextBlock, boundary: Boundary, *, final: bool) -> None:
     account = block.account
     buffer = account.buffer
     run = _BLANK_RUN.match(buffer, account.position)
+    blank, search = boundary.blank, boundary.search
+    found = None
     if run is not None and run.end() > account.position:
-        block.gap.append(run[0])
-        account.position = run.end()
+        if blank is not None:
+            found = _first_in(run, blank, final=final)
+            search = blank if found is not None else search
+        upto = run.end() if found is None else found.start()
+        block.gap.append(buffer[account.position : upto])
+        account.position = upto
     position = account.position
     if position == len(buffer):
         return
-    search = boundary.search
-    found = None if search is None else (search.whole if final else search.pattern).match(buffer, position)
+    if search is not None and found is None:
+        found = (search.whole if final else search.pattern).match(buffer, position)
     if search is not None and found is not None:
         if not final and search.is_unfinished(found):
             account.wait_from(position)
@@ -45,6 +52,12 @@ def read_between(block: TextBlock, boundary: Boundary, *, final: bool) -> None:
     if not block.has_failed and _opens_slot(block, boundary, buffer[position]):
         return
     block.mismatch()
+
+
+def _first_in(run: re.Match[str], search: LiteralSearch, *, final: bool) -> re.Match[str] | None:
+    """Give the first literal that begins with one of these blanks, or may yet."""
+    match = (search.whole if final else search.pattern).match
+    return next(filter(None, (match(run.string, at) for at in range(*run.span()))), None)
 
 
 def opens_text(block: TextBlock) -> bool:

@@ -29,9 +29,9 @@ def open_text(block: TextBlock, at: At) -> None:
     block.boundary = grammar.boundary(at, block.back)
     role = item.role
     if role == "value":
-        if block.call is None:
+        if not (block.call or block.name):
             block.back_to_text()
-        else:
+        elif block.call or (block.start_call(account.position) and not block.has_failed):
             block.reader = BlockText(block, at, block.call)
             block.reader.open_value()
         return

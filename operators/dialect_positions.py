@@ -29,6 +29,8 @@ class Boundary(NamedTuple):
     """Each marker that may come, and the positions that it is then at."""
     search: LiteralSearch | None
     """Of the literals."""
+    blank: LiteralSearch | None
+    """Of those of the literals that begin with a blank."""
     ends: LiteralSearch | None
     """Of all that ends a text here: the literals, and with what the slots begin."""
     slots: Mapping[str, At]
@@ -100,6 +102,7 @@ class Positions:
         return Boundary(
             literals,
             self.search(literals),
+            self.search({text: at for text, at in literals.items() if text[0] in _BLANKS}),
             self.search(ends),
             slots,
             attrs,

@@ -14,6 +14,7 @@ from .dialect import Dialect
 from .dialect_positions import compiled
 from .dialects.auto import AUTO
 from .dialects.table import DIALECTS
+from .known_names import known_names
 from .limits import DEFAULT_LIMITS, Limits
 from .segment_end import end_status
 from .stage import Completed, How, Operator, lift
@@ -95,7 +96,7 @@ def _dialect(given: object) -> Dialect:
         return given
     if isinstance(given, str) and given in DIALECTS:
         return DIALECTS[given]
-    message = f"there is no dialect {given!r}; there are auto, {', '.join(DIALECTS)}"
+    message = f"there is no dialect {given!r}; {known_names(str(given), ('auto', *DIALECTS))}"
     raise UsageError(message)
 
 

@@ -9,11 +9,11 @@ import typer
 
 from ..events.errors import UsageError
 from ..operators.argument_progress import argument_progress
+from ..operators.known_names import known_names
 from .cli_parts import AsJson, Watched, beginning_with, complain, print_lines, show
 from .cli_tools import tools_named
 from .emitted import EmitEvents, only
 from .event_lines import short_line
-from .known_names import known_names
 from .pipeline import Pipeline
 from .settings import DEFAULT_IN_TEXT, settings_from_environment
 from .strategies import strategy_named

@@ -10,6 +10,7 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.detect_text_calls import detect_text_calls
 from ..operators.field_spec import FILE_TOOLS, FieldSpec
+from ..operators.known_names import known_names
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import Operator, compose
 from ..operators.stream_fields import stream_fields
@@ -17,7 +18,6 @@ from ..operators.to_invocations import Tools, to_invocations
 from ..operators.to_segments import to_segments
 from ..operators.tool_call_updates import tool_call_updates
 from .fitting_fields import checked_fields, fitting_fields
-from .known_names import known_names
 from .strategy import Strategy, StrategyEvent
 from .text_strategies import TEXT_STRATEGIES
 

@@ -10,6 +10,7 @@ from ..operators.detect_text_calls import detect_text_calls
 from ..operators.dialect import Dialect
 from ..operators.dialects.table import DIALECTS
 from ..operators.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
+from ..operators.known_names import known_names
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.parse_text import parse_text
 from ..operators.stage import Operator, compose
@@ -18,7 +19,6 @@ from ..operators.to_invocations import Tools, to_invocations
 from ..operators.tool_call_updates import tool_call_updates
 from ..operators.value_typing import DEFAULT_RULES, TypingRules
 from .fitting_fields import checked_fields, fitting_fields
-from .known_names import known_names
 from .strategy import StrategyEvent
 
 _MARKED = frozenset(("xml", "sentinel"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 from typing import Any, NamedTuple
 
@@ -10,11 +11,16 @@ from strategies.text_flows import Flow, Part
 from text_laws import check, work_of
 
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
+from penstock.events.errors import UsageError
 from penstock.events.segment_event import SegmentEvent
+from penstock.events.tool_invocation import ToolInvocation
+from penstock.operators.dialect import Alt, Call, Dialect, Many, Text
 from penstock.operators.dialects.table import DIALECTS
 from penstock.operators.limits import Limits
 from penstock.operators.parse_text import parse_text
+from penstock.operators.render_call import can_render
 from penstock.operators.stage import Completed, Interrupted, drive
+from penstock.operators.to_invocations import to_invocations
 
 NAMES = sorted(DIALECTS)
 IMAGE = ChunkResponse(image_urls=("u",))
@@ -122,6 +128,68 @@ def test_text_that_goes_on_after_something_native_is_a_segment_of_its_own() -> N
     ]
     said = [(event.segment_id, event.payload["delta"]) for event in events if event.type == "SEGMENT_CONTENT"]
     assert said == [("t:text_0", "a"), ("t:media_0", "u"), ("t:text_1", "b")]
+
+
+VALUE = Text("value", key="v")
+LINES = Text("value", key="v", trim="newline")
+WRITTEN = (
+    (Dialect("a line to itself", (Call("<a>", "x\n", VALUE, "\n</a>", name="f"),)), "<a>x\nhi\n</a>"),
+    (Dialect("blanks before a marker", (Call("<a>", "\n\n<k>", VALUE, "</k>", " ;", name="f"),)), None),
+    (Dialect("a blank alone", (Call("<a>", "\n", VALUE, "\n", name="f"),)), "<a>\nhi\n"),
+    (Dialect("with and without a blank", (Call("<a>", LINES, Alt(" </a>", "\n</b>", "</a>"), name="f"),)), None),
+    (Dialect("a name, then a blank", ("<a>", Text("name", r"\w"), "\n<k>", LINES, "\n</k>")), None),
+    (Dialect("a value at once", (Call("<b>", VALUE, "</b>", name="f"),)), "<b>hi</b>"),
+    (Dialect("a value at once, or none", (Call("<b>", Alt(VALUE, "!"), "</b>", name="f"),)), None),
+    (Dialect("several of them", ("<s>", Many(Call("<b>", VALUE, "</b>", name="f")), "</s>")), None),
+)
+"""Grammars of users, and what a call is in them."""
+
+
+@pytest.mark.parametrize(("dialect", "text"), WRITTEN, ids=lambda each: getattr(each, "name", ""))
+def test_what_any_grammar_writes_is_read_again(dialect: Dialect, text: str | None) -> None:
+    values = [value for value in ("hi", "a\nb", "x") if can_render(dialect, "f", {"v": value}) is None]
+    for value in values:
+        call = dialect.render("f", {"v": value})
+        assert text is None or value != "hi" or call == text
+        for whole in (call, f"Hi {call}", f"{call}\n{call}"):
+            for pieces in ([whole], list(whole)):
+                found = list(drive(pieces, parse_text(dialect, turn_id="t"), to_invocations()))
+                said = [(each.name, each.arguments) for each in found if isinstance(each, ToolInvocation)]
+                assert said == [("f", {"v": value})] * whole.count(call), whole
+            for end in range(len(whole) + 1):
+                check([dialect], Flow((whole[:end],), Completed(), is_text=True), {}, Random(end))
+
+
+def test_blanks_before_a_marker_that_begins_with_one_are_none_of_it() -> None:
+    dialect = Dialect("a", (Call("<a>", "\n\n<k>", VALUE, "</k>", "\n</a>", name="f"),))
+    text = "<a> \n\n\n<k>x</k> \n\n</a>"
+    for pieces in ([text], list(text)):
+        (call,) = drive(pieces, parse_text(dialect, turn_id="t"), to_invocations())
+        assert isinstance(call, ToolInvocation)
+        assert call.arguments == {"v": "x"}
+
+
+@pytest.mark.parametrize(("policy", "outcome"), [("text", []), ("fail", ["InvocationFailed"])])
+def test_a_value_at_once_of_a_tool_that_is_unknown(policy: Any, outcome: list[str]) -> None:
+    dialect = Dialect("b", (Call("<b>", VALUE, "</b>", name="f"),))
+    for pieces in (["<b>hi</b> Ok"], list("<b>hi</b> Ok")):
+        operator = parse_text(dialect, tools={"g": None}, unknown_tool=policy, turn_id="t")
+        found = list(drive(pieces, operator, to_invocations()))
+        assert [type(each).__name__ for each in found if not isinstance(each, SegmentEvent)] == outcome
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("hermess", "there is no dialect 'hermess'; did you mean 'hermes'?"),
+        ("atuo", "there is no dialect 'atuo'; did you mean 'auto'?"),
+        ("yaml", "there is no dialect 'yaml'; known are 'auto', "),
+        (3, "there is no dialect 3; known are 'auto', "),
+    ],
+)
+def test_a_dialect_that_is_none_is_told_with_what_is_near(wrong: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        parse_text(wrong)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,6 +14,7 @@ from strategies.text_flows import Flow, cut_by
 from penstock.events.fragment import Fragment
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
+from penstock.operators.dialect import Dialect
 from penstock.operators.parse_text import parse_text
 from penstock.operators.stage import Operator, compose, stage
 from penstock.operators.to_invocations import to_invocations
@@ -77,7 +78,7 @@ def run(operator: Operator[Any, Any], items: Sequence[Any], flow: Flow, freeze_a
     return events, "".join(raw)
 
 
-def check(dialects: Sequence[str], flow: Flow, options: dict[str, Any], random: Random) -> None:
+def check(dialects: Sequence[str | Dialect], flow: Flow, options: dict[str, Any], random: Random) -> None:
     """Ask whether the laws hold: what fails says with which text."""
     about = dialects, flow, options
     operator = compose(parse_text(*dialects, turn_id="t", **options), to_invocations(keep_segments=True))

@@ -47,7 +47,7 @@ def read_between(block: TextBlock, boundary: Boundary, *, final: bool) -> None:
         at = boundary.literals[search.literal(found)]
         if not _leaves(block, at, position):
             account.position = found.end()
-            block.reach(at)
+            block.reach(at, position)
         return
     if not block.has_failed and _opens_slot(block, boundary, buffer[position]):
         return

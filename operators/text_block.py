@@ -13,7 +13,7 @@ from ..events.fragment import Fragment, JsonError
 from ..events.segment_event import Status
 from .answer_segments import AnswerSegments
 from .block_end import end_last_call
-from .dialect import Attrs, Back
+from .dialect import Attrs, Back, Text
 from .dialect_positions import At, Boundary, Positions
 from .outside_text import Opener, OutsideText
 from .stage import How
@@ -124,9 +124,13 @@ class TextBlock:
         self.reach(at)
         return None
 
-    def reach(self, at: At) -> None:
-        """Take it that these positions have just come, up to the position in the buffer."""
+    def reach(self, at: At, begin: int | None = None) -> None:
+        """Take it that these positions have just come, up to the position in the buffer.
+
+        `begin`: of a marker, where it begins: the START of a call ends before the marker with which it is due.
+        """
         grammar, account = self.grammar, self.account
+        ends_name = self._ends_name(self.at, at) and not grammar.is_exhausted(at)
         self.at = at
         self.gap.clear()
         self.boundary = grammar.boundary(at, self.back)
@@ -138,10 +142,10 @@ class TextBlock:
         was_named = bool(self.name)
         if not was_named:
             self.name = grammar.constant_name(at)
-        # A tag has not come as a whole with its attributes, nor with the literal that says its name.
-        is_open = was_named and not isinstance(grammar.items[at[0]], Attrs)
+        # A tag has not come as a whole with its attributes, nor with the literal that says its name, or only ends it.
+        is_open = was_named and not isinstance(grammar.items[at[0]], Attrs) and not ends_name
         starts = self.call is None and is_open and not grammar.expects_body(at)
-        if starts and not self.start_call(account.position):
+        if starts and not self.start_call(account.position if begin is None else begin, due=account.position):
             return
         if grammar.is_exhausted(at):
             if self.call is not None:
@@ -193,9 +197,7 @@ class TextBlock:
         """What comes is nothing that may come."""
         call, boundary, account = self.call, self.boundary, self.account
         if call is None:
-            if self.name and self.may_end:
-                self.leave_before_gap(start=True)
-            elif self.had_call and (
+            if self.had_call and (
                 self._is_untouched() or (boundary is not None and boundary.may_end and not self.name)
             ):
                 self.leave_before_gap(start=False)
@@ -221,6 +223,14 @@ class TextBlock:
         self.gap.clear()
         if length:
             self.account.unread(length)
+
+    def _ends_name(self, before: At, at: At) -> bool:
+        """Tell whether a name has just come that nothing else can end than what comes now."""
+        items, follow = self.grammar.items, self.grammar.follow
+        left = [here for here in before if not follow[here].isdisjoint(at)]
+        return bool(left) and all(
+            isinstance(item := items[here], Text) and item.role == "name" and len(follow[here]) == 1 for here in left
+        )
 
     def _is_untouched(self) -> bool:
         """Tell whether nothing but blanks came since the block's last call."""

@@ -150,10 +150,14 @@ def qwen3_coder(size: int) -> str:
 def written(dialect: Dialect, source: str) -> tuple[str, bool]:
     """Give a call as a dialect writes it, with source in it, and whether the source stands there as it is."""
     for each in (source, source.replace("<", "("), source.replace("<", "(").replace("]]", "] ]")):
-        arguments = {"path": "src/app.py", "content": each}
-        if can_render(dialect, "write_file", arguments) is None:
-            call = render_call(dialect, "write_file", arguments)
-            return call, each in call
+        ways: tuple[tuple[str, dict[str, str]], ...] = (
+            ("write_file", {"path": "src/app.py", "content": each}),
+            ("search_replace", {"search": each, "replace": ""}),
+        )
+        for name, arguments in ways:
+            if can_render(dialect, name, arguments) is None:
+                call = render_call(dialect, name, arguments)
+                return call, each in call
     message = f"{dialect.name} cannot carry a file"
     raise ValueError(message)
 

@@ -57,7 +57,7 @@ class Fragment(Struct, frozen=True, gc=False, tag="FRAGMENT", tag_field="type"):
         return value
 
 
-JsonErrorReason: TypeAlias = Literal["malformed", "truncated", "limit", "duplicate_key"]
+JsonErrorReason: TypeAlias = Literal["malformed", "truncated", "limit", "duplicate_key", "unknown_tool"]
 
 
 class JsonError(Struct, frozen=True, gc=False, tag="JSON_ERROR", tag_field="type"):
@@ -65,7 +65,7 @@ class JsonError(Struct, frozen=True, gc=False, tag="JSON_ERROR", tag_field="type
 
     reason: Annotated[
         JsonErrorReason,
-        Meta(description="malformed, truncated (the text stopped), limit, or duplicate_key (on a streamed path)."),
+        Meta(description="malformed, truncated (it stopped), limit, duplicate_key (on a streamed path), unknown_tool."),
     ]
     at: Annotated[int, Meta(description="Offset in the text, in characters, of the first character that is wrong.")]
     expected: Annotated[str, Meta(description="What would have been right there, in words.")]

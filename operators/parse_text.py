@@ -12,9 +12,8 @@ from ..events.segment_event import SegmentEvent
 from .answer_segments import AnswerSegments, Segment
 from .dialect import Dialect
 from .dialect_positions import compiled
-from .dialects.auto import AUTO
 from .dialects.table import DIALECTS
-from .known_names import known_names
+from .dialects_named import dialects_named
 from .limits import DEFAULT_LIMITS, Limits
 from .segment_end import end_status
 from .stage import Completed, How, Operator, lift
@@ -72,8 +71,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     if not dialects:
         message = f"parse_text needs at least one dialect; there are auto, {', '.join(DIALECTS)}"
         raise UsageError(message)
-    names = (name for each in dialects for name in (AUTO if each == "auto" else (each,)))
-    found = tuple(dict.fromkeys(map(_dialect, names)))
+    found = dialects_named(*dialects)
     compiled(found)
     options = TextOptions(
         schemas=None if tools is None else tool_parameters(tools),
@@ -89,15 +87,6 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
         limits=limits,
     )
     return lift(partial(_ParseText, found, options, turn_id))
-
-
-def _dialect(given: object) -> Dialect:
-    if isinstance(given, Dialect):
-        return given
-    if isinstance(given, str) and given in DIALECTS:
-        return DIALECTS[given]
-    message = f"there is no dialect {given!r}; {known_names(str(given), ('auto', *DIALECTS))}"
-    raise UsageError(message)
 
 
 class _Answer:

@@ -269,7 +269,7 @@ class TextBlock:
         call.begin(raw, account.events, fragments)
         self.had_call = True
         if unknown and options.unknown_tool == "fail":
-            self.fail(JsonError("malformed", 0, f"one of the tools {', '.join(options.schemas or ())}", self.name))
+            self.fail(JsonError("unknown_tool", 0, f"one of the tools {', '.join(options.schemas or ())}", self.name))
         return True
 
     def say(self, call: TextCall, upto: int, fragments: tuple[Fragment, ...] = ()) -> None:

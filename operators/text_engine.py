@@ -58,6 +58,7 @@ class TextEngine:
         if given is not None:
             events += given
         elif text:
+            self._catch_up()
             self._account.open(text, events)
             self._run(final=False)
             self._settle()

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
+from ..events.errors import UsageError
 from .dialect import Typing
 from .limits import DEFAULT_LIMITS, Limits
 from .python_literal import python_literal
@@ -17,6 +18,14 @@ from .without_marks import without_marks
 from .xml_value import xml_value
 
 _UNKNOWN: dict[str, Any] = {}
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "opener_in_reasoning": ("text", "ends"),
+    "unknown_tool": ("pass", "text", "fail"),
+    "unknown_argument": ("pass", "drop"),
+    "between": ("text", "drop"),
+    "blanks": ("lone", "keep", "drop"),
+    "fences": ("calls", "text"),
+}
 _BY_SCHEMA: Final = frozenset(("schema", "xml", "marked_xml"))
 
 
@@ -34,6 +43,12 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     fences: Literal["calls", "text"] = "calls"
     rules: TypingRules = DEFAULT_RULES
     limits: Limits = DEFAULT_LIMITS
+
+    def __post_init__(self) -> None:
+        for name, known in _CHOICES.items():
+            if (given := getattr(self, name)) not in known:
+                message = f"{name}= is {' or '.join(map(repr, known))}; got {given!r}"
+                raise UsageError(message)
 
     def knows(self, name: str) -> bool:
         """Tell whether a name is one of the tools, if any were given."""

@@ -104,12 +104,13 @@ def _argument_way(reader: BlockJson, call: TextCall, read_on: ReadOn) -> Way:
 
 def _said_way(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> Way:
     """Give the way of text in a string of JSON that is the answer's own."""
-    feed, answer = reader.slot.machine.feed, block.answer
+    machine, answer = reader.slot.machine, block.answer
     segment_id, turn_id = answer.open_id, answer.ids.turn_id
 
     def way(text: str) -> Sequence[Segment]:
-        items = feed(text)
-        if isinstance(items, tuple) and items and isinstance(said := items[0], Fragment):
+        items = machine.feed(text)
+        is_whole = isinstance(items, tuple) and items and not machine.withheld_length
+        if is_whole and isinstance(said := items[0], Fragment):
             return (SegmentEvent("SEGMENT_CONTENT", segment_id, "text", {"delta": said.value}, turn_id, text),)
         return read_on(reader, items, text)
 

@@ -18,21 +18,24 @@ from .strategy import Strategy
 from .text_strategy import TextStrategy
 from .tool import Tool
 
-StrategyLike: TypeAlias = str | Dialect | Operator[Any, Any] | Strategy | Iterable[Operator[Any, Any]]
+StrategyLike: TypeAlias = str | Dialect | Operator[Any, Any] | Strategy | Iterable[Operator[Any, Any] | str | Dialect]
 
 
 def resolved(strategy: Any) -> Operator[Any, Any] | Callable[..., Any]:
     """Give the operator, or the function that makes one, that somebody means; `UsageError` for what is none.
 
-    >>> resolved("Hermes")
-    <TextStrategy hermes>
+    >>> resolved("Hermes"), resolved(["hermes", "qwen3_coder"])
+    (<TextStrategy hermes>, <TextStrategy hermes+qwen3_coder>)
     """
     if isinstance(strategy, str):
         return strategy_named(strategy)
     if isinstance(strategy, Dialect):
         return TextStrategy(strategy)
     if isinstance(strategy, Iterable):
-        return compose(*cast("Iterable[Operator[Any, Any]]", strategy))
+        several = tuple(strategy)
+        if several and all(isinstance(each, str | Dialect) for each in several):
+            return TextStrategy(*several)
+        return compose(*several)
     if not callable(strategy):
         message = f"a strategy is a name, an operator, several, or a function that makes one; got {strategy!r}"
         raise UsageError(message)

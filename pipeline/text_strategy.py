@@ -8,9 +8,8 @@ from typing import Any, Literal, cast
 from ..events.errors import UsageError
 from ..operators.detect_text_calls import detect_text_calls
 from ..operators.dialect import Dialect
-from ..operators.dialects.table import DIALECTS
+from ..operators.dialects_named import dialects_named
 from ..operators.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
-from ..operators.known_names import known_names
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.parse_text import parse_text
 from ..operators.stage import Operator, compose
@@ -51,10 +50,14 @@ class TextStrategy:
         if not dialects:
             message = 'TextStrategy needs at least one dialect: TextStrategy("hermes")'
             raise UsageError(message)
-        self.dialects: tuple[Dialect, ...] = tuple(map(_dialect, dialects))
-        names = [each.name for each in self.dialects]
+        self.dialects: tuple[Dialect, ...] = dialects_named(*dialects)
+        names = [each if isinstance(each, str) else each.name for each in dialects]
         self.__name__ = name or "+".join(names)
-        form = f"as {self.__name__}" if len(names) == 1 else f"in any of {len(names)} dialects: {self.__name__}"
+        form = (
+            f"as {self.__name__}"
+            if len(self.dialects) == 1
+            else f"in any of {len(self.dialects)} dialects: {self.__name__}"
+        )
         self.__doc__ = (
             f"Act on the calls that a model writes into its text {form}.\n\n"
             f"It is parse_text({', '.join(names)}), stream_fields and to_invocations in a row.\n"
@@ -75,6 +78,7 @@ class TextStrategy:
         starts_in_reasoning: bool = False,
         opener_in_reasoning: Literal["text", "ends"] = "text",
         unknown_tool: Literal["pass", "text", "fail"] = "pass",
+        unknown_argument: Literal["pass", "drop"] = "pass",
         between: Literal["text", "drop"] = "text",
         blanks: Literal["lone", "keep", "drop"] = "lone",
         fences: Literal["calls", "text"] = "calls",
@@ -99,6 +103,7 @@ class TextStrategy:
             starts_in_reasoning=starts_in_reasoning,
             opener_in_reasoning=opener_in_reasoning,
             unknown_tool=unknown_tool,
+            unknown_argument=unknown_argument,
             between=between,
             blanks=blanks,
             fences=fences,
@@ -120,12 +125,3 @@ class TextStrategy:
     @property
     def _file_tools(self) -> tuple[FieldSpec, ...]:
         return MARKED_FILE_TOOLS if any(each.name in _MARKED for each in self.dialects) else FILE_TOOLS
-
-
-def _dialect(given: str | Dialect) -> Dialect:
-    if isinstance(given, Dialect):
-        return given
-    if given in DIALECTS:
-        return DIALECTS[given]
-    message = f"unknown dialect {given!r}; {known_names(given, DIALECTS)}"
-    raise UsageError(message)

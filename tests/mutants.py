@@ -570,8 +570,9 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/parse_text.py",
-                "    found = tuple(dict.fromkeys(map(_dialect, names)))\n",
-                "    found = tuple(sorted({*map(_dialect, names)}, key=lambda each: each.name))\n",
+                "    return lift(partial(_ParseText, found, options, turn_id))\n",
+                "    found = tuple(sorted(found, key=lambda each: each.name))\n"
+                "    return lift(partial(_ParseText, found, options, turn_id))\n",
             ),
         ),
         ("tests/test_auto.py first_one_decides",),

@@ -254,7 +254,7 @@ def _check_end_of_call(ran: Ran, wanted: dict[str, Any]) -> None:
 
 
 def _check_last(ran: Ran, wanted: list[dict[str, Any]]) -> None:
-    ends = [event for event in segments_in(ran.last) if event.type == "SEGMENT_END"]
+    ends = [event for event in ran.segment_events if event.type == "SEGMENT_END" and event in ran.last]
     assert len(ends) == len(wanted)
     for end, each in zip(ends, wanted, strict=True):
         assert each["event_type"] == end.type

@@ -178,7 +178,8 @@ def test_a_strategy_is_a_name_a_function_an_operator_or_several(strategy: Any):
         ("native", "its name is 'api_tool_call' now"),
         (5, "a strategy is a name, an operator, several, or a function that makes one; got 5"),
         ([], "needs at least one operator"),
-        (["x"], "takes Penstock operators, got 'x'"),
+        (["x"], "unknown dialect 'x'; known are"),
+        ([1], "takes Penstock operators, got 1"),
     ],
 )
 def test_what_is_no_strategy_is_told_at_once(strategy: Any, message: str):

@@ -181,10 +181,10 @@ def test_a_value_at_once_of_a_tool_that_is_unknown(policy: Any, outcome: list[st
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ("hermess", "there is no dialect 'hermess'; did you mean 'hermes'?"),
-        ("atuo", "there is no dialect 'atuo'; did you mean 'auto'?"),
-        ("yaml", "there is no dialect 'yaml'; known are 'auto', "),
-        (3, "there is no dialect 3; known are 'auto', "),
+        ("hermess", "unknown dialect 'hermess'; did you mean 'hermes'?"),
+        ("atuo", "unknown dialect 'atuo'; did you mean 'auto'?"),
+        ("yaml", "unknown dialect 'yaml'; known are 'auto', "),
+        (3, "unknown dialect 3; known are 'auto', "),
     ],
 )
 def test_a_dialect_that_is_none_is_told_with_what_is_near(wrong: Any, said: str) -> None:

@@ -20,7 +20,13 @@ CODE: Final = (Text("name", r"\w."), CallArgs(lenient_quotes=True))
 
 FUNCTION: Final = (
     *("<function=", NAME, ">"),
-    Many("<parameter=", Text("key"), ">", Text("value", trim="newline", typing="schema"), Maybe("</parameter>")),
+    Many(
+        "<parameter=",
+        Text("key", trim="blanks"),
+        ">",
+        Text("value", trim="newline", typing="schema"),
+        Maybe("</parameter>"),
+    ),
 )
 """A function and its parameters, each in a tag."""
 

@@ -85,6 +85,11 @@ class Positions:
             known = self._boundaries[at, said] = self.choice(following, dict(said), may_end=may_end)
         return known
 
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    def openers(self, *, leading: bool) -> Boundary:
+        """Give what a block may begin with; `leading`: where nothing but blanks came before."""
+        return self.choice(self.first if leading else self.anywhere, {}, may_end=False)
+
     def choice(self, candidates: Iterable[int], back: Mapping[str, str], *, may_end: bool) -> Boundary:
         """Give one of these positions to be next as a boundary."""
         literals: dict[str, At] = {}
@@ -188,7 +193,7 @@ class Positions:
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def ends_of_failed(self, at: At) -> LiteralSearch | None:
         """Give the search for what ends a call that failed: its closers after these positions, and all openers."""
-        return self.search({**self.choice(self.first, {}, may_end=False).literals, **self.closers(at)})
+        return self.search({**self.openers(leading=True).literals, **self.closers(at)})
 
     def constant_name(self, at: At) -> str:
         """Give the name of the call that all these positions are in, if it is always the same; else nothing."""

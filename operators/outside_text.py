@@ -7,6 +7,7 @@ came: a reasoning's closer alone, say, or openers that count only where nothing 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from ..events.segment_event import SegmentEvent
@@ -254,36 +255,19 @@ class OutsideText:
         key = (self.kind, self._closer, self.resume, said, self._leading, self._fenced)
         known = self._searches.get(key)
         if known is None:
-            known = self._searches[key] = self._search_for(self._markers())
+            known = self._searches[key] = _search_for(self._grammar, tuple(self._markers().items()))
         self.search, self._meant = known
 
-    def _search_for(
-        self, markers: Mapping[str, Sequence[At]]
-    ) -> tuple[LiteralSearch | None, Mapping[str, Sequence[Meaning]]]:
-        """Give the search for some markers, and for each the ways to read it: those of a shorter one come last."""
-        grammar = self._grammar
-        literals = {
-            text: grammar.literal(text, tuple(here for at in several for here in at)) if all(several) else Literal(text)
-            for text, several in markers.items()
-        }
-        meant: dict[str, Sequence[Meaning]] = {}
-        for text, literal in literals.items():
-            shorter = (literals[text[:length]] for length in range(len(text), 0, -1) if text[:length] in literals)
-            meant[text] = [
-                Meaning(each.text, at) for each in shorter if literal.begins_with(each) for at in markers[each.text]
-            ]
-        return (literal_search(literals.values()) if literals else None), meant
-
-    def _markers(self) -> Mapping[str, Sequence[At]]:
+    def _markers(self) -> Mapping[str, tuple[At, ...]]:
         """Give what to look for, and what each may be."""
         grammar, options = self._grammar, self._options
         if self._fenced:
             return {_FENCE: ((),)}
-        found: dict[str, Sequence[At]] = {}
+        found: dict[str, tuple[At, ...]] = {}
         if options.fences == "text" and self.kind == "text":
             found[_FENCE] = ((),)
         if options.calls and (self.kind == "text" or options.opener_in_reasoning == "ends"):
-            opening = grammar.choice(grammar.first if self._leading else grammar.anywhere, {}, may_end=False)
+            opening = grammar.openers(leading=self._leading)
             if self.resume:
                 found |= {text: (at,) for text, at in grammar.boundary(self.resume, {}).literals.items()}
             found |= {text: (at,) for text, at in opening.literals.items()}
@@ -314,3 +298,22 @@ class OutsideText:
 
 
 _PLAIN = ("kind", "_closer", "_owed", "_margin", "_leading", "said_any", "_fenced", "calls")
+
+
+@lru_cache(maxsize=512)
+def _search_for(
+    grammar: Positions, markers: tuple[tuple[str, tuple[At, ...]], ...]
+) -> tuple[LiteralSearch | None, Mapping[str, Sequence[Meaning]]]:
+    """Give the search for some markers, and for each the ways to read it: those of a shorter one come last."""
+    literals = {
+        text: grammar.literal(text, tuple(here for at in several for here in at)) if all(several) else Literal(text)
+        for text, several in markers
+    }
+    ways = dict(markers)
+    meant: dict[str, Sequence[Meaning]] = {}
+    for text, literal in literals.items():
+        shorter = (literals[text[:length]] for length in range(len(text), 0, -1) if text[:length] in literals)
+        meant[text] = [
+            Meaning(each.text, at) for each in shorter if literal.begins_with(each) for at in ways[each.text]
+        ]
+    return (literal_search(literals.values()) if literals else None), meant

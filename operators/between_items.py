@@ -44,7 +44,9 @@ def read_between(block: TextBlock, boundary: Boundary, *, final: bool) -> None:
         if not final and search.is_unfinished(found):
             account.wait_from(position)
             return
-        at = boundary.literals[search.literal(found)]
+        literal = search.literal(found)
+        at = boundary.literals[literal]
+        block.leave_out(boundary, literal)
         if not _leaves(block, at, position):
             account.position = found.end()
             block.reach(at, position)
@@ -99,6 +101,7 @@ def read_rest(block: TextBlock, *, final: bool) -> None:
 def _opens_slot(block: TextBlock, boundary: Boundary, char: str) -> bool:
     """Begin with the slot that begins with a character, if one does."""
     if slot := boundary.slots.get(char):
+        block.leave_out(boundary, char)
         if not _leaves(block, slot, block.account.position):
             open_json(block, slot)
     elif boundary.attrs and starts_attribute(char):

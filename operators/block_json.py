@@ -18,9 +18,13 @@ if TYPE_CHECKING:
 def open_json(block: TextBlock, at: At) -> None:
     """Begin with a slot that begins with a bracket."""
     block.gap.clear()
-    if isinstance(block.grammar.items[at[0]], Attrs):
-        block.reader = BlockAttrs(block, at)
+    grammar = block.grammar
+    attrs = tuple(here for here in at if isinstance(grammar.items[here], Attrs))
+    if attrs[:1] == at[:1]:
+        block.left_out |= grammar.owned(here for here in at if here not in attrs)
+        block.reader = BlockAttrs(block, attrs)
         return
+    block.left_out |= grammar.owned(attrs)
     block.boundary = None
     block.reader = BlockJson(block, at, block.account.here)
 

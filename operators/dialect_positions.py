@@ -6,6 +6,7 @@ what may come next is the union of what may follow each, so the first text that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
@@ -37,6 +38,8 @@ class Boundary(NamedTuple):
     """With which character a slot begins."""
     attrs: At
     texts: At
+    beside: Mapping[str, frozenset[int]]
+    """With which marker, or character of a slot, something of other dialects could begin instead: which they are."""
     may_end: bool
     """Whether a grammar may end here."""
 
@@ -49,6 +52,8 @@ class Positions:
         self.items: list[Leaf] = []
         self.calls: list[int] = []
         """The call that each is in; -1 outside."""
+        self.owners: list[int] = []
+        """Which of the dialects each is of."""
         self.follow: list[set[int]] = []
         self.first: At = ()
         self.anywhere: At = ()
@@ -80,6 +85,11 @@ class Positions:
             known = self._boundaries[at, said] = self.choice(following, dict(said), may_end=may_end)
         return known
 
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    def openers(self, *, leading: bool) -> Boundary:
+        """Give what a block may begin with; `leading`: where nothing but blanks came before."""
+        return self.choice(self.first if leading else self.anywhere, {}, may_end=False)
+
     def choice(self, candidates: Iterable[int], back: Mapping[str, str], *, may_end: bool) -> Boundary:
         """Give one of these positions to be next as a boundary."""
         literals: dict[str, At] = {}
@@ -107,8 +117,26 @@ class Positions:
             slots,
             attrs,
             texts,
+            self._beside(literals, slots, texts) if len(self.dialects) > 1 else {},
             may_end,
         )
+
+    def owned(self, at: Iterable[int]) -> frozenset[int]:
+        """Give the dialects of some positions."""
+        return frozenset(self.owners[here] for here in at)
+
+    def _beside(self, literals: Mapping[str, At], slots: Mapping[str, At], texts: At) -> Mapping[str, frozenset[int]]:
+        """Give which dialects else could go on where a literal is taken, or a slot because of its character."""
+        found: dict[str, frozenset[int]] = {}
+        for begin, at in {**slots, **literals}.items():
+            others = tuple(here for here in texts if _may_begin(self.items[here], begin[0]))
+            if begin in literals:
+                others += slots.get(begin[0], ())
+                for length in range(1, len(begin)):
+                    others += literals.get(begin[:length], ())
+            if others and (owners := self.owned(others) - self.owned(at)):
+                found[begin] = owners
+        return found
 
     def search(self, literals: Mapping[str, At]) -> LiteralSearch | None:
         """Give the search for some literals at these positions; None where there are none."""
@@ -165,7 +193,7 @@ class Positions:
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def ends_of_failed(self, at: At) -> LiteralSearch | None:
         """Give the search for what ends a call that failed: its closers after these positions, and all openers."""
-        return self.search({**self.choice(self.first, {}, may_end=False).literals, **self.closers(at)})
+        return self.search({**self.openers(leading=True).literals, **self.closers(at)})
 
     def constant_name(self, at: At) -> str:
         """Give the name of the call that all these positions are in, if it is always the same; else nothing."""
@@ -212,6 +240,7 @@ class Positions:
         spellings: dict[str, tuple[str, ...]] = {}
         for written, meant in dialect.aliases:
             spellings[meant] = (*spellings.get(meant, ()), written)
+        self.owners += [self.dialects.index(dialect)] * (len(self.items) - begin)
         self._aliases += [spellings] * (len(self.items) - begin)
         self._ignore_case += [dialect.ignore_case] * (len(self.items) - begin)
 
@@ -267,6 +296,11 @@ def _opening(item: Json | CallArgs | Attrs) -> str:
     if isinstance(item, Json):
         return _BRACKETS[item.root]
     return item.open if isinstance(item, CallArgs) else "{"
+
+
+def _may_begin(item: Leaf, char: str) -> bool:
+    """Tell whether a character may be the first of a text."""
+    return isinstance(item, Text) and (not item.chars or re.match(f"[{item.chars}]", char) is not None)
 
 
 def _has_call(items: Sequence[Item]) -> bool:

@@ -28,6 +28,20 @@ class Literal(NamedTuple):
     ignore_case: bool = False
     """Of ASCII letters."""
 
+    def begins_with(self, other: Literal) -> bool:
+        """Tell whether another one stands wherever this one does.
+
+        >>> [Literal("<argument").begins_with(each) for each in (Literal("<"), Literal("<arg"), Literal("<arg", " >"))]
+        [True, True, False]
+        """
+        if not self.text.startswith(other.text):
+            return False
+        following = self.text[len(other.text) : len(other.text) + 1]
+        is_cased = other.text.lower() != other.text.upper()
+        return (not following or not other.before or following in other.before) and (
+            other.ignore_case or not self.ignore_case or not is_cased
+        )
+
 
 class LiteralSearch(NamedTuple):
     """Some literals, ready to be looked for."""

@@ -6,7 +6,8 @@ came: a reasoning's closer alone, say, or openers that count only where nothing 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from ..events.segment_event import SegmentEvent
@@ -20,11 +21,17 @@ from .text_options import TextOptions
 _FENCE: Final = "```"
 
 
-class Opener(NamedTuple):
-    """Where a block opens: at which positions of the grammars, with what, and where in the buffer."""
+class Meaning(NamedTuple):
+    """What a marker may be: a block at some positions of the grammars; none is reasoning, or a fence."""
 
-    at: At
     marker: str
+    at: At
+
+
+class Opener(NamedTuple):
+    """Where a block opens: what it may be, of which the first is tried first, and where in the buffer."""
+
+    ways: Sequence[Meaning]
     start: int
 
 
@@ -36,6 +43,7 @@ class OutsideText:
     - `resume`: where a block broke off that a later marker may continue.
     - `calls`: how many calls have begun.
     - `search`: for what the next text is searched.
+    - `ways`: where a block was none, what else its opener may be, which is where the position in the buffer is.
     """
 
     __slots__ = (
@@ -57,6 +65,7 @@ class OutsideText:
         "resume",
         "said_any",
         "search",
+        "ways",
     )
 
     def __init__(
@@ -83,10 +92,11 @@ class OutsideText:
         """Whether the text is inside a fence in which nothing is a call."""
         self.resume: At = ()
         self.calls = 0
-        self._searches: dict[tuple[object, ...], tuple[LiteralSearch | None, Mapping[str, At]]] = {}
+        self._searches: dict[tuple[object, ...], tuple[LiteralSearch | None, Mapping[str, Sequence[Meaning]]]] = {}
         self.search: LiteralSearch | None = None
-        self._meant: Mapping[str, At] = {}
-        """What the markers of the search stand for: the positions of a block, none for reasoning and fences."""
+        self._meant: Mapping[str, Sequence[Meaning]] = {}
+        """What the markers of the search may be."""
+        self.ways: Sequence[Meaning] = ()
         self._choose_search()
 
     @property
@@ -108,6 +118,8 @@ class OutsideText:
         """Read on in the buffer, up to where a block opens; `final`: nothing more will come."""
         account, search = self._account, self.search
         buffer, position = account.buffer, account.position
+        if self.ways:
+            return self._opener(self.ways, position)
         found = None
         if search is not None:
             found = (search.whole if final else search.pattern).search(buffer, position)
@@ -122,10 +134,15 @@ class OutsideText:
         if not final and search.is_unfinished(found):
             account.wait_from(start)
             return None
-        marker = search.literal(found)
-        at = self._meant[marker]
+        ways = self._meant[search.literal(found)]
+        return self._opener(ways, start)
+
+    def _opener(self, ways: Sequence[Meaning], start: int) -> Opener | None:
+        """Give the block that opens at a place in the buffer; what opens none is read."""
+        self.ways = ()
+        marker, at = ways[0]
         if at:
-            return Opener(at, marker, start)
+            return Opener(ways, start)
         self._take_marker(marker, start + len(marker))
         return None
 
@@ -238,32 +255,32 @@ class OutsideText:
         key = (self.kind, self._closer, self.resume, said, self._leading, self._fenced)
         known = self._searches.get(key)
         if known is None:
-            self._meant = self._markers()
-            grammar = self._grammar
-            literals = [grammar.literal(text, at) if at else Literal(text) for text, at in self._meant.items()]
-            known = self._searches[key] = (literal_search(literals) if literals else None), self._meant
+            known = self._searches[key] = _search_for(self._grammar, tuple(self._markers().items()))
         self.search, self._meant = known
 
-    def _markers(self) -> Mapping[str, At]:
-        """Give what to look for."""
+    def _markers(self) -> Mapping[str, tuple[At, ...]]:
+        """Give what to look for, and what each may be."""
         grammar, options = self._grammar, self._options
         if self._fenced:
-            return {_FENCE: ()}
-        found: dict[str, At] = {}
+            return {_FENCE: ((),)}
+        found: dict[str, tuple[At, ...]] = {}
         if options.fences == "text" and self.kind == "text":
-            found[_FENCE] = ()
+            found[_FENCE] = ((),)
         if options.calls and (self.kind == "text" or options.opener_in_reasoning == "ends"):
-            opening = grammar.choice(grammar.first if self._leading else grammar.anywhere, {}, may_end=False)
-            found |= opening.literals
-            found |= opening.slots
+            opening = grammar.openers(leading=self._leading)
             if self.resume:
-                found = {**grammar.boundary(self.resume, {}).literals, **found}
+                found |= {text: (at,) for text, at in grammar.boundary(self.resume, {}).literals.items()}
+            found |= {text: (at,) for text, at in opening.literals.items()}
+            found |= {
+                text: (*((opening.literals[text],) if text in opening.literals else ()), at)
+                for text, at in opening.slots.items()
+            }
         if self.kind == "text":
-            found |= dict.fromkeys(self._reasoning, ())
+            found |= dict.fromkeys(self._reasoning, ((),))
             if not self.said_any or self._owed:
-                found |= dict.fromkeys(self._reasoning.values(), ())
+                found |= dict.fromkeys(self._reasoning.values(), ((),))
         else:
-            found |= dict.fromkeys([self._closer] if self._closer else self._reasoning.values(), ())
+            found |= dict.fromkeys([self._closer] if self._closer else self._reasoning.values(), ((),))
         return found
 
     def dump(self) -> Any:
@@ -281,3 +298,22 @@ class OutsideText:
 
 
 _PLAIN = ("kind", "_closer", "_owed", "_margin", "_leading", "said_any", "_fenced", "calls")
+
+
+@lru_cache(maxsize=512)
+def _search_for(
+    grammar: Positions, markers: tuple[tuple[str, tuple[At, ...]], ...]
+) -> tuple[LiteralSearch | None, Mapping[str, Sequence[Meaning]]]:
+    """Give the search for some markers, and for each the ways to read it: those of a shorter one come last."""
+    literals = {
+        text: grammar.literal(text, tuple(here for at in several for here in at)) if all(several) else Literal(text)
+        for text, several in markers
+    }
+    ways = dict(markers)
+    meant: dict[str, Sequence[Meaning]] = {}
+    for text, literal in literals.items():
+        shorter = (literals[text[:length]] for length in range(len(text), 0, -1) if text[:length] in literals)
+        meant[text] = [
+            Meaning(each.text, at) for each in shorter if literal.begins_with(each) for at in ways[each.text]
+        ]
+    return (literal_search(literals.values()) if literals else None), meant

@@ -7,6 +7,7 @@ the call.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..events.fragment import Fragment, JsonError
@@ -15,7 +16,7 @@ from .answer_segments import AnswerSegments
 from .block_end import end_last_call
 from .dialect import Attrs, Back, Text
 from .dialect_positions import At, Boundary, Positions
-from .outside_text import Opener, OutsideText
+from .outside_text import Meaning, Opener, OutsideText
 from .stage import How
 from .text_account import TextAccount
 from .text_call import TextCall
@@ -34,6 +35,8 @@ class TextBlock:
     - `is_open`: whether there is one. `at`: the positions that have come. `boundary`: what may come after them.
     - `reader`: of the slot at hand; None between items.
     - `opened_at`: offset of its first character that is not certain yet.
+    - `began_at`: offset of its opener. `ways`: what the opener may be, the one at hand first. `left_out`: dialects that
+      could have gone on where another one did: if nothing was certain, they come next.
     - `gap`: blanks after the last item, which may belong to a text that follows.
     - `name`, `id`, `key`, `flag`: what the slots said so far; `back`: what the last slot of each role said.
     - `arguments`: those that came before the call's START: name, value, and whether what it stands for is still to be
@@ -50,6 +53,7 @@ class TextBlock:
         "arguments",
         "at",
         "back",
+        "began_at",
         "boundary",
         "call",
         "ending",
@@ -60,6 +64,7 @@ class TextBlock:
         "id",
         "is_open",
         "key",
+        "left_out",
         "name",
         "opened_at",
         "options",
@@ -67,6 +72,7 @@ class TextBlock:
         "reader",
         "saying",
         "skipped",
+        "ways",
     )
 
     def __init__(self, grammar: Positions, answer: AnswerSegments, options: TextOptions, account: TextAccount) -> None:
@@ -80,6 +86,9 @@ class TextBlock:
         self.boundary: Boundary | None = None
         self.reader: BlockText | BlockJson | BlockAttrs | None = None
         self.opened_at = 0
+        self.began_at = 0
+        self.ways: Sequence[Meaning] = ()
+        self.left_out: frozenset[int] = frozenset()
         self.gap: list[str] = []
         self.name = ""
         self.id = ""
@@ -107,9 +116,12 @@ class TextBlock:
 
     def open(self, opener: Opener) -> At | None:
         """Begin where an opener was found; give the positions if it is the beginning of a slot."""
-        account, grammar, at = self.account, self.grammar, opener.at
+        account, grammar = self.account, self.grammar
+        marker, at = opener.ways[0]
         account.before = account.take(opener.start)
-        self.opened_at = account.offset + opener.start
+        self.began_at = self.opened_at = account.offset + opener.start
+        self.ways = opener.ways
+        self.left_out = frozenset()
         self.is_open = True
         self.had_call = self.skipped = False
         self._forget()
@@ -120,7 +132,7 @@ class TextBlock:
         resumed = any(here not in grammar.first for here in at)
         self.at = self.outside.resume if resumed else ()
         self.had_call = resumed
-        account.position = opener.start + len(opener.marker)
+        account.position = opener.start + len(marker)
         self.reach(at)
         return None
 
@@ -182,7 +194,7 @@ class TextBlock:
         self.leave()
 
     def back_to_text(self, length: int = 1) -> None:
-        """Nothing was certain: give the first characters back as text, and go on behind them."""
+        """Nothing was certain: read the opener another way, or give the first characters back as text."""
         account = self.account
         self.is_open = False
         self.reader = self.boundary = None
@@ -191,7 +203,21 @@ class TextBlock:
         self.saying = ""
         self.gap.clear()
         account.go_back_to(self.opened_at)
+        if self.opened_at == self.began_at and (ways := self._other_ways()):
+            self.outside.ways = ways
+            return
         self.outside.say(account.position + length)
+
+    def leave_out(self, boundary: Boundary, begin: str) -> None:
+        """Note which dialects do not go on with what comes, but could have done otherwise."""
+        if self.call is None and (others := boundary.beside.get(begin)):
+            self.left_out |= others
+
+    def _other_ways(self) -> Sequence[Meaning]:
+        """Give the ways to read the opener that have not been tried."""
+        (marker, at), *others = self.ways
+        left = tuple(here for here in at if self.grammar.owners[here] in self.left_out)
+        return [Meaning(marker, left), *others] if 0 < len(left) < len(at) else others
 
     def mismatch(self) -> None:
         """What comes is nothing that may come."""

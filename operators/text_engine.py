@@ -25,6 +25,7 @@ from .block_end import end_block
 from .block_json import BlockJson, open_json
 from .block_text import BlockText
 from .dialect_positions import Positions
+from .outside_text import Meaning
 from .segment_end import end_status
 from .stage import How
 from .text_account import TextAccount
@@ -163,6 +164,8 @@ class TextEngine:
             "account": self._account.dump(),
             "outside": self._outside.dump(),
             "block": [getattr(block, name) for name in _PLAIN],
+            "ways": [list(way) for way in block.ways] if block.is_open else [],
+            "left_out": sorted(block.left_out),
             "at": list(block.at),
             "gap": "".join(block.gap),
             "arguments": json.dumps(block.arguments),  # as JSON text, because of infinities
@@ -178,6 +181,8 @@ class TextEngine:
         self._outside.load(state["outside"])
         for name, value in zip(_PLAIN, state["block"], strict=True):
             setattr(block, name, value)
+        block.ways = [Meaning(marker, tuple(at)) for marker, at in state["ways"]]
+        block.left_out = frozenset(state["left_out"])
         block.at = tuple(state["at"])
         block.gap = [state["gap"]] if state["gap"] else []
         block.arguments = [(name, value, is_text) for name, value, is_text in json.loads(state["arguments"])]
@@ -198,4 +203,4 @@ class TextEngine:
         self.choose_way()
 
 
-_PLAIN = ("is_open", "opened_at", "name", "id", "key", "back", "had_call", "saying", "skipped", "flag")
+_PLAIN = ("is_open", "opened_at", "began_at", "name", "id", "key", "back", "had_call", "saying", "skipped", "flag")

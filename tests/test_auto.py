@@ -130,9 +130,9 @@ def test_what_is_left_out_takes_some_of_it_for_its_own(name: str) -> None:
 
 
 def test_muse_would_take_markers_of_harmony_for_its_own() -> None:
-    text = '<|start|>assistant to=functions.f<|channel|>commentary<|message|>{"a": 1}<|call|>'
-    assert reading(text, AUTO, {}) == reading(text, ["harmony"], {})
-    assert reading(text, [*AUTO, "muse_glimmer"], {}) != reading(text, ["harmony"], {})
+    text = "The role and <|message|>what is said."
+    assert [each.text for each in reading(text, AUTO, {})] == [text]
+    assert [each.text for each in reading(text, [*AUTO, "muse_glimmer"], {})] != [text]
 
 
 @pytest.mark.parametrize("pair", sorted({pair for name in AUTO for pair in DIALECTS[name].reasoning}))
@@ -160,11 +160,12 @@ def test_what_cannot_be_told_apart_is_read_as_the_page_says(text: str, alone: st
     assert reading(text, AUTO, {}) == reading(text, [read_as], {}) != reading(text, [alone], {})
 
 
-def test_a_tool_named_as_a_word_of_another_dialect_is_not_found() -> None:
+def test_a_tool_named_as_a_word_of_another_dialect_is_found_where_the_other_one_reads_none() -> None:
     text = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>{}<｜tool▁sep｜>{{}}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
-    assert calls_in(reading(text.format("function"), ["deepseek_v31"], {}))
-    assert not calls_in(reading(text.format("function"), AUTO, {}))
-    assert calls_in(reading(text.format("functions"), AUTO, {}))
+    for tool in ("function", "functions"):
+        for names in (AUTO, ("deepseek_v3_r1", "deepseek_v31")):
+            (call,) = calls_in(reading(text.format(tool), names, {}))
+            assert call.end["metadata"]["tool_name"] == tool
 
 
 def test_where_nothing_tells_two_apart_the_first_one_decides() -> None:

@@ -30,6 +30,8 @@ class Kind(NamedTuple):
     grammar: tuple[Item, ...]
     begins: dict[str, str]
     whole: tuple[str, ...]
+    beside: tuple[Item, ...] = ()
+    """Another grammar, which is read too."""
 
 
 LONGEST = 2
@@ -73,6 +75,18 @@ KINDS = {
     "code that no marker comes before": Kind(
         ("[", NAME, CallArgs(unmarked=True), "]"), {"": "[f(x", "[f(": "k=1)", "[f(k=1)": ")]x,"}, ("[f(k=1)]", "[f()]")
     ),
+    "code or JSON": Kind(
+        ("[", NAME, CallArgs(unmarked=True), "]"),
+        {"[": "f(x{", "[f(": "k=1)", "[f(k=1)": ")]x,"},
+        ("[f(k=1)]", f"[{CALL}]", f'[{{"x":1,{CALL[1:]}]'),
+        (Json(root="array"),),
+    ),
+    "a longer and a shorter marker": Kind(
+        ("<a", NAME, ">", Text("value", key="k"), CLOSER),
+        {"": "<a>x{", "<a": '<a>{"', '<a>{"name":"f","arguments":{"k":"': '"}a>'},
+        ("<af>va>", f"<a>{CALL}a>", f'<a>{{"x":1,{CALL[1:]}a>'),
+        ("<a>", Json(), CLOSER),
+    ),
     "said text": Kind(("<a", Text("content"), CLOSER), {"": "<ax>", "<a": "a>x<", "<axa>": "<a>x"}, ("<axa>",)),
 }
 REASONING = (("<t", "t>"),)
@@ -81,7 +95,8 @@ REASONING = (("<t", "t>"),)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_what_was_given_is_what_all_ways_on_have_in_common(kind: Kind) -> None:
     dialect = Dialect("tiny", kind.grammar, reasoning=REASONING)
-    operator = parse_text(dialect, turn_id="t", blanks="keep")
+    others = [Dialect("other", kind.beside)] if kind.beside else []
+    operator = parse_text(dialect, *others, turn_id="t", blanks="keep")
     endings = [whole[at:] for whole in kind.whole for at in range(len(whole))]
     ways = dict.fromkeys(("", "x", " x", "\nx", "<t", "t>x", ">", "><t", *endings))
     for begin, letters in kind.begins.items():

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 import pytest
 from operator_contract import wrong_segments
+from strategies.text_flows import Flow
+from text_laws import check, work_of
 
 from penstock.events import ChunkResponse, ToolCallDelta
-from penstock.operators.dialect import NAME, Dialect, Json, Maybe
+from penstock.operators.dialect import NAME, Attrs, CallArgs, Dialect, Json, Maybe, Text
+from penstock.operators.limits import Limits
 from penstock.operators.parse_text import parse_text
-from penstock.operators.stage import drive
+from penstock.operators.stage import Completed, drive
 
 
 def said(events: Sequence[Any]) -> str:
@@ -43,6 +47,75 @@ def test_an_opener_that_leads_counts_only_where_nothing_came_before(
         assert [event.payload["metadata"]["tool_name"] for event in starts] == names
         assert said(events).strip() == left.strip()
         assert "".join(event.raw for event in events) == text
+
+
+CODE = Dialect("code", ("[", NAME, CallArgs(unmarked=True), "]"))
+LIST = Dialect("list", (Json(root="array"),))
+LONGER = Dialect("longer", ("[a", NAME, "]", Text("value", key="k"), "]"))
+LONGEST = Dialect("longest", ("[ab", Json(), "]"))
+WORD = Dialect("word", ("<t>", "f:", Json(), "</t>"))
+ANY = Dialect("any", ("<t>", NAME, Json(name=()), "</t>"))
+HEADED = Dialect("headed", ("<t>", Attrs((("name", "name"),), form="json"), "<k>", Text("value", key="k"), "</t>"))
+BODY = Dialect("body", ("<t>", Json(), "</t>"))
+FENCED = Dialect("fenced", ("```json", Json(), "```"))
+THINKING = Dialect("thinking", ("<think:", NAME, Json(name=()), ">"), reasoning=(("<think", "</think>"),))
+SEVERAL: tuple[tuple[tuple[Dialect, ...], str, list[str]], ...] = (
+    ((CODE, LIST), "[f(a=1)]", ["f"]),
+    ((CODE, LIST), 'Hi [{"name": "f", "arguments": {}}] Ok', ["f"]),
+    ((CODE, LIST), "x [f, 1] [g(a=1)] y", ["g"]),
+    ((CODE, LIST), '[{"a": "[g(a=1)]"}]', []),
+    ((CODE, LONGER, LONGEST), "[abc(a=1)]", ["abc"]),
+    ((CODE, LONGER, LONGEST), "[abc]v]", ["bc"]),
+    ((CODE, LONGER, LONGEST), '[ab{"name": "f", "arguments": {}}]', ["f"]),
+    ((CODE, LONGER, LONGEST), "[ab [abc [abc(a=1)]", ["abc"]),
+    ((WORD, ANY), '<t>f:{"name": "g", "arguments": {}}</t>', ["g"]),
+    ((WORD, ANY), "<t>f{}</t>", ["f"]),
+    ((WORD, ANY), "<t>f:{}</t>", ["f:"]),
+    ((HEADED, BODY), '<t>{"name": "f"}<k>v</t>', ["f"]),
+    ((HEADED, BODY), '<t>{"name": "f", "arguments": {}}</t>', ["f"]),
+    ((FENCED, CODE), '```json\n{"name": "f", "arguments": {}}``` [g(a=1)]', ["f", "g"]),
+    ((THINKING,), "<think:f{}>Hi", ["f"]),
+    ((THINKING,), "<think: so</think>Hi", []),
+)
+"""Dialects that begin alike, a text, and the calls in it whichever dialect comes first."""
+
+
+@pytest.mark.parametrize(("dialects", "text", "names"), SEVERAL)
+def test_what_is_none_for_one_dialect_is_read_again_for_the_next(
+    dialects: tuple[Dialect, ...], text: str, names: list[str]
+) -> None:
+    for order in (dialects, dialects[::-1]):
+        for pieces in ([text], list(text)):
+            events = list(drive(pieces, parse_text(*order, turn_id="t")))
+            starts = [event for event in events if event.segment_type == "tool_call" and event.type == "SEGMENT_START"]
+            assert [event.payload["metadata"]["tool_name"] for event in starts] == names, order
+        for end in range(len(text) + 1):
+            for options in ({}, {"limits": Limits(deferred_length=6)}, {"fences": "text"}, {"unknown_tool": "text"}):
+                check(
+                    order,
+                    Flow((text[:end],), Completed(), is_text=True),
+                    {**options, "tools": {"f": None}},
+                    Random(end),
+                )
+
+
+def test_a_fence_that_is_no_call_is_a_fence() -> None:
+    text = "```json\n[1] ``` [g(a=1)]"
+    events = list(drive(list(text), parse_text(FENCED, CODE, turn_id="t", fences="text")))
+    assert said(events) == "```json\n[1] ``` "
+    assert [event.raw for event in events if event.type == "SEGMENT_END"][1:] == ["]"]
+
+
+def test_work_grows_with_the_text_only_however_many_ways_an_opener_has() -> None:
+    operator = parse_text(CODE, LIST, LONGER, LONGEST, WORD, ANY, HEADED, BODY, turn_id="t")
+    unit = 'x [abc(, [1, <t>f:g, <t>{"name": 1}, [ab{"name", '
+    work_of(operator, list(unit))  # what is compiled once is no work of the text
+    for size in (1, 7, 100_000):
+        few, many = (
+            work_of(operator, [(unit * times)[at : at + size] for at in range(0, len(unit) * times, size)])
+            for times in (8, 16)
+        )
+        assert many < 2.5 * few, (size, few, many)
 
 
 def test_a_closer_that_nothing_comes_after_is_a_text_that_says_nothing() -> None:

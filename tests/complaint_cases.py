@@ -269,7 +269,7 @@ CLIENTS = (
 UNKNOWN = (
     *(
         Complaint("ollama#17274, hermes-agent#87900", "hermes", (HERMES_F,), calls, text, tools={"g": {"properties": {}}}, options={"unknown_tool": policy})
-        for policy, calls, text in (("pass", (F,), ""), ("text", (), HERMES_F), ("fail", (("f", "malformed"),), ""))
+        for policy, calls, text in (("pass", (F,), ""), ("text", (), HERMES_F), ("fail", (("f", "unknown_tool"),), ""))
     ),
     Complaint("claude-code-router#1340", "hermes qwen3_coder mistral_v11 deepseek_v31", (f"{QWEN.format('x')}\n{HERMES_F}",), (("f", {"a": "x"}), F)),
     Complaint("claude-code-router#1340", "hermes qwen3_coder mistral_v11 deepseek_v31", ('[TOOL_CALLS]f[ARGS]{"a": 1}',), (("f", {"a": 1}),)),

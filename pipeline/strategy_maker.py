@@ -32,10 +32,11 @@ def resolved(strategy: Any) -> Operator[Any, Any] | Callable[..., Any]:
     if isinstance(strategy, Dialect):
         return TextStrategy(strategy)
     if isinstance(strategy, Iterable):
-        several = tuple(strategy)
-        if several and all(isinstance(each, str | Dialect) for each in several):
-            return TextStrategy(*several)
-        return compose(*several)
+        several = tuple(cast("Iterable[Operator[Any, Any] | str | Dialect]", strategy))
+        named = [each for each in several if isinstance(each, str | Dialect)]
+        if several and len(named) == len(several):
+            return TextStrategy(*named)
+        return compose(*cast("tuple[Operator[Any, Any], ...]", several))
     if not callable(strategy):
         message = f"a strategy is a name, an operator, several, or a function that makes one; got {strategy!r}"
         raise UsageError(message)

@@ -166,7 +166,9 @@ def test_the_call_of_a_stream_over_the_wire_is_found():
 def test_the_call_in_what_a_real_sdk_streams_is_found(sdk: Sdk):
     pieces = cut_at(f"Hi {HERMES}", [5, 20, 31])
     if sdk is CHAT:
-        deltas = [{"index": 0, "delta": {"content": piece}, "finish_reason": None} for piece in pieces]
+        deltas: list[dict[str, Any]] = [
+            {"index": 0, "delta": {"content": piece}, "finish_reason": None} for piece in pieces
+        ]
         deltas.append({"index": 0, "delta": {}, "finish_reason": "stop"})
         chunk = {"id": "r", "object": "chat.completion.chunk", "created": 1, "model": "m"}
         lines = [f"data: {json.dumps({**chunk, 'choices': [each]})}\n\n" for each in deltas]

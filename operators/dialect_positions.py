@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+from ..events.errors import UsageError
 from .dialect import Alt, Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
 from .grammar_items import may_miss
 from .literal_search import Literal, LiteralSearch, literal_search
@@ -233,7 +234,7 @@ class Positions:
         self._call = -1
         if nullable:
             message = f"the grammar of {dialect.name} may be nothing at all; one item must be neither Maybe nor Many"
-            raise ValueError(message)
+            raise UsageError(message)
         self.first += tuple(sorted(first))
         self.anywhere += tuple(here for here in sorted(first) if self.items[here] not in dialect.leading)
         self.last |= last

@@ -207,3 +207,48 @@ def test_work_grows_with_the_text_only(name: str) -> None:
             for times in (4, 8)
         )
         assert many < 2.5 * few, (size, few, many)
+
+
+def test_a_grammar_that_may_be_nothing_is_told():
+    with pytest.raises(UsageError, match="the grammar of m may be nothing at all"):
+        parse_text(Dialect("m", (Many("a"),)))
+
+
+@pytest.mark.parametrize(
+    "option", ["unknown_tool", "unknown_argument", "between", "blanks", "fences", "opener_in_reasoning"]
+)
+def test_a_wrong_value_of_an_option_is_told(option: str):
+    wrong: Any = {option: "oops"}
+    with pytest.raises(UsageError, match=f"{option}= is .* or .*; got 'oops'"):
+        parse_text("hermes", **wrong)
+
+
+@pytest.mark.parametrize("name", ["qwen3_coder", "seed_oss", "auto"])
+def test_a_raw_call_without_a_closer_is_never_run(name: str):
+    for text in (
+        "Use <function=NAME> in text.",
+        "`<function=NAME>` opens and `</function>` closes.",
+        "<function=rm_all>",
+    ):
+        events = list(drive([text], parse_text(name, turn_id="t")))
+        assert [event.segment_type for event in events if event.type == "SEGMENT_START"] == ["text"]
+    cut = "<seed:tool_call><function=f>\n<parameter=a>\n1\n</parameter>\n<par"
+    for end in ("", "Ok"):
+        found = list(drive([cut + end], parse_text(name, turn_id="t"), to_invocations()))
+        assert not any(isinstance(each, ToolInvocation) for each in found)
+
+
+def test_blanks_around_a_key_are_none_of_it():
+    text = "<function=f>\n<parameter= days >\n2\n</parameter>\n</function>"
+    tools = {"f": {"properties": {"days": {"type": "integer"}}}}
+    assert [call.arguments for call in drive([text], parse_text("qwen3_coder", tools=tools), to_invocations())] == [
+        {"days": 2}
+    ]
+
+
+@pytest.mark.parametrize(("opener", "closer"), DIALECTS["think_tags"].reasoning)
+def test_reasoning_between_tags_is_found_character_by_character(opener: str, closer: str):
+    events = list(drive(list(f"{opener}Hm{closer}Yes"), parse_text("think_tags", turn_id="t")))
+    said = [(event.segment_type, event.payload.get("delta", "")) for event in events]
+    assert "".join(text for kind, text in said if kind == "reasoning") == "Hm"
+    assert "".join(text for kind, text in said if kind == "text") == "Yes"

@@ -16,9 +16,13 @@ from penstock.events import ChunkResponse, Notice, SegmentEvent, ToolCallDelta, 
 Case: TypeAlias = dict[str, Any]
 
 REFUSED: dict[str, str] = {
+    # <arg name="command">echo &amp;amp;</arg> -> CONTENT and invocation both "echo &amp;";
+    # decoded later again, the command that is run would be "echo &", which nobody was shown.
     "autobyteus/adapter/decodes XML entities in realistic chained run_bash segment content": (
         "Entities are decoded by the dialect, before CONTENT, never later: a segment's content is what is run."
     ),
+    # <arg name="background">true</arg> -> arguments {"command": …, "background": …};
+    # left out, a tool that has the parameter could never be given it.
     "autobyteus/adapter/creates run_bash invocation with supported metadata and drops background metadata": (
         "Every argument reaches the invocation; which of them a tool takes is for its model to say."
     ),

@@ -530,7 +530,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 "        self.offset += len(self.buffer[:end].encode())\n",
             ),
         ),
-        (f"{COMPLAINTS} 46308",),
+        (f"{LAWS_OF_TEXT} however_the_text_comes and deepseek_v31", f"{LAWS_OF_TEXT} some_dialects_together"),
     ),
     Mutant(
         "raw values have no types",

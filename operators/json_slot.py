@@ -113,11 +113,6 @@ class JsonSlot:
         """Whether text of the answer is open."""
         return self._saying
 
-    @property
-    def is_bare(self) -> bool:
-        """Whether the JSON is the arguments alone."""
-        return self._bare
-
     def feed(self, text: str) -> list[Found]:
         """Give what the JSON says up to the end of this text, or up to its own end."""
         begin = self.machine.at

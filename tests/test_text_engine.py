@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -252,3 +254,19 @@ def test_reasoning_between_tags_is_found_character_by_character(opener: str, clo
     said = [(event.segment_type, event.payload.get("delta", "")) for event in events]
     assert "".join(text for kind, text in said if kind == "reasoning") == "Hm"
     assert "".join(text for kind, text in said if kind == "text") == "Yes"
+
+
+ENGINE = (
+    *("text_engine", "text_account", "outside_text", "text_block", "between_items", "block_text", "block_json"),
+    *("block_attrs", "block_end", "text_ways", "dialect_positions", "literal_search", "json_slot", "text_slot"),
+    *("attrs_slot", "json_attrs_slot", "text_call", "text_options", "literal_machine"),
+)
+ALSO_OTHER_WORDS = {"json", "xml", "tool_call"}
+"""Names of dialects that are typings, or a type of segment, too."""
+
+
+@pytest.mark.parametrize("name", ENGINE)
+def test_the_engine_names_no_dialect(name: str):
+    source = (Path(__file__).parents[1] / "operators" / f"{name}.py").read_text(encoding="utf-8")
+    texts = {node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)}
+    assert texts & set(DIALECTS) <= ALSO_OTHER_WORDS

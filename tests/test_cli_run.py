@@ -312,8 +312,9 @@ def interrupted(*arguments: str, awaited: Callable[[subprocess.Popen[str]], obje
         return process.returncode, out, err
 
 
+# Each in the middle of a text, so that one segment is open whenever the signal comes.
 STALLS = {
-    "openai": "plain_text:1500", "openai-responses": "write_file:2600", "anthropic": "write_file:1500",
+    "openai": "plain_text:1500", "openai-responses": "write_file:2600", "anthropic": "plain_text:800",
     "gemini": "plain_text:700", "mistral": "plain_text:1500", "ollama": "plain_text:500",
 }  # fmt: skip
 

@@ -185,11 +185,14 @@ class TextBlock:
         if start and not self.start_call(self.account.position):
             return
         if self.call is not None:
-            if self.ending is None:
-                self.end_call(self.account.position, "complete")
-            else:
+            if self.ending is not None:
                 # What follows may be the beginning of the closer: then it is the end of the stream that ends the call.
                 end_last_call(self, self.call, *self.ending)
+            elif self.call.closed or self.has_failed:
+                self.end_call(self.account.position, "complete")
+            else:
+                # JSON and code close by themselves; for the closer of raw values only the end of the stream may stand.
+                self.end_call(self.account.position, "failed", "malformed")
         self.had_call = True
         self.leave()
 

@@ -384,7 +384,7 @@ def test_an_error_of_an_operator_of_ones_own_comes_after_the_ends():
 def test_cancel_in_mid_call_ends_what_is_open_and_closes_the_providers_socket(sdk: Sdk):
     scene = Scene(sdk)
     pipeline = Pipeline(turn_id="t", start="immediate")
-    with scene.server() as server, nothing_left(), sdk.client(server.url) as client:
+    with nothing_left(), scene.server() as server, sdk.client(server.url) as client:
         server.allow()
         run = pipeline.stream(lambda: sdk.create(client))
         events = [next(run) for _ in early(pipeline, scene)]
@@ -414,7 +414,7 @@ def test_cancel_of_an_async_run_wakes_it_at_once(sdk: Sdk):
             await all_have_ended()
             return events
 
-    with scene.server() as server, nothing_left():
+    with nothing_left(), scene.server() as server:
         server.allow()
         events = asyncio.run(main(server.url))
         scene.assert_left(server, after_pieces=1)

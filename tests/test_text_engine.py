@@ -162,6 +162,32 @@ def test_what_any_grammar_writes_is_read_again(dialect: Dialect, text: str | Non
                 check([dialect], Flow((whole[:end],), Completed(), is_text=True), {}, Random(end))
 
 
+OPEN_CALL = "<function=write>\n<parameter=path>a</parameter>\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "status"),
+    [
+        ("", "complete"),
+        ("</fun", "complete"),
+        ("</function>\nSo.", "complete"),
+        ("<par", "truncated"),
+        ("<parameter=content>b", "truncated"),
+        ("So.", "failed"),
+        ("<b>So.", "failed"),
+    ],
+)
+def test_only_the_end_of_the_text_stands_for_a_closer(rest: str, status: str) -> None:
+    for pieces in ([OPEN_CALL + rest, ""], list(OPEN_CALL + rest)):
+        chunks = [ChunkResponse(content=piece) for piece in pieces] + [ChunkResponse(finish_reason="stop")]
+        (end,) = (
+            event
+            for event in drive(chunks, parse_text("openhands", turn_id="t"))
+            if isinstance(event, SegmentEvent) and (event.type, event.segment_type) == ("SEGMENT_END", "tool_call")
+        )
+        assert end.payload["status"] == status
+
+
 def test_blanks_before_a_marker_that_begins_with_one_are_none_of_it() -> None:
     dialect = Dialect("a", (Call("<a>", "\n\n<k>", VALUE, "</k>", "\n</a>", name="f"),))
     text = "<a> \n\n\n<k>x</k> \n\n</a>"

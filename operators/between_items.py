@@ -47,7 +47,7 @@ def read_between(block: TextBlock, boundary: Boundary, *, final: bool) -> None:
         literal = search.literal(found)
         at = boundary.literals[literal]
         block.leave_out(boundary, literal)
-        if not _leaves(block, at, position):
+        if (at := _step(block, at, position)) is not None:
             account.position = found.end()
             block.reach(at, position)
         return
@@ -102,7 +102,7 @@ def _opens_slot(block: TextBlock, boundary: Boundary, char: str) -> bool:
     """Begin with the slot that begins with a character, if one does."""
     if slot := boundary.slots.get(char):
         block.leave_out(boundary, char)
-        if not _leaves(block, slot, block.account.position):
+        if (slot := _step(block, slot, block.account.position)) is not None:
             open_json(block, slot)
     elif boundary.attrs and starts_attribute(char):
         block.reader = BlockAttrs(block, boundary.attrs)
@@ -115,11 +115,14 @@ def _opens_slot(block: TextBlock, boundary: Boundary, char: str) -> bool:
     return True
 
 
-def _leaves(block: TextBlock, at: At, position: int) -> bool:
-    """End the call if what comes is no longer of it, or begins it anew; True where it all went back to text."""
-    if block.at and block.grammar.leaves(block.at, at):
-        if block.call is None and block.name and not block.start_call(position):
-            return True
-        if block.call is not None:
-            block.end_call(position, "complete")
-    return False
+def _step(block: TextBlock, at: At, position: int) -> At | None:
+    """Give where a step leads: it stays in the open call if it can, else ends it; None where it all is text again."""
+    if not block.at:
+        return at
+    if inside := block.grammar.inside(block.at, at):
+        return inside if block.call is not None else at
+    if block.call is None and block.name and not block.start_call(position):
+        return None
+    if block.call is not None:
+        block.end_call(position, "complete")
+    return at

@@ -22,7 +22,8 @@ def end_last_call(block: TextBlock, call: TextCall, how: How, finish: str | None
     is_regular = isinstance(how, Completed) and finish in _REGULAR
     arguments_ended = call.closed and isinstance(how, Completed) and finish != "error"
     at_rest = block.reader is None and block.boundary is not None
-    is_sealed = at_rest and (arguments_ended or (is_regular and block.may_end and _may_be_closed(block)))
+    is_at_end = block.may_end and (block.is_over or _may_be_closed(block))
+    is_sealed = at_rest and (arguments_ended or (is_regular and is_at_end))
     block.reader = None
     if is_sealed:
         block.end_call(block.account.position, "complete")
@@ -34,8 +35,10 @@ def _may_be_closed(block: TextBlock) -> bool:
     """Tell whether what is left is nothing, or the beginning of a marker that ends the call."""
     account, boundary = block.account, block.boundary
     rest = account.buffer[account.position :].lstrip()
-    literals = {} if boundary is None else boundary.literals
-    return not rest or any(marker.startswith(rest) for marker, at in literals.items() if block.grammar.is_exhausted(at))
+    if boundary is None or not rest:
+        return not rest
+    closers = (marker for marker, at in boundary.literals.items() if block.grammar.is_exhausted(at))
+    return any(marker.startswith(rest) for marker in closers)
 
 
 def end_block(block: TextBlock, how: How, finish: str | None) -> None:

@@ -13,7 +13,8 @@ from typing import NamedTuple, TypeAlias
 
 from ..events.errors import UsageError
 from .dialect import Alt, Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
-from .grammar_items import may_miss
+from .grammar_faults import fault_at_begin, fault_in_call, fault_of, fault_outside
+from .grammar_items import is_for_argument, may_miss
 from .literal_search import Literal, LiteralSearch, literal_search
 
 Leaf: TypeAlias = str | Text | Json | CallArgs | Attrs | Back
@@ -157,10 +158,13 @@ class Positions:
             return _BLANKS + "".join(each[0] for each in after if isinstance(each, str))
         return ""
 
-    def leaves(self, before: At, after: At) -> bool:
-        """Tell whether a step from one place to the next leaves a call."""
-        return not any(
-            after_ in self.follow[here] and self._is_inside(here, after_) for here in before for after_ in after
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    def inside(self, before: At, after: At) -> At:
+        """Give those of some positions that a step from others leads to inside of their call; none if it leaves it."""
+        return tuple(
+            next_
+            for next_ in after
+            if any(next_ in self.follow[here] and self._is_inside(here, next_) for here in before)
         )
 
     def is_exhausted(self, at: At) -> bool:
@@ -205,6 +209,11 @@ class Positions:
         """Tell whether JSON or written-out arguments may still come, which then open the arguments."""
         return any(isinstance(self.items[here], Json | CallArgs) for here in self.reachable(at))
 
+    def expects_arguments(self, at: At) -> bool:
+        """Tell whether arguments may still come: then the call has no closer yet."""
+        items = (self.items[here] for here in self.reachable(at))
+        return any(isinstance(item, Json | CallArgs) or is_for_argument(item) for item in items)
+
     def _all(self) -> range:
         return range(len(self.items))
 
@@ -232,8 +241,8 @@ class Positions:
             self.call_first |= first
             self.call_last |= last
         self._call = -1
-        if nullable:
-            message = f"the grammar of {dialect.name} may be nothing at all; one item must be neither Maybe nor Many"
+        if fault := self._fault(dialect, range(begin, len(self.items)), first, nullable=nullable):
+            message = f"the grammar of {dialect.name} cannot be read: {fault}"
             raise UsageError(message)
         self.first += tuple(sorted(first))
         self.anywhere += tuple(here for here in sorted(first) if self.items[here] not in dialect.leading)
@@ -244,6 +253,18 @@ class Positions:
         self.owners += [self.dialects.index(dialect)] * (len(self.items) - begin)
         self._aliases += [spellings] * (len(self.items) - begin)
         self._ignore_case += [dialect.ignore_case] * (len(self.items) - begin)
+
+    def _fault(self, dialect: Dialect, own: range, first: Iterable[int], *, nullable: bool) -> str:
+        """Say what is wrong with a grammar; nothing if nothing is."""
+        if nullable:
+            return "it may be nothing at all; one item must be neither Maybe nor Many"
+        faults = [fault_of(dialect.grammar)]
+        faults += [fault_at_begin(self.items[here]) for here in first]
+        for here in own:
+            item, is_inside = self.items[here], self.calls[here] >= 0
+            later = (self.items[each] for each in self.reachable((here,)))
+            faults.append(fault_in_call(item, later) if is_inside else fault_outside(item))
+        return next(filter(None, faults), "")
 
     def _row(self, items: Sequence[Item]) -> tuple[bool, set[int], set[int]]:
         nullable = True

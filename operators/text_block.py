@@ -112,6 +112,12 @@ class TextBlock:
         """Whether the grammar may end where the block is now."""
         return self.reader is None and self.boundary is not None and self.boundary.may_end
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no more arguments may come: JSON and code have closed, a closer came, or the call has failed."""
+        call = self.call
+        return call is None or call.closed or call.error is not None or not self.grammar.expects_arguments(self.at)
+
     # ------------------------------------------------------------------ into a block and out of it
 
     def open(self, opener: Opener) -> At | None:
@@ -188,10 +194,10 @@ class TextBlock:
             if self.ending is not None:
                 # What follows may be the beginning of the closer: then it is the end of the stream that ends the call.
                 end_last_call(self, self.call, *self.ending)
-            elif self.call.closed or self.has_failed:
+            elif self.is_over:
                 self.end_call(self.account.position, "complete")
             else:
-                # JSON and code close by themselves; for the closer of raw values only the end of the stream may stand.
+                # For the closer of raw values, only the end of the stream may stand.
                 self.end_call(self.account.position, "failed", "malformed")
         self.had_call = True
         self.leave()

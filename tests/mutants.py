@@ -466,7 +466,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a raw body is sealed however the stream ends",
-        (Edit("operators/block_end.py", "(is_regular and block.may_end)", "block.may_end"),),
+        (Edit("operators/block_end.py", "(is_regular and is_at_end)", "is_at_end"),),
         (f"{CALLS_IN_TEXT} sealed and qwen3_coder",),
     ),
     Mutant(

@@ -16,7 +16,7 @@ from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.errors import UsageError
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import ToolInvocation
-from penstock.operators.dialect import Alt, Call, Dialect, Many, Text
+from penstock.operators.dialect import Alt, Attrs, Call, CallArgs, Dialect, Json, Many, Maybe, Text
 from penstock.operators.dialects.table import DIALECTS
 from penstock.operators.limits import Limits
 from penstock.operators.parse_text import parse_text
@@ -188,6 +188,14 @@ def test_only_the_end_of_the_text_stands_for_a_closer(rest: str, status: str) ->
         assert end.payload["status"] == status
 
 
+@pytest.mark.parametrize("dialect", ["qwen3_coder", "auto"])
+def test_a_closer_that_may_be_missing_is_missing_before_text_too(dialect: str) -> None:
+    for call in ("<function=f></function>", "<function=f><parameter=a>x</parameter></function>"):
+        for rest in ("\nSo.", " <b>", "\n<tool"):
+            found = list(drive(list(call + rest), parse_text(dialect, turn_id="t"), to_invocations()))
+            assert [type(each) for each in found if not isinstance(each, SegmentEvent)] == [ToolInvocation]
+
+
 def test_blanks_before_a_marker_that_begins_with_one_are_none_of_it() -> None:
     dialect = Dialect("a", (Call("<a>", "\n\n<k>", VALUE, "</k>", "\n</a>", name="f"),))
     text = "<a> \n\n\n<k>x</k> \n\n</a>"
@@ -237,9 +245,28 @@ def test_work_grows_with_the_text_only(name: str) -> None:
         assert many < 2.5 * few, (size, few, many)
 
 
-def test_a_grammar_that_may_be_nothing_is_told():
-    with pytest.raises(UsageError, match="the grammar of m may be nothing at all"):
-        parse_text(Dialect("m", (Many("a"),)))
+ANSWER = Text("content")
+WRONG: tuple[tuple[tuple[Any, ...], str], ...] = (
+    ((Many("a"),), "it may be nothing at all"),
+    (("<a>", "", Json()), "a marker is empty"),
+    (("<a>", Text("content", r"\w"), "</a>"), "text of the answer has `chars`"),
+    ((Text("name"), Json(name=())), "it begins with no marker"),
+    (("<a>", Call(Call(Json()))), "inside of another"),
+    (("<a>", Text("name"), Call("<b>", VALUE, "</b>")), "a name or arguments are outside of Call"),
+    (("<a>", Call("<b>", VALUE, "</b>"), Json()), "a name or arguments are outside of Call"),
+    (("<a>", Attrs((("name", "name"),)), ">", Call(VALUE, "</b>")), "a name or arguments are outside of Call"),
+    (("<a>", Json(), Many(Json()), "</a>"), "beside JSON or code, which has all arguments of a call, are others"),
+    (("<a>", Text("name"), "<k>", VALUE, "</k>", Json(name=())), "beside JSON or code"),
+    (("<a>", Text("name"), ":", CallArgs(), Maybe("<k>", VALUE, "</k>")), "beside JSON or code"),
+    (("<a>", Json(), "</a>", ANSWER), "text of the answer is inside of a call"),
+    (("<a>", ANSWER, ":", Json(), "</a>"), "text of the answer is inside of a call"),
+)
+
+
+@pytest.mark.parametrize(("grammar", "fault"), WRONG)
+def test_a_grammar_that_cannot_be_read_is_told(grammar: tuple[Any, ...], fault: str) -> None:
+    with pytest.raises(UsageError, match=f"the grammar of m cannot be read: .*{re.escape(fault)}"):
+        parse_text(Dialect("m", grammar))
 
 
 @pytest.mark.parametrize(

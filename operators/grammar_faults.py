@@ -1,0 +1,82 @@
+"""What no grammar of calls can be: items that stand where they say nothing, or exclude each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .dialect import Attrs, Back, Call, CallArgs, Item, Json, Text
+from .grammar_items import Leaf, all_items, is_for_argument
+
+
+def fault_of(grammar: Sequence[Item]) -> str:
+    """Say what is wrong with a whole grammar; nothing if nothing is.
+
+    >>> fault_of(("<call>", Call(Call(Json()))))
+    'a Call(...) is inside of another'
+    """
+    calls = [each for each in all_items(grammar) if isinstance(each, Call)]
+    if any(isinstance(inner, Call) for call in calls for inner in all_items(call.items)):
+        return "a Call(...) is inside of another"
+    if "" in all_items(grammar):
+        return "a marker is empty"
+    if any(isinstance(each, Text) and _is_said(each) and each.chars for each in all_items(grammar)):
+        return "text of the answer has `chars`, but it may be anything"
+    return ""
+
+
+def fault_at_begin(item: Leaf) -> str:
+    """Say what is wrong with an item with which a block may begin.
+
+    >>> fault_at_begin(Text("name"))
+    'it begins with no marker, and with no JSON: nothing tells it from the text before it'
+    """
+    if isinstance(item, Text | Attrs | CallArgs | Back):
+        return "it begins with no marker, and with no JSON: nothing tells it from the text before it"
+    return ""
+
+
+def fault_outside(item: Leaf) -> str:
+    """Say what is wrong with an item that is in no call, in a grammar that says what its calls are.
+
+    >>> fault_outside(Text("key"))
+    'a name or arguments are outside of Call(...)'
+    """
+    is_name = isinstance(item, Text) and item.role in ("name", "id")
+    is_tag = isinstance(item, Attrs) and any(role in ("name", "key", "id", "arguments") for _, role in item.roles)
+    return "a name or arguments are outside of Call(...)" if is_name or is_tag or _has_arguments(item) else ""
+
+
+def fault_in_call(item: Leaf, later: Iterable[Leaf]) -> str:
+    """Say what is wrong with an item and those that may come after it in the same call.
+
+    >>> fault_in_call(Json(), [Json()])
+    'beside JSON or code, which has all arguments of a call, are others; several calls are Many(Call(...))'
+    >>> fault_in_call(Json(), ["</call>"])
+    ''
+    """
+    for other in later:
+        if (_has_all(item) and _has_arguments(other)) or (_has_arguments(item) and _has_all(other)):
+            return (
+                "beside JSON or code, which has all arguments of a call, are others; several calls are Many(Call(...))"
+            )
+        if (_is_said(item) and _is_of_call(other)) or (_is_of_call(item) and _is_said(other)):
+            return "text of the answer is inside of a call; put Call(...) round what is the call"
+    return ""
+
+
+def _has_all(item: Leaf) -> bool:
+    return isinstance(item, Json | CallArgs)
+
+
+def _has_arguments(item: Leaf) -> bool:
+    return _has_all(item) or is_for_argument(item)
+
+
+def _is_said(item: Leaf) -> bool:
+    return isinstance(item, Text) and item.role in ("content", "reasoning")
+
+
+def _is_of_call(item: Leaf) -> bool:
+    return isinstance(item, Json | CallArgs | Attrs) or (
+        isinstance(item, Text) and item.role in ("name", "recipient", "id", "key", "value")
+    )

@@ -52,13 +52,15 @@ class BlockText:
     - `null`: of a value that streams unless it is null, what of it may still become `null`.
     - `form`: of a value that may be elements: `xml` if it is, `?` as long as that is open; `depth`: how many elements
       of its name are open inside of it. `in_section`: whether the text at hand is taken as it stands.
-    - `tail`: of a text that its last possible end closes, what came from one on.
+    - `tail`: of a text that its last possible end closes, what came from one on; `behind`: what came behind that one
+      without blanks first, as long as it may become the call's closer, which makes the end one.
     """
 
     __slots__ = (
         "_block",
         "_call",
         "at",
+        "behind",
         "depth",
         "form",
         "in_section",
@@ -83,6 +85,7 @@ class BlockText:
         self.streams = True
         self.null: str | None = None
         self.tail: list[str] = []
+        self.behind: str | None = None
         item = self._item()
         self.slot = TextSlot(item, keep=item.role not in _NOT_KEPT)
         self.search = self._ends()
@@ -237,7 +240,10 @@ class BlockText:
         return True
 
     def _read_to_last(self, ends: LiteralSearch, *, final: bool) -> None:
-        """Read a text that the last of its possible ends closes: from one on it waits, as it may go on to another."""
+        """Read a text that the last of its possible ends closes: from one on it waits, as it may go on to another.
+
+        Where the call's closer comes right behind one, that was the last.
+        """
         account = self._block.account
         buffer, search = account.buffer, (ends.whole if final else ends.pattern).search
         while True:
@@ -246,6 +252,9 @@ class BlockText:
             if self.tail:
                 self.tail.append(buffer[account.position : stop])
                 account.position = stop
+                if self._is_closed_behind(self.tail[-1]):
+                    self.end_before_tail()
+                    return
             elif stop > account.position:
                 self._take(stop)
             if found is None:
@@ -256,7 +265,23 @@ class BlockText:
             if self.tail:
                 self._give("".join(self.tail), stop)
             self.tail = [found[0]]
+            self.behind = ""
             account.position = found.end()
+
+    def _is_closed_behind(self, piece: str) -> bool:
+        """Tell whether the call's closer stands behind the possible end that waits, now that a piece more is there."""
+        if self.behind is None:
+            return False
+        self.behind = (self.behind + piece).lstrip(BLANKS)
+        grammar = self._block.grammar
+        closers = grammar.closers_behind(self.at, self._block.back)
+        fold = str.casefold if any(each.ignore_case for each in grammar.dialects) else str
+        behind = fold(self.behind)
+        if any(behind.startswith(fold(closer)) for closer in closers):
+            return True
+        if not any(fold(closer).startswith(behind) for closer in closers):
+            self.behind = None
+        return False
 
     def _take(self, upto: int) -> None:
         account = self._block.account
@@ -357,4 +382,4 @@ class BlockText:
         self.search = self._ends()
 
 
-_PLAIN = ("form", "depth", "in_section", "typing", "streams", "null")
+_PLAIN = ("form", "depth", "in_section", "typing", "streams", "null", "behind")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from .dialect import Alt, Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
+from .dialect_positions import compiled
 from .grammar_items import (
     all_items,
     begins_call,
@@ -60,8 +61,8 @@ class CallWriter:
         """Arguments whose values have a place of their own."""
         self._is_loose = False
         """Whether blanks after what was written last do not matter."""
-        self._to_last: list[tuple[int, frozenset[str]]] = []
-        """The pieces that the last of some markers in the whole text ends."""
+        self._to_last: list[tuple[int, frozenset[str], frozenset[str]]] = []
+        """The pieces that the last of some markers ends, and the closers that make one the last."""
 
     def write(self) -> str:
         grammar = self._dialect.grammar
@@ -79,8 +80,8 @@ class CallWriter:
             if self._written == before:
                 message = "its grammar has no place for a call"
                 raise CannotRenderError(message)
-        for place, ends in self._to_last:
-            self._check_last(place, ends)
+        for place, ends, closers in self._to_last:
+            self._check_last(place, ends, closers)
         return "".join(self._out)
 
     # ------------------------------------------------------------------ the calls
@@ -219,6 +220,7 @@ class CallWriter:
         role = item.role
         if role in _ONLY_READ:
             return
+        slot = item
         call = self._next if role == "recipient" else self._at_hand
         if role == "value":
             key = item.key or _LONE_KEY if self._key is None else self._key
@@ -236,17 +238,23 @@ class CallWriter:
         else:
             text = id_text(item, call.name, call.call_id, self._written - 1) if role == "id" else call.name
         if item.until == "last":
-            self._to_last.append((len(self._out), after))
+            grammar = compiled((self._dialect,))
+            closers = grammar.closers_behind((grammar.items.index(slot),), self._back)
+            self._to_last.append((len(self._out), after, closers))
         self._put(slot_text(item, text, after, ignore_case=self._dialect.ignore_case), is_loose=False)
         self._back[role] = text
 
-    def _check_last(self, place: int, ends: frozenset[str]) -> None:
-        """See that a piece ends where the last of its markers stands."""
+    def _check_last(self, place: int, ends: frozenset[str], closers: frozenset[str]) -> None:
+        """See that a piece ends where it would be read to: at the last of its markers, or the first before a closer."""
         flags = re.IGNORECASE if self._dialect.ignore_case else 0
+        behind = "|".join(map(re.escape, closers)) or r"(?!)"
         marker = re.compile("|".join(map(re.escape, sorted(ends, key=len, reverse=True))), flags)
-        *_, last = marker.finditer("".join(self._out[place:]))
-        if last.start() != len(self._out[place]):
-            message = f"a value there ends at the last {last[0]!r} of the whole text, which stands elsewhere"
+        closed = re.compile(rf"(?:{marker.pattern})(?=[ \t\r\n]*(?:{behind}))", flags)
+        text = "".join(self._out[place:])
+        *_, last = marker.finditer(text)
+        end = closed.search(text) or last
+        if end.start() != len(self._out[place]):
+            message = f"a value there ends at the last {end[0]!r} before the call's closer, which stands elsewhere"
             raise CannotRenderError(message)
 
     def _json(self, item: Json) -> None:

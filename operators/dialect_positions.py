@@ -214,6 +214,14 @@ class Positions:
         items = (self.items[here] for here in self.reachable(at))
         return any(isinstance(item, Json | CallArgs) or is_for_argument(item) for item in items)
 
+    def closers_behind(self, at: At, back: Mapping[str, str]) -> frozenset[str]:
+        """Give the literals that end the call where they stand right behind one that ends a text at these positions."""
+        ends = self.boundary(at, back).literals.values()
+        behind = [self.boundary(here, back).literals for here in ends]
+        return frozenset(
+            text for literals in behind for text, after in literals.items() if not self.expects_arguments(after)
+        )
+
     def _all(self) -> range:
         return range(len(self.items))
 
@@ -264,7 +272,21 @@ class Positions:
             item, is_inside = self.items[here], self.calls[here] >= 0
             later = (self.items[each] for each in self.reachable((here,)))
             faults.append(fault_in_call(item, later) if is_inside else fault_outside(item))
+            if self._is_endless(here):
+                faults.append("a text that may be nothing is repeated with no marker between")
         return next(filter(None, faults), "")
+
+    def _is_endless(self, here: int) -> bool:
+        """Tell whether texts that end where their characters do follow each other in a circle."""
+        found: set[int] = set()
+        todo = [here]
+        while todo:
+            at = todo.pop()
+            item = self.items[at]
+            if isinstance(item, Text) and item.chars:
+                todo += self.follow[at] - found
+                found |= self.follow[at]
+        return here in found
 
     def _row(self, items: Sequence[Item]) -> tuple[bool, set[int], set[int]]:
         nullable = True

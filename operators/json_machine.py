@@ -73,10 +73,12 @@ _match_cut_escape: Final = re.compile(
     r"\\(?:u(?:[0-9A-Fa-f]{0,3}|[dD][89abAB][0-9A-Fa-f]{2}(?:\\(?:u(?:[dD](?:[c-fC-F][0-9A-Fa-f]?)?)?)?)?))?\Z",
 ).match
 _match_cut_low: Final = re.compile(r"(?:\\(?:u(?:[dD](?:[c-fC-F][0-9A-Fa-f]?)?)?)?)?\Z").match
+_match_bare: Final = re.compile(r"[\x00-\x1f]*+").match
 _match_hex: Final = re.compile(r"[0-9A-Fa-f]*+").match
 _replace_surrogates: Final = re.compile("[\ud800-\udfff]").sub
 
 Item: TypeAlias = Fragment | JsonError
+NOT_BARE: Final = "no control character, but its escape"
 
 
 class JsonMachine:
@@ -97,6 +99,8 @@ class JsonMachine:
 
     Errors are values: what was certain, then one `JsonError`, after which everything is ignored.
 
+    - `control_characters`: whether strings may have bare ones, such as line breaks, which JSON wants escaped.
+    - `bare_at`: the offset of the first of those, -1 without one.
     - `at`: characters consumed; after an error, the offset of the error.
     - `root_closed`: the root value is complete.
     - `error`: the error, once there was one.
@@ -117,14 +121,18 @@ class JsonMachine:
         "_text_path",
         "_word",
         "at",
+        "bare_at",
+        "control_characters",
         "error",
         "excess",
         "read",
         "root_closed",
     )
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, control_characters: bool = False) -> None:
         self._limits = limits
+        self.control_characters = control_characters
+        self.bare_at = -1
         self._longest = limits.arguments_length
         self._state = "value"
         self._after = "end"
@@ -227,6 +235,8 @@ class JsonMachine:
             "number_state": self._number_state,
             "start": self._start,
             "root_closed": self.root_closed,
+            "control_characters": self.control_characters,
+            "bare_at": self.bare_at,
             "error": None if error is None else [error.reason, error.at, error.expected, error.found, list(error.path)],
         }
 
@@ -244,6 +254,8 @@ class JsonMachine:
         self._number_state = state["number_state"]
         self._start = state["start"]
         self.root_closed = state["root_closed"]
+        self.control_characters = state["control_characters"]
+        self.bare_at = state["bare_at"]
         self.error = None
         if state["error"] is not None:
             reason, at, expected, found, path = state["error"]
@@ -370,6 +382,12 @@ class JsonMachine:
             self._state = self._after
             self.root_closed = not self._containers
             return end + 1
+        if self.control_characters and text[end] < " ":
+            bare = _match_bare(text, end)[0]
+            if self.bare_at < 0:
+                self.bare_at = self._base + end
+            out.append(Fragment(self._path, "TEXT", bare, self._base + end))
+            return end + len(bare)
         cut = _match_cut_escape(text, end)
         if cut is None:
             return self._fail_in_text(text, end, out)
@@ -489,7 +507,7 @@ class JsonMachine:
 
     def _fail_in_text(self, text: str, position: int, out: list[Item]) -> int:
         if text[position] != "\\":
-            return self._fail("malformed", text, position, "no control character, but its escape", out)
+            return self._fail("malformed", text, position, NOT_BARE, out)
         wrong = _wrong_in_escape(text, position)
         expected = "four hex digits" if wrong > position + 1 else 'one of " \\ / b f n r t u'
         end = self._fail("malformed", text, wrong, expected, out)

@@ -12,7 +12,7 @@ from msgspec import convert, to_builtins
 
 from ..events.fragment import Fragment, JsonError, Path
 from .dialect import CallArgs, Json
-from .json_machine import JsonMachine
+from .json_machine import NOT_BARE, JsonMachine
 from .limits import Limits
 from .literal_machine import LiteralMachine
 
@@ -61,7 +61,7 @@ class JsonSlot:
         self._whole = whole
         """Whether an object must have both a name and arguments."""
         self._limits = limits
-        self.machine: JsonMachine | LiteralMachine = JsonMachine(limits)
+        self.machine: JsonMachine | LiteralMachine = JsonMachine(limits, control_characters=True)
         if args is not None:
             self.machine = LiteralMachine(
                 *(args.open, args.close, args.assign, args.quotes),
@@ -130,6 +130,13 @@ class JsonSlot:
                 found.append(Found("error", item.at, error=item))
                 self.read = length
                 return found
+            if self._is_bare(item):
+                # Models forget to escape line breaks in arguments; before there are any, it is some other text.
+                found.append(
+                    Found("error", item.at, error=JsonError("malformed", item.at, NOT_BARE, item.value[0], item.path))
+                )
+                self.read = length
+                return found
             self._take(item, found)
             if self._inner_error is not None and self._at_args is None:
                 # Said where the text ends, so that all of it is given alike, wherever it is cut.
@@ -150,6 +157,13 @@ class JsonSlot:
             if isinstance(last, Fragment) and last.kind == "TEXT":
                 self.live = self._strip(last.path)
         return found
+
+    def _is_bare(self, piece: Fragment) -> bool:
+        """Tell whether a piece is the first bare control character of a string, and no call has begun."""
+        machine = self.machine
+        if self._started or self._saying or not isinstance(machine, JsonMachine):
+            return False
+        return piece.at == machine.bare_at and piece.kind == "TEXT"
 
     def _take(self, piece: Fragment, found: list[Found]) -> None:
         path, kind = piece.path, piece.kind
@@ -246,7 +260,7 @@ class JsonSlot:
             self._args_from = piece.at
             self._at_args = piece.path
             self._coded = piece.value == '"'
-            self._inner = JsonMachine(self._limits) if self._coded else None
+            self._inner = JsonMachine(self._limits, control_characters=True) if self._coded else None
         else:
             return
         if (self.name or self._bare) and not self._waits:
@@ -355,7 +369,7 @@ class JsonSlot:
         self._fragments = convert(state["fragments"], list[Fragment])
         self._waiting = convert(state["waiting"], list[Fragment])
         if state["inner"] is not None:
-            self._inner = JsonMachine(self._limits)
+            self._inner = JsonMachine(self._limits, control_characters=True)
             self._inner.load(state["inner"])
 
 

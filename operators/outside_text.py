@@ -235,7 +235,8 @@ class OutsideText:
             self.say(upto)
             return
         account.position = upto
-        if self.kind == "text" and marker in self._reasoning:
+        opens = marker in self._reasoning and (self.kind == "text" or not self.said_any)
+        if opens:
             self.start("reasoning", upto)
             self.kind, self._closer = "reasoning", self._reasoning[marker]
         else:
@@ -281,6 +282,8 @@ class OutsideText:
                 found |= dict.fromkeys(self._reasoning.values(), ((),))
         else:
             found |= dict.fromkeys([self._closer] if self._closer else self._reasoning.values(), ((),))
+            if not self.said_any and self._leading:  # the prompt has opened the reasoning, and the model does so again
+                found |= dict.fromkeys(self._reasoning, ((),))
         return found
 
     def dump(self) -> Any:

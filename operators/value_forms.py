@@ -49,7 +49,7 @@ def value_forms(dialect: Dialect) -> Iterator[str]:
     for opener, closer in dict.fromkeys(leaf.section for leaf in values if leaf.section):
         yield f"between {as_code(opener)} and {as_code(closer)} all is text as it stands"
     for tool in dict.fromkeys(tool for leaf in values for tool, way in leaf.instead if way.until == "last"):
-        yield f"{as_code(tool)} ends at the last of its closers"
+        yield f"{as_code(tool)} ends at the last of its closers before the call's own"
 
 
 def _what(leaf: Text) -> str:

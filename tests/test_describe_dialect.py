@@ -106,7 +106,7 @@ def test_of_a_value_it_is_told_what_is_special_to_it():
         f"`b`: {TYPING['text']}",
         "`&lt;` and the like are decoded, once",
         "between `<[` and `]>` all is text as it stands",
-        "`save.text` ends at the last of its closers",
+        "`save.text` ends at the last of its closers before the call's own",
     ]
 
 

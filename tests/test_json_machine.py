@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -275,6 +276,21 @@ def test_a_text_is_accepted_if_and_only_if_json_loads_accepts_it(data: st.DataOb
     whole = run([text])
     assert isinstance(whole[-1], JsonError) != accepted
     assert joined(run(data.draw(cuts(text)))) == joined(whole)
+
+
+@given(st.data())
+@settings(deadline=None)
+def test_control_characters_may_stand_bare_where_that_is_asked_for(data: st.DataObject):
+    values = data.draw(st.lists(st.text('a"\\\n\t\x00\x1fé', max_size=6), max_size=4))
+    escaped = json.dumps(values, ensure_ascii=False)
+    bare = escaped.replace("\\\\", "\\u005c").replace("\\n", "\n").replace("\\t", "\t").replace("\\u001f", "\x1f")
+    for pieces in ([bare], list(bare), data.draw(cuts(bare))):
+        machine, read = JsonMachine(control_characters=True), FragmentAggregator()
+        for piece in pieces:
+            read.feed_all([item for item in machine.feed(piece) if isinstance(item, Fragment)])
+        assert (read.value, read.done, machine.error) == (values, True, None)
+        first = min((bare.find(char) for char in "\n\t\x1f" if char in bare), default=-1)
+        assert machine.bare_at == first
 
 
 @given(st.data())

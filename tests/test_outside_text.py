@@ -160,3 +160,22 @@ def test_a_native_call_amid_a_text_ends_its_segment_and_loses_nothing(name: str,
         assert wrong_segments(events) == []
         assert said(events) == "one two"
         assert "".join(event.raw for event in events if event.segment_type != "tool_call") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "reasoning", "left"),
+    [
+        ("<think>\nhm\n</think>\n\nOk", "\nhm\n", "\n\nOk"),
+        (" \n<think>hm</think>Ok", "hm", "Ok"),
+        ("hm <think> hm</think>Ok", "hm <think> hm", "Ok"),
+        ("hm</think>Ok <think>more</think>", "hmmore", "Ok "),
+        ("<think><think>hm</think>Ok", "<think>hm", "Ok"),
+    ],
+)
+def test_a_model_may_open_the_reasoning_that_its_prompt_has_opened(text: str, reasoning: str, left: str) -> None:
+    for dialect in ("hermes", "auto"):
+        for pieces in ([text], list(text)):
+            events = list(drive(pieces, parse_text(dialect, starts_in_reasoning=True, turn_id="t")))
+            thought = (event.payload.get("delta", "") for event in events if event.segment_type == "reasoning")
+            assert ("".join(thought), said(events)) == (reasoning, left)
+            assert "".join(event.raw for event in events) == text

@@ -333,15 +333,16 @@ def test_an_id_that_must_say_the_name_does():
     assert can_render(SECTION, "f", {}, call_id="functions.g:7") == "the id 'functions.g:7' does not say the name 'f'"
 
 
-def test_a_value_that_ends_at_the_last_marker_may_hold_it_but_nothing_behind_it_may():
+def test_a_value_that_ends_at_the_last_marker_may_hold_it_but_not_with_the_closer_behind_it():
     text = Text("value", instead=(("write.content", Text("value", until="last")),))
     dialect = Dialect("last", ("<", NAME, ">", Many("<", Text("key"), ">", text, Back()), "</>"))
     write, read = CallToRender("write", {"content": "a</content>b"}), CallToRender("read", {"path": "p"})
-    assert render_calls(dialect, [write, read]) == "<write><content>a</content>b</content></><read><path>p</path></>"
+    written = "<write><content>a</content>b</content></>"
+    assert render_calls(dialect, [write, read, write]) == f"{written}<read><path>p</path></>{written}"
     assert render_call(dialect, "write", {"a": "x</content>", "content": ""}) is not None
-    for calls in ([write, write], [CallToRender("write", {"content": "", "a": "x</content>"})]):
-        with pytest.raises(UsageError, match="ends at the last '</content>' of the whole text"):
-            render_calls(dialect, calls)
+    for arguments in ({"content": "a</content> </>b"}, {"content": "", "a": "x</content>"}):
+        with pytest.raises(UsageError, match="ends at the last '</content>' before the call's closer"):
+            render_call(dialect, "write", arguments)
 
 
 def test_a_call_stands_under_its_key_where_the_grammar_says_so():

@@ -21,7 +21,7 @@ from penstock.operators.dialects.table import DIALECTS
 from penstock.operators.limits import Limits
 from penstock.operators.parse_text import parse_text
 from penstock.operators.render_call import can_render
-from penstock.operators.stage import Completed, Interrupted, drive
+from penstock.operators.stage import Completed, Interrupted, drive, stage
 from penstock.operators.to_invocations import to_invocations
 
 NAMES = sorted(DIALECTS)
@@ -162,6 +162,51 @@ def test_what_any_grammar_writes_is_read_again(dialect: Dialect, text: str | Non
                 check([dialect], Flow((whole[:end],), Completed(), is_text=True), {}, Random(end))
 
 
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        (
+            '<tool_call>{"name": "f", "arguments": {"a": "x\n\ty\r\n", "b": ["\n"]}}</tool_call>',
+            [{"a": "x\n\ty\r\n", "b": ["\n"]}],
+        ),
+        ('<tool_call>{"name": "f", "arguments": "{\\"a\\": \\"x\\ny\\"}"}</tool_call>', [{"a": "x\ny"}]),
+        ('<tool_call>{"name": "f", "arguments": "{\\"a\\":\n\\"x\\"}"}</tool_call>', [{"a": "x"}]),
+        ('<tool_call>{"why": "a\nb", "name": "f", "arguments": {}}</tool_call>', []),
+        ('<tool_call>{"arguments": {"a": "\n"}, "name": "f"}</tool_call>', []),
+        ('<tool_call>{"name": "f", "arguments": {"a\n": 1}}</tool_call>', [None]),
+    ],
+)
+def test_a_line_break_that_is_not_escaped_is_one_in_arguments_only(text: str, calls: list[Any]) -> None:
+    for pieces in ([text], list(text)):
+        found = list(drive(pieces, parse_text("hermes", turn_id="t"), to_invocations()))
+        outcomes = [each for each in found if not isinstance(each, SegmentEvent)]
+        assert [getattr(each, "arguments", None) for each in outcomes] == calls
+    for end in range(len(text) + 1):
+        check(["hermes"], Flow((text[:end],), Completed(), is_text=True), {}, Random(end))
+
+
+WRITE = "<write_to_file>\n<path>{}</path>\n<content>\n{}\n</content>\n</write_to_file>"
+
+
+def test_a_file_ends_where_the_closer_of_its_call_stands_behind_one_of_its_own() -> None:
+    files = {"a": "x </content> y\n</content>\n</write", "b": "<content>z</content>\n<b>"}
+    text = " then ".join(WRITE.format(*file) for file in files.items()) + " done: </content>"
+    for pieces in ([text], list(text)):
+        found = list(drive(pieces, parse_text("cline", turn_id="t"), to_invocations(keep_segments=True)))
+        calls = [each.arguments for each in found if isinstance(each, ToolInvocation)]
+        said = "".join(
+            each.payload.get("delta", "")
+            for each in found
+            if isinstance(each, SegmentEvent) and each.segment_type == "text"
+        )
+        assert calls == [{"path": path, "content": content} for path, content in files.items()]
+        assert said == " then  done: </content>"
+    # END is there as soon as the closer is.
+    chain = stage(parse_text("cline", turn_id="t"))
+    *_, end = chain.feed(WRITE.format("a", "x"))
+    assert end.type == "SEGMENT_END"
+
+
 OPEN_CALL = "<function=write>\n<parameter=path>a</parameter>\n"
 
 
@@ -250,6 +295,8 @@ WRONG: tuple[tuple[tuple[Any, ...], str], ...] = (
     ((Many("a"),), "it may be nothing at all"),
     (("<a>", "", Json()), "a marker is empty"),
     (("<a>", Text("content", r"\w"), "</a>"), "text of the answer has `chars`"),
+    (("<a>", Many(Text("skip", r"\w")), "</a>"), "a text that may be nothing is repeated"),
+    (("<a>", Many(Text("id", r"\d"), Maybe(Text("name", r"\w"))), "</a>"), "a text that may be nothing is repeated"),
     ((Text("name"), Json(name=())), "it begins with no marker"),
     (("<a>", Call(Call(Json()))), "inside of another"),
     (("<a>", Text("name"), Call("<b>", VALUE, "</b>")), "a name or arguments are outside of Call"),

@@ -45,9 +45,9 @@ def read_between(block: TextBlock, boundary: Boundary, *, final: bool) -> None:
             account.wait_from(position)
             return
         literal = search.literal(found)
-        at = boundary.literals[literal]
         block.leave_out(boundary, literal)
-        if (at := _step(block, at, position)) is not None:
+        at = _step(block, boundary.literals[literal], position)
+        if at is not None:
             account.position = found.end()
             block.reach(at, position)
         return

@@ -328,7 +328,7 @@ class BlockText:
         elif role == "key":
             block.key = said
         elif role == "skip":
-            block.key = None
+            block.key, block.flag = None, ""
             block.skipped = True
         elif rest and block.saying:
             block.outside.give(_SAID[role], rest, account.position)
@@ -347,7 +347,7 @@ class BlockText:
             typed = block.options.typed(self._tool, self.path[0], self.typing, text)
             if self._call is not None:
                 self._commit(position, *self._call.typed(self.path[0], typed, at))
-        block.key = None
+        block.key, block.flag = None, ""
 
     def _give_value(self, text: str, at: int, upto: int) -> None:
         """Give text of a string value; as long as it may become `null`, it waits."""

@@ -172,7 +172,8 @@ class CallWriter:
                 refused = error
                 self._restore(state)
             else:
-                return
+                if refused is None or self._state() != state:
+                    return  # else a way that says nothing stands for a call that cannot be written
         if refused is not None:
             raise refused
 
@@ -191,11 +192,15 @@ class CallWriter:
         after |= ends_of(body, self._aliases, self._back).literals
         if begins_call(item) and self._call is None:
             while self._written < len(self._todo):
+                before = self._written
                 if not any(isinstance(each, Call) for each in all_items(body)):
                     self._take()
                 is_last = self._written + (self._call is None) >= len(self._todo)
                 self._row(without_separator(body) if is_last else body, after)
                 self._end_call()
+                if self._written == before:
+                    message = "its grammar has no place for a call"
+                    raise CannotRenderError(message)
         elif any(is_for_argument(leaf) for leaf in leaves_of(body)):
             for key in list(self._left):
                 self._key = key

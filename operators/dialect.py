@@ -78,6 +78,8 @@ class Json(Struct, frozen=True):
     sole_key: bool = False
     root: Literal["object", "array", "any"] = "any"
     """With which bracket it may begin."""
+    whole: bool = False
+    """Whether an object without arguments is no call, as where a block begins with it: much else has a name."""
     under: Literal["", "object", "array"] = ""
     """Whether even a single call is written under the first of `calls`, as it is or in an array; an empty text stands
     before it where there is a key of `content`."""

@@ -73,7 +73,6 @@ _match_cut_escape: Final = re.compile(
     r"\\(?:u(?:[0-9A-Fa-f]{0,3}|[dD][89abAB][0-9A-Fa-f]{2}(?:\\(?:u(?:[dD](?:[c-fC-F][0-9A-Fa-f]?)?)?)?)?))?\Z",
 ).match
 _match_cut_low: Final = re.compile(r"(?:\\(?:u(?:[dD](?:[c-fC-F][0-9A-Fa-f]?)?)?)?)?\Z").match
-_match_bare: Final = re.compile(r"[\x00-\x1f]*+").match
 _match_hex: Final = re.compile(r"[0-9A-Fa-f]*+").match
 _replace_surrogates: Final = re.compile("[\ud800-\udfff]").sub
 
@@ -383,11 +382,13 @@ class JsonMachine:
             self.root_closed = not self._containers
             return end + 1
         if self.control_characters and text[end] < " ":
-            bare = _match_bare(text, end)[0]
             if self.bare_at < 0:
                 self.bare_at = self._base + end
-            out.append(Fragment(self._path, "TEXT", bare, self._base + end))
-            return end + len(bare)
+            stop = end + 1
+            while stop < len(text) and text[stop] < " ":
+                stop += 1
+            out.append(Fragment(self._path, "TEXT", text[end:stop], self._base + end))
+            return stop
         cut = _match_cut_escape(text, end)
         if cut is None:
             return self._fail_in_text(text, end, out)

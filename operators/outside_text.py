@@ -282,7 +282,7 @@ class OutsideText:
                 found |= dict.fromkeys(self._reasoning.values(), ((),))
         else:
             found |= dict.fromkeys([self._closer] if self._closer else self._reasoning.values(), ((),))
-            if not self.said_any and self._leading:  # the prompt has opened the reasoning, and the model does so again
+            if options.repeated_opener == "drop" and not self.said_any and self._leading:
                 found |= dict.fromkeys(self._reasoning, ((),))
         return found
 

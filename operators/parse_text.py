@@ -29,6 +29,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     tools: Any = None,
     calls: bool = True,
     starts_in_reasoning: bool = False,
+    repeated_opener: Literal["drop", "text"] = "drop",
     opener_in_reasoning: Literal["text", "ends"] = "text",
     unknown_tool: Literal["pass", "text", "fail"] = "pass",
     unknown_argument: Literal["pass", "drop"] = "pass",
@@ -60,6 +61,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     - `tools`: as `to_invocations` takes them, or definitions in any provider's form: they say the types of raw values.
     - `calls`: False leaves calls in the text: reasoning alone is found.
     - `starts_in_reasoning`: the prompt opened the reasoning, the text has its closer only.
+    - `repeated_opener`: a reasoning's opener, first in a text that starts inside it, is no text, or is.
     - `opener_in_reasoning`: a call's opener inside reasoning is `text`, or `ends` the reasoning.
     - `unknown_tool`: a call of no tool in `tools` passes, is `text`, or fails.
     - `unknown_argument`: one that the tool's schema does not have passes, or, where values are raw text, is dropped.
@@ -77,6 +79,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
         schemas=None if tools is None else tool_parameters(tools),
         calls=calls,
         starts_in_reasoning=starts_in_reasoning,
+        repeated_opener=repeated_opener,
         opener_in_reasoning=opener_in_reasoning,
         unknown_tool=unknown_tool,
         unknown_argument=unknown_argument,

@@ -19,6 +19,7 @@ from .xml_value import xml_value
 
 _UNKNOWN: dict[str, Any] = {}
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "repeated_opener": ("drop", "text"),
     "opener_in_reasoning": ("text", "ends"),
     "unknown_tool": ("pass", "text", "fail"),
     "unknown_argument": ("pass", "drop"),
@@ -35,6 +36,7 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     schemas: Mapping[str, Schema | None] | None = None
     calls: bool = True
     starts_in_reasoning: bool = False
+    repeated_opener: Literal["drop", "text"] = "drop"
     opener_in_reasoning: Literal["text", "ends"] = "text"
     unknown_tool: Literal["pass", "text", "fail"] = "pass"
     unknown_argument: Literal["pass", "drop"] = "pass"

@@ -32,6 +32,7 @@ SEVEN: Final = ("harmony", "hermes", "lfm2", "llama4_pythonic", "pythonic", "qwe
 ROWS: Final[dict[tuple[str, str], Row]] = {
     ("apertus", "vllm"): Row(content="trimmed"),
     ("apriel", "llama.cpp"): Row(
+        {"repeated_opener": "text"},
         prompts={"Apriel-1.6-15b-Thinker-fixed": "Here are my reasoning steps:\n"},
         starts="always",
         content="trimmed",
@@ -60,7 +61,7 @@ ROWS: Final[dict[tuple[str, str], Row]] = {
     ("glm47", "smg"): Row({"between": "drop", "typing": GUESSING}),
     ("hermes", "llama.cpp"): Row({"blanks": "drop"}, starts="text"),
     ("hermes", "ollama"): Row(
-        {"blanks": "drop"},
+        {"blanks": "drop", "repeated_opener": "text"},
         blocks=BLOCKS,
         starts="text",
         parsers={

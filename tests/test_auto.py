@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from auto_cases import CALLS, Seen, explained_by, reading
+from auto_cases import CALLS, Seen, explained_by, is_cut_short, reading
 from hypothesis import given
 from prose_texts import PROSE
 from strategies.dialect_texts import answer_by, written_by
@@ -96,7 +96,7 @@ def test_whatever_a_grammar_says_is_the_same_or_a_call_of_another_dialect(name: 
     def holds(random: Random) -> None:
         text = f"Hi {written_by(random, DIALECTS[name].grammar)} Ok"
         alone, together = reading(text, [name], {}), reading(text, AUTO, {})
-        assert alone == together or explained_by(text, alone, together, others, {})
+        assert alone == together or explained_by(text, alone, together, others, {}) or is_cut_short(alone, together)
 
     holds()
 

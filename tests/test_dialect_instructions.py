@@ -13,7 +13,7 @@ from strategies.typed_values import DEFINITIONS, Fitting, fitting
 
 from penstock.events.errors import UsageError
 from penstock.events.tool_invocation import ToolInvocation
-from penstock.operators.dialect import NAME, CallArgs, Dialect, Json, Many, Maybe, Text
+from penstock.operators.dialect import NAME, Back, CallArgs, Dialect, Json, Many, Maybe, Text
 from penstock.operators.dialect_instructions import instructions
 from penstock.operators.dialects import DIALECTS
 from penstock.operators.parse_text import parse_text
@@ -207,7 +207,9 @@ def test_a_whole_answer_that_is_an_object_is_told_where_its_text_stands():
 
 def test_calls_that_are_in_each_others_way_are_not_shown_together():
     other = {"name": "new_rule", "parameters": {**FILE, "required": ["content"]}}
-    text = instructions(DIALECTS["cline"], [WRITE, other])
+    to_last = tuple((f"{tool['name']}.content", Text("value", until="last")) for tool in (WRITE, other))
+    parameter = ("<", Text("key", r"\w"), ">", Text("value", instead=to_last), Back())
+    text = instructions(Dialect("unclosed", ("<call>", NAME, Many(*parameter))), [WRITE, other])
     assert "Several calls" not in text
     assert text.count("Example:\n") == 2
 

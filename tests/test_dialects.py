@@ -164,6 +164,15 @@ TEXTS: Final[tuple[tuple[str, str, str, str, tuple[tuple[str, dict[str, Any]], .
         *("Sure.", "", (NOW,)),
     ),
     ("gigachat3", '<|function_call|>{"name": "now", "arguments": {}}', "", "", (NOW,)),
+    (
+        "gigachat35",
+        (
+            '<think>Hm</think><｜GCML｜tool_calls>\n<｜GCML｜invoke name="weather">\n'
+            '<｜GCML｜parameter name="city" string="true">Oslo</｜GCML｜parameter>\n'
+            '<｜GCML｜parameter name="days" string="false">2</｜GCML｜parameter>\n</｜GCML｜invoke>\n</｜GCML｜tool_calls>'
+        ),
+        *("", "Hm", (OSLO,)),
+    ),
     ("json_bare", '{"name": "weather", "arguments": {"city": "Oslo", "days": 2}}', "", "", (OSLO,)),
     (
         "json_array_bare",

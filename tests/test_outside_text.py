@@ -179,3 +179,10 @@ def test_a_model_may_open_the_reasoning_that_its_prompt_has_opened(text: str, re
             thought = (event.payload.get("delta", "") for event in events if event.segment_type == "reasoning")
             assert ("".join(thought), said(events)) == (reasoning, left)
             assert "".join(event.raw for event in events) == text
+
+
+def test_an_opener_that_comes_twice_may_be_kept() -> None:
+    operator = parse_text("hermes", starts_in_reasoning=True, repeated_opener="text", turn_id="t")
+    for pieces in (["<think>hm</think>Ok"], list("<think>hm</think>Ok")):
+        events = [event for event in drive(pieces, operator) if event.segment_type == "reasoning"]
+        assert "".join(event.payload.get("delta", "") for event in events) == "<think>hm"

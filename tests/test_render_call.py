@@ -186,7 +186,7 @@ def two_calls(dialect: Dialect, layout: str = "") -> str:
             '[T][{"name": "f", "arguments": {"n": 1}}, {"name": "g", "arguments": {}}]',
         ),
         (
-            Dialect("lines", ("<all>", Many(Json()), "</all>")),
+            Dialect("lines", ("<all>", Many(Call(Json())), "</all>")),
             '<all>{"name": "f", "arguments": {"n": 1}}{"name": "g", "arguments": {}}</all>',
         ),
         (Dialect("several", (Call(NAME, CallArgs()), Many(";", Call(NAME, CallArgs())))), "f(n=1);g()"),

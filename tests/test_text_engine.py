@@ -317,7 +317,8 @@ def test_a_grammar_that_cannot_be_read_is_told(grammar: tuple[Any, ...], fault: 
 
 
 @pytest.mark.parametrize(
-    "option", ["unknown_tool", "unknown_argument", "between", "blanks", "fences", "opener_in_reasoning"]
+    "option",
+    ["unknown_tool", "unknown_argument", "between", "blanks", "fences", "opener_in_reasoning", "repeated_opener"],
 )
 def test_a_wrong_value_of_an_option_is_told(option: str):
     wrong: Any = {option: "oops"}

@@ -3,14 +3,25 @@
 from ..dialect import Alt, Back, Call, Dialect, Many, Maybe, Text
 from .parts import invoke
 
+_PREFIX = "antml:"
 _ELEMENTS = (
-    *("<invoke>", "<tool_name>", Text("name", r"\w.-"), "</tool_name>", "<parameters>"),
+    *("<invoke>", "<tool_name>", Text("name", r"\w.-"), "</tool_name>", Maybe("<parameters>")),
     Many("<", Text("key", r"\w.-"), ">", Text("value", trim="newline", typing="schema"), Back()),
-    *("</parameters>", "</invoke>"),
+    *(Maybe("</parameters>"), "</invoke>"),
 )
+_PREFIXED = Call(*invoke(_PREFIX))
 
 ANTHROPIC_LEGACY = Dialect(
     "anthropic_legacy",
-    ("<function_calls>", Many(Alt(Call(*invoke()), Call(*_ELEMENTS))), Maybe("</function_calls>")),
+    (
+        Alt(
+            ("<function_calls>", Many(Alt(Call(*invoke()), Call(*_ELEMENTS))), Maybe("</function_calls>")),
+            # Newer ones have a prefix in each tag; it is no ordinary XML then, even without the tag around.
+            (
+                *(Maybe(f"<{_PREFIX}function_calls>"), _PREFIXED, Many(_PREFIXED)),
+                Maybe(f"</{_PREFIX}function_calls>"),
+            ),
+        ),
+    ),
     layout="\n",
 )

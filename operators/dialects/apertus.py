@@ -1,6 +1,6 @@
 """Apertus: the key is the tool's name."""
 
-from ..dialect import Alt, Dialect, Json
+from ..dialect import Alt, Dialect, Json, Maybe
 
 APERTUS = Dialect(
     "apertus",
@@ -10,7 +10,7 @@ APERTUS = Dialect(
             Json(name=(), args=(), sole_key=True, root="array"),
             Json(name=(), args=(), sole_key=True, root="object"),
         ),
-        "<|tools_suffix|>",
+        Maybe("<|tools_suffix|>"),
     ),
     reasoning=(("<|inner_prefix|>", "<|inner_suffix|>"),),
 )

@@ -17,7 +17,8 @@ AUTO: Final[tuple[str, ...]] = (
     # Mistral's
     *("mistral_v11", "mistral_old"),
     # an opener of their own
-    *("apertus", "bolt_artifact", "cohere_r7b", "dots", "functiongemma", "gemma4", "gigachat3", "granite_20b_fc"),
+    *("apertus", "bolt_artifact", "cohere_r7b", "dots", "functiongemma", "gemma4", "gigachat3", "gigachat35"),
+    "granite_20b_fc",
     *("harmony", "inkling", "internlm2", "k2_horizon", "kimi_k2", "kimi_k3", "lfm2", "llama_python_tag", "longcat"),
     *("minimax_m2", "minimax_m3", "nemotron_toolcall", "phi4_mini", "seed_oss", "sentinel", "step3", "tool_code"),
 )
@@ -56,7 +57,7 @@ NOT_IN_AUTO: Final[dict[str, str]] = {
     "tool_call": "hermes",
     "mimo": "qwen3_coder",
     "step3p5": "qwen3_coder",
-    "openhands": "qwen3_coder",
+    "openhands": "qwen3_coder",  # but for calls that a stop word has cut
     "poolside_v1": "glm47",
     "firefunction_v2": "phi4_mini",
     "think_tags": "hermes",

@@ -1,11 +1,12 @@
 """bolt.new and bolt.diy: files and commands."""
 
-from ..dialect import Attrs, Call, Dialect, Many, Text
+from ..dialect import Attrs, Call, Dialect, Many, Maybe, Text
 
 BOLT_ARTIFACT = Dialect(
     "bolt_artifact",
     (
-        *("<boltArtifact", Attrs((("id", "skip"), ("title", "skip"), ("type", "skip"))), ">"),
+        *("<boltArtifact", Attrs((("id", "skip"), ("title", "skip"), ("type", "skip")), ("id",)), ">"),
+        Maybe(Text("content")),
         Many(
             Call(
                 "<boltAction",

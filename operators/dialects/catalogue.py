@@ -44,7 +44,11 @@ def catalogue_entry(name: str) -> str:
     AI21 Jamba: a list of calls between tags.
     <BLANKLINE>
     ```text
-    "<tool_calls>" JSON [{"name": NAME, "arguments"|"parameters": {ARGUMENTS}}, …] "</tool_calls>"
+    "<tool_calls>"
+    ( JSON [{"name": NAME, "arguments"|"parameters": {ARGUMENTS}}, …]
+    | JSON {"name": NAME, "arguments"|"parameters": {ARGUMENTS}}
+    )
+    "</tool_calls>"?
     ```
     <BLANKLINE>
     A call:

@@ -1,17 +1,24 @@
 """Cline and Roo: the tools and their parameters are tags; give `tools`, or each tag is one."""
 
 from ..dialect import Back, Dialect, Many, Text
+from .parts import THINK
 
-_CONTENT = ("write_to_file.content", Text("value", trim="newline", until="last"))
+_FILE = Text("value", trim="newline", until="last")
 """A file may have tags of any name in it."""
+_VALUE = Text(
+    "value",
+    trim="blanks",
+    typing="schema",
+    instead=(("write_to_file.content", _FILE), ("new_rule.content", _FILE)),
+)
 
 CLINE = Dialect(
     "cline",
     (
         *("<", Text("name", r"\w"), ">"),
-        Many("<", Text("key", r"\w"), ">", Text("value", trim="newline", typing="schema", instead=(_CONTENT,)), Back()),
+        Many("<", Text("key", r"\w"), ">", _VALUE, Back()),
         Back(role="name"),
     ),
-    reasoning=(("<thinking>", "</thinking>"),),
+    reasoning=(("<thinking>", "</thinking>"), *THINK),
     layout="\n",
 )

@@ -1,6 +1,8 @@
-"""Command R7B, Command A: everything stands between markers."""
+"""Command R7B, Command A: everything stands between markers; the commas between calls may be missing."""
 
-from ..dialect import Alt, Dialect, Json, Maybe, Text
+from ..dialect import Alt, Call, Dialect, Json, Many, Maybe, Text
+
+_CALL = Call(Json(name=("tool_name",), args=("parameters",), id=("tool_call_id",), root="object"))
 
 COHERE_R7B = Dialect(
     "cohere_r7b",
@@ -8,12 +10,13 @@ COHERE_R7B = Dialect(
         Alt(
             (
                 "<|START_ACTION|>",
-                Json(name=("tool_name",), args=("parameters",), id=("tool_call_id",)),
+                Alt(("[", _CALL, Many(Maybe(","), _CALL), "]"), (_CALL, Many(_CALL))),
                 Maybe("<|END_ACTION|>"),
             ),
             ("<|START_RESPONSE|>", Text("content"), Maybe("<|END_RESPONSE|>")),
             ("<|START_TEXT|>", Text("content"), Maybe("<|END_TEXT|>")),
         ),
+        Many("<|END_OF_TURN_TOKEN|>"),
     ),
     reasoning=(("<|START_THINKING|>", "<|END_THINKING|>"),),
 )

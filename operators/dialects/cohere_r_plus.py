@@ -6,7 +6,14 @@ COHERE_R_PLUS = Dialect(
     "cohere_r_plus",
     (
         Alt(
-            ("Action:", "```json", Json(name=("tool_name",), args=("parameters",), root="array"), "```"),
+            (
+                *("Action:", "```json"),
+                Alt(
+                    Json(name=("tool_name",), args=("parameters",), root="array"),
+                    Json(name=("tool_name",), args=("parameters",), root="object"),
+                ),
+                Maybe("```"),
+            ),
             ("<|CHATBOT_TOKEN|>", Text("content"), Maybe("<|END_OF_TURN_TOKEN|>")),
         ),
     ),

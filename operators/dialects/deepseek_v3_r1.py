@@ -1,19 +1,28 @@
-"""DeepSeek V3 and R1: the arguments stand in a fence."""
+"""DeepSeek V3 and R1: the arguments stand in a fence; the distilled models get some of the markers wrong."""
 
 from ..dialect import NAME, Call, Dialect, Many, Maybe
 from .parts import ARGUMENTS, THINK
 
+_BEGIN = "<｜tool▁calls▁begin｜>"
+
 DEEPSEEK_V3_R1 = Dialect(
     "deepseek_v3_r1",
     (
-        "<｜tool▁calls▁begin｜>",
+        _BEGIN,
         Many(
             Call(
-                *("<｜tool▁call▁begin｜>", "function<｜tool▁sep｜>", NAME),
+                *(Maybe("<｜tool▁call▁begin｜>"), "function<｜tool▁sep｜>", NAME),
                 *("```json", ARGUMENTS, "```", Maybe("<｜tool▁call▁end｜>")),
             ),
         ),
         Maybe("<｜tool▁calls▁end｜>"),
     ),
     reasoning=THINK,
+    aliases=tuple(
+        (written, _BEGIN)
+        for written in (
+            *("<｜tool▁calls｜>", "<｜tool_calls_begin｜>", "<｜tool calls begin｜>"),
+            "<｜tool\\_calls\\_begin｜>",
+        )
+    ),
 )

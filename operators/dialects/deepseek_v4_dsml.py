@@ -1,13 +1,20 @@
-"""DeepSeek V4: as V3.2, within another tag, which may be missing."""
+"""DeepSeek V4: as V3.2, within another tag, which may be missing; V4.1 has a blank before a tag's name."""
 
-from ..dialect import Call, Dialect, Many, Maybe
+from ..dialect import Alt, Call, Dialect, Item, Many, Maybe
 from .parts import THINK, invoke
 
-_CALL = Call(*invoke("｜DSML｜", flagged=True))
+_AROUND = ("tool_calls", "calls", "function_calls", "toolcalls")
+
+
+def _calls(prefix: str) -> tuple[Item, ...]:
+    call = Call(*invoke(prefix, flagged=True))
+    opener, closer = (Maybe(Alt(*(f"{begin}{prefix}{name}>" for name in _AROUND))) for begin in ("<", "</"))
+    return opener, call, Many(call), closer
+
 
 DEEPSEEK_V4_DSML = Dialect(
     "deepseek_v4_dsml",
-    (Maybe("<｜DSML｜tool_calls>"), _CALL, Many(_CALL), Maybe("</｜DSML｜tool_calls>")),
+    (Alt(*map(_calls, ("｜DSML｜", "｜DSML｜ ", "｜｜DSML｜｜", "｜｜DSML｜｜ "))),),
     reasoning=THINK,
     layout="\n",
 )

@@ -1,5 +1,11 @@
 """JSON in a fence, as small models and many prompts have it."""
 
-from ..dialect import Dialect, Json
+from ..dialect import Alt, Call, Dialect, Json, Many
 
-FENCED_JSON = Dialect("fenced_json", ("```json", Json(), "```"), layout="\n")
+_CALL = Json(whole=True)
+
+FENCED_JSON = Dialect(
+    "fenced_json",
+    (Alt(Call("```json", _CALL, "```"), (Call("```json", _CALL), Many(Call(_CALL)), "```")),),
+    layout="\n",
+)

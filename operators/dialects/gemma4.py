@@ -1,12 +1,19 @@
-"""Gemma 4: some of its calls come with a string in plain quotes, or with closers too many."""
+"""Gemma 4: some of its calls come with a string in plain quotes, with closers too many, or two in one block."""
 
 from ..dialect import NAME, Alt, Call, CallArgs, Dialect, Many, Maybe
+
+_NAMED = (NAME, CallArgs("{", "}", ":", ('<|"|>', '"')))
+_CALL = ("<|tool_call>", Alt("call:", ":call:", ":"), *_NAMED)
 
 GEMMA4 = Dialect(
     "gemma4",
     (
-        Call("<|tool_call>", Alt("call:", ":"), NAME, CallArgs("{", "}", ":", ('<|"|>', '"')), Maybe("<tool_call|>")),
-        Many(Alt("<tool_call|>", "<|tool_response>")),
+        Alt(Call(*_CALL, Maybe("<tool_call|>")), (Call(*_CALL), Many(Call("call:", *_NAMED)))),
+        Many(Alt("<tool_call|>", "<|tool_response>", "<turn|>")),
     ),
-    reasoning=(("<|channel>thought", "<channel|>"), ("<|channel>", "<channel|>")),
+    reasoning=(
+        ("<|channel>thought\n", "<channel|>"),
+        ("<|channel>thought", "<channel|>"),
+        ("<|channel>", "<channel|>"),
+    ),
 )

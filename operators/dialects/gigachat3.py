@@ -1,12 +1,12 @@
-"""GigaChat 3 and 3.1: one call, up to the end."""
+"""GigaChat 3 and 3.1: a call, up to the end, which may be written as the beginning of another message."""
 
-from ..dialect import Alt, Dialect, Maybe
+from ..dialect import Alt, Call, Dialect, Many, Maybe
 from .parts import CALL
 
-GIGACHAT3 = Dialect(
-    "gigachat3",
-    (
-        Alt(("<|message_sep|>", "function call", "<|role_sep|>"), "<|function_call|>"),
-        *(CALL, Maybe("</s>")),
-    ),
+_SEPARATOR = "<|message_sep|>"
+_CALL = (
+    Alt((_SEPARATOR, "function call", "<|role_sep|>"), "<|function_call|>"),
+    *(Call(CALL), Maybe("</s>")),
 )
+
+GIGACHAT3 = Dialect("gigachat3", (*_CALL, Many(*_CALL), Many(_SEPARATOR)))

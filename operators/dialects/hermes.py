@@ -1,11 +1,25 @@
 """Hermes: Nous Hermes, Qwen 2.5 and 3, QwQ, and what was trained on their chats."""
 
-from ..dialect import Dialect, Json, Maybe
+from ..dialect import Alt, Call, Dialect, Json, Many, Maybe
 from .parts import THINK
+
+_ARGS = ("arguments", "parameters", "args")
+_CALL = Json(args=_ARGS)
+_NEXT = Json(args=_ARGS, whole=True)
 
 HERMES = Dialect(
     "hermes",
-    ("<tool_call>", Json(), Maybe("</tool_call>")),
+    (
+        Alt(
+            Call("<tool_call>", _CALL, "</tool_call>"),
+            (Call("<tool_call>", _CALL), Many(Maybe(","), Call(_NEXT)), Maybe("</tool_call>")),
+            # An argument that some write there as it stands has no name: with code in it the call fails.
+            Call("<tool_call>", _CALL, "<code>", "</code>", "</tool_call>"),
+            # In prompts there are definitions between these, which have parameters.
+            Call("<tools>", Json(args=("arguments",), root="object", whole=True), "</tools>"),
+        ),
+        Many("</tool_call>"),
+    ),
     reasoning=THINK,
     layout="\n",
 )

@@ -1,10 +1,12 @@
-"""Hunyuan-A13B: with tags around its answer."""
+"""Hunyuan-A13B: with tags around its answer, the calls inside of them or behind."""
 
-from ..dialect import Alt, Dialect, Maybe, Text
+from ..dialect import Alt, Call, Dialect, Maybe, Text
 from .parts import CALLS, THINK
+
+_CALLS = Call("<tool_calls>", CALLS, Maybe("</tool_calls>"))
 
 HUNYUAN_A13B = Dialect(
     "hunyuan_a13b",
-    (Alt(("<tool_calls>", CALLS, Maybe("</tool_calls>")), ("<answer>", Text("content"), Maybe("</answer>"))),),
+    (Alt(_CALLS, ("<answer>", Maybe(Text("content")), Maybe(_CALLS), Maybe("</answer>"))),),
     reasoning=THINK,
 )

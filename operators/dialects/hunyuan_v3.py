@@ -1,15 +1,21 @@
-"""Hunyuan V3 (Hy-V3): pairs as in GLM-4.5, behind a separator."""
+"""Hunyuan V3 (Hy-V3) and V4: pairs as in GLM-4.5; V3 has a separator before them, and often a suffix in each tag."""
 
 from ..dialect import NAME, Call, Dialect, Many, Maybe
 from .parts import THINK, pairs
+
+_TAGS = (
+    *("<tool_calls", "<tool_call", "<tool_sep", "<arg_key", "<arg_value"),
+    *("</tool_calls", "</tool_call", "</arg_key", "</arg_value"),
+)
 
 HUNYUAN_V3 = Dialect(
     "hunyuan_v3",
     (
         "<tool_calls>",
-        Many(Call("<tool_call>", NAME, "<tool_sep>", pairs(), "</tool_call>")),
+        Many(Call("<tool_call>", NAME, Maybe("<tool_sep>"), pairs(), "</tool_call>")),
         Maybe("</tool_calls>"),
     ),
-    reasoning=THINK,
+    reasoning=(*THINK, ("<think:opensource>", "</think:opensource>")),
+    aliases=tuple((f"{tag}:opensource>", f"{tag}>") for tag in _TAGS),
     layout="\n",
 )

@@ -1,17 +1,15 @@
-"""Inkling: the header names the tool, and the JSON does so again."""
+"""Inkling: the header names the tool, and the JSON does so again; the prompt has the first message's beginning."""
 
-from ..dialect import Alt, Dialect, Json, Maybe, Text
+from ..dialect import Alt, Dialect, Json, Many, Maybe, Text
 
-_END = Maybe("<|end_message|>")
+_END = (Maybe("<|end_message|>"), Many("<|content_model_end_sampling|>"))
+_CALL = ("<|content_invoke_tool_json|>", Json(args=("args",), root="object"), *_END)
+_SAID = Alt(
+    ("<|content_text|>", Text("content"), *_END),
+    ("<|content_thinking|>", Text("reasoning"), *_END),
+)
 
 INKLING = Dialect(
     "inkling",
-    (
-        "<|message_model|>",
-        Alt(
-            (Text("recipient", r"\w.:/-"), "<|content_invoke_tool_json|>", Json(args=("args",), root="object"), _END),
-            ("<|content_text|>", Text("content"), _END),
-            ("<|content_thinking|>", Text("reasoning"), _END),
-        ),
-    ),
+    (Alt(("<|message_model|>", Alt((Text("recipient", r"\w.:/-"), *_CALL), _SAID)), _CALL, _SAID),),
 )

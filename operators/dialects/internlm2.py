@@ -1,8 +1,10 @@
-"""InternLM 2 and 2.5, Intern-S1."""
+"""InternLM 2 and 2.5; Intern-S1, which thinks."""
 
 from ..dialect import Dialect, Json, Maybe
+from .parts import THINK
 
 INTERNLM2 = Dialect(
     "internlm2",
     ("<|action_start|>", "<|plugin|>", Json(), Maybe("<|action_end|>")),
+    reasoning=THINK,
 )

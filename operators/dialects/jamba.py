@@ -1,9 +1,9 @@
 """AI21 Jamba: a list of calls between tags."""
 
-from ..dialect import Dialect
-from .parts import CALLS
+from ..dialect import Alt, Call, Dialect, Maybe
+from .parts import CALL, CALLS
 
 JAMBA = Dialect(
     "jamba",
-    ("<tool_calls>", CALLS, "</tool_calls>"),
+    ("<tool_calls>", Call(Alt(CALLS, CALL)), Maybe("</tool_calls>")),
 )

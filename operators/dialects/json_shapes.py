@@ -7,8 +7,8 @@ JSON = Dialect(
     (
         Json(
             name=("name", "function.name", "function", "tool"),
-            args=("arguments", "parameters", "args", "function.arguments", "function.parameters"),
-            calls=("tool_calls", "tools", "tool"),
+            args=("arguments", "parameters", "args", "function.arguments", "function.parameters", "tool_input"),
+            calls=("tool_calls", "tools", "tool", "tool_call", "function_call", "functionCall"),
         ),
     ),
 )

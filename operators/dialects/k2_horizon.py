@@ -12,5 +12,5 @@ K2_HORIZON = Dialect(
         Many(Call("<ifm|tool_call>", Alt(CALL, (NAME, _PAIRS)), "</ifm|tool_call>")),
         Maybe("</ifm|tool_calls>"),
     ),
-    reasoning=THINK,
+    reasoning=(*THINK, *((f"<ifm|{name}>", f"</ifm|{name}>") for name in ("think", "think_fast", "think_faster"))),
 )

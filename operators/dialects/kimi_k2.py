@@ -3,6 +3,7 @@
 from ..dialect import Call, Dialect, Many, Maybe, Text
 from .parts import ARGUMENTS, THINK
 
+_BEGIN, _END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 _CALL = Call(
     "<|tool_call_begin|>",
     Text("id", r"\w.:/-", named=r"(?:functions\.)?([\w./-]+?)(?::\d+)?"),
@@ -11,6 +12,7 @@ _CALL = Call(
 
 KIMI_K2 = Dialect(
     "kimi_k2",
-    (Maybe("<|tool_calls_section_begin|>"), _CALL, Many(_CALL), Maybe("<|tool_calls_section_end|>")),
+    (Maybe(_BEGIN), _CALL, Many(_CALL), Maybe(_END)),
     reasoning=THINK,
+    aliases=(("<|tool_call_section_begin|>", _BEGIN), ("<|tool_call_section_end|>", _END)),
 )

@@ -24,4 +24,5 @@ KIMI_K3 = Dialect(
         ),
         Maybe("<|close|>message<|sep|>"),
     ),
+    reasoning=(("<|open|>think<|sep|>", "<|close|>think<|sep|>"),),
 )

@@ -11,7 +11,13 @@ MINIMAX_M3 = Dialect(
         Many(
             Call(
                 *(f'{_TAG}invoke name="', NAME, '">'),
-                Many(_TAG, Text("key", r"\w.-"), ">", Text("value", typing="marked_xml"), Back(f"{_TAG}/")),
+                Many(
+                    _TAG,
+                    Text("key", r"\w.:$@ -", trim="blanks"),
+                    ">",
+                    Text("value", typing="marked_xml"),
+                    Back(f"{_TAG}/"),
+                ),
                 f"{_TAG}/invoke>",
             ),
         ),

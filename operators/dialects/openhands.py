@@ -1,6 +1,11 @@
 """OpenHands, for models without native calls: one call, whose end a stop word has often cut."""
 
-from ..dialect import Dialect, Maybe
-from .parts import FUNCTION
+from ..dialect import Call, Dialect, Many, Maybe
+from .parts import THINK, function
 
-OPENHANDS = Dialect("openhands", (*FUNCTION, Maybe("</function>")), layout="\n")
+OPENHANDS = Dialect(
+    "openhands",
+    (Many("<tool_call>"), Call(*function("</parameter>"), Maybe("</function>")), Many("</tool_call>")),
+    reasoning=THINK,
+    layout="\n",
+)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ..dialect import NAME, Attrs, CallArgs, Item, Json, Many, Maybe, Role, Text
+from ..dialect import NAME, Alt, Attrs, CallArgs, Item, Json, Many, Maybe, Role, Text, Trim
 
 THINK: Final = (("<think>", "</think>"),)
 
@@ -15,27 +15,37 @@ CALL: Final = Json(root="object")
 CALLS: Final = Json(root="array")
 """A list of calls."""
 
-CODE: Final = (Text("name", r"\w."), CallArgs(lenient_quotes=True))
+CODE: Final = (Text("name", r"\w.-"), CallArgs(lenient_quotes=True))
 """A call as code has it."""
 
-FUNCTION: Final = (
-    *("<function=", NAME, ">"),
-    Many(
-        "<parameter=",
-        Text("key", trim="blanks"),
-        ">",
-        Text("value", trim="newline", typing="schema"),
-        Maybe("</parameter>"),
-    ),
-)
-"""A function and its parameters, each in a tag."""
+_KEY: Final = Text("key", r"^\s<>=\"'")
 
 
-def pairs(prefix: str = "", *between: Item) -> Many:
-    """Give the grammar of arguments that are pairs of a key and a value, with a tag round each."""
+def function(closer: Item) -> tuple[Item, ...]:
+    """Give the grammar of a function and its parameters, each in a tag; `closer`: of a parameter."""
+    return (
+        *("<function=", Alt((NAME, ">"), ('"', NAME, '">'), ("'", NAME, "'>"))),
+        Many(
+            *("<parameter=", Alt(_KEY, ('"', _KEY, '"'), ("'", _KEY, "'")), Alt(">", "=")),
+            *(Text("value", trim="newline", typing="schema"), closer),
+        ),
+    )
+
+
+FUNCTION: Final = function(Maybe("</parameter>"))
+"""The same, where that closer may be missing."""
+
+
+def pairs(prefix: str = "", *between: Item, trim: Trim = "") -> Many:
+    """Give the grammar of arguments that are pairs of a key and a value, with a tag round each.
+
+    A tag round a key may come twice, and the one before a value not at all: then blanks are no part of it.
+    """
+    opener, closer = f"<{prefix}arg_key>", f"</{prefix}arg_key>"
+    value, bare = (Text("value", trim=each, typing="schema") for each in (trim, "blanks"))
     return Many(
-        *(f"<{prefix}arg_key>", Text("key", trim="blanks"), f"</{prefix}arg_key>", *between),
-        *(f"<{prefix}arg_value>", Text("value", typing="schema"), f"</{prefix}arg_value>"),
+        *(opener, Many(opener), Text("key", trim="blanks"), closer, Many(closer), *between),
+        *(Alt((f"<{prefix}arg_value>", value), bare), f"</{prefix}arg_value>"),
     )
 
 
@@ -45,9 +55,9 @@ def invoke(prefix: str = "", *, flagged: bool = False) -> tuple[Item, ...]:
     `flagged`: of parameters that say themselves whether they are text.
     """
     typed = Text("value", typing="flagged") if flagged else Text("value", trim="newline", typing="schema")
-    says: tuple[tuple[str, Role], ...] = (("name", "key"), *((("string", "flag"),) if flagged else ()))
+    says: tuple[tuple[str, Role], ...] = (("type", "flag"), ("string", "flag")) if flagged else (("type", "skip"),)
     return (
         *(f"<{prefix}invoke", Attrs((("name", "name"),)), ">"),
-        Many(f"<{prefix}parameter", Attrs(says), ">", typed, Maybe(f"</{prefix}parameter>")),
+        Many(f"<{prefix}parameter", Attrs((("name", "key"), *says)), ">", typed, Maybe(f"</{prefix}parameter>")),
         f"</{prefix}invoke>",
     )

@@ -41,6 +41,7 @@ PROVENANCE: Final[Mapping[str, Provenance]] = MappingProxyType(
         "gemma4": Provenance(("llama.cpp", "mlx-lm", "Ollama", "SGLang", "vLLM")),
         "generic_json": Provenance(("llama.cpp",)),
         "gigachat3": Provenance(("llama.cpp", "SGLang", "vLLM")),
+        "gigachat35": Provenance(written_from="the chat template of GigaChat 3.5"),
         "glm45": Provenance(("Ollama", "SGLang", "smg")),
         "glm47": Provenance(("llama.cpp", "mlx-lm", "SGLang", "smg", "vLLM")),
         "granite3": Provenance(("llama.cpp", "vLLM")),

@@ -1,14 +1,18 @@
 """Llama 3.2 and 4, ToolACE: a list of calls as Python writes them."""
 
-from ..dialect import Call, CallArgs, Dialect, Many, Maybe, Text
+from ..dialect import Alt, Call, CallArgs, Dialect, Many, Maybe, Text
 
-_CALL = Call(Text("name", r"\w."), CallArgs(unmarked=True))
+_ARGUMENTS = CallArgs(unmarked=True)
+_CALL = Call(Text("name", r"\w."), _ARGUMENTS)
+_MARKED = Call(Text("name", r"\w.-"), _ARGUMENTS)  # without a marker, `x[n-f(a=1)]` is code
 
 PYTHONIC = Dialect(
     "pythonic",
     (
-        *(Maybe("<|python_start|>"), "["),
-        *(_CALL, Many(",", _CALL)),
-        *("]", Maybe("<|python_end|>")),
+        Alt(
+            ("<|python_start|>", "[", _MARKED, Many(",", _MARKED), "]"),
+            ("[", _CALL, Many(",", _CALL), "]"),
+        ),
+        Maybe("<|python_end|>"),
     ),
 )

@@ -1,11 +1,15 @@
-"""Qwen3-Coder, Qwen 3.5 and 3.6, Nemotron 3, and others with its template."""
+"""Qwen3-Coder, Qwen 3.5 to 3.8, Nemotron 3, and others with its template."""
 
-from ..dialect import Alt, Dialect, Maybe
+from ..dialect import Alt, Call, Dialect, Many, Maybe
 from .parts import FUNCTION, THINK
 
 QWEN3_CODER = Dialect(
     "qwen3_coder",
-    (Maybe("<tool_call>"), *FUNCTION, Alt(("</function>", Maybe("</tool_call>")), "</tool_call>")),
+    (
+        Maybe("<tool_call>"),
+        Call(*FUNCTION, Alt(("</function>", Maybe("</tool_call>")), "</tool_call>")),
+        Many("</tool_call>"),
+    ),
     reasoning=THINK,
     layout="\n",
 )

@@ -28,6 +28,7 @@ from .functiongemma import FUNCTIONGEMMA
 from .gemma4 import GEMMA4
 from .generic_json import GENERIC_JSON
 from .gigachat3 import GIGACHAT3
+from .gigachat35 import GIGACHAT35
 from .glm45 import GLM45
 from .glm47 import GLM47
 from .granite3 import GRANITE3
@@ -104,6 +105,7 @@ DIALECTS: Final[dict[str, Dialect]] = {
         GEMMA4,
         GENERIC_JSON,
         GIGACHAT3,
+        GIGACHAT35,
         GLM45,
         GLM47,
         GRANITE3,

@@ -1,6 +1,6 @@
-"""Gemma 1 to 3: a call as code, in a fence."""
+"""Gemma 1 to 3: calls as code, one a line, in a fence."""
 
-from ..dialect import Dialect
+from ..dialect import Call, Dialect, Many
 from .parts import CODE
 
-TOOL_CODE = Dialect("tool_code", ("```tool_code\n", *CODE, "```"), layout="\n")
+TOOL_CODE = Dialect("tool_code", (Call("```tool_code\n", *CODE), Many(Call(*CODE)), "```"), layout="\n")

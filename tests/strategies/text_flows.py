@@ -20,6 +20,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "fences": ("calls", "text"),
     "between": ("text", "drop"),
     "opener_in_reasoning": ("text", "ends"),
+    "repeated_opener": ("drop", "text"),
     "starts_in_reasoning": (False, True),
     "calls": (True, True, True, False),
     "limits": (

@@ -1,0 +1,15 @@
+"""GigaChat 3.5: as DeepSeek V4, with a name of its own in the tags."""
+
+from ..dialect import Call, Dialect, Many, Maybe
+from .parts import THINK, invoke
+
+GIGACHAT35 = Dialect(
+    "gigachat35",
+    (
+        "<｜GCML｜tool_calls>",
+        Many(Call(*invoke("｜GCML｜", flagged=True))),
+        Maybe("</｜GCML｜tool_calls>"),
+    ),
+    reasoning=THINK,
+    layout="\n",
+)

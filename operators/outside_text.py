@@ -270,7 +270,11 @@ class OutsideText:
         if options.calls and (self.kind == "text" or options.opener_in_reasoning == "ends"):
             opening = grammar.openers(leading=self._leading)
             if self.resume:
-                found |= {text: (at,) for text, at in grammar.boundary(self.resume, {}).literals.items()}
+                for text, at in grammar.boundary(self.resume, {}).literals.items():
+                    # What may come any number of times is a marker too many: behind text, it is text.
+                    due = at if self._leading else tuple(here for here in at if here not in grammar.follow[here])
+                    if due:
+                        found[text] = (due,)
             found |= {text: (at,) for text, at in opening.literals.items()}
             found |= {
                 text: (*((opening.literals[text],) if text in opening.literals else ()), at)

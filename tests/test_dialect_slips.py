@@ -71,6 +71,8 @@ TWO = '{"name": "g", "arguments": {}}'
 SLIPS_IN_TAGS: tuple[tuple[str, str, str, list[Said]], ...] = (
     ("hermes", f"<tool_call>{ONE}</tool_call>\n</tool_call> Done", " Done", [F]),
     ("hermes", "Write </tool_call>.", "Write </tool_call>.", []),
+    ("hermes", f"<tool_call>{ONE}</tool_call></tool_call> Write </tool_call>.", " Write </tool_call>.", [F]),
+    ("hermes", f"<tool_call>{ONE} and </tool_call> more", " and  more", [F]),
     ("hermes", f"<tool_call>\n{ONE}\n{TWO}\n</tool_call>", "", [F, G]),
     ("hermes", f"<tool_call>{ONE}, {TWO}", "", [F, G]),
     ("hermes", f"<tool_call>{ONE}, and more", ", and more", [F]),

@@ -39,7 +39,9 @@ def dialect_for(model: str, *, more: Mapping[str, ModelDialect] | None = None) -
     name = _plain(model, "a model's name")
     found = _longest(name, more) if more else None
     if found is None:
-        found = _BY_NAME.get(name) or _longest(name, MODELS)
+        found, named = _longest(name, MODELS), _BY_NAME.get(name)
+        if named is not None and (model in DIALECTS or found is None or found.names != named.names):
+            found = named
     return found or _UNKNOWN
 
 

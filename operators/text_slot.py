@@ -176,6 +176,8 @@ class TextSlot:
 
     def end(self) -> str:
         """Give what the end of the text settles."""
+        if self._chars is not None and self.item.trim == "blanks":
+            self._kept = [self.text.rstrip(BLANKS)]  # blanks may be among its characters
         text = self.take_held()
         trim = self.item.trim
         if trim == "blanks":

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from json import dumps
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ from ..events.json_form import Event, to_json
 from ..sinks.printable import printable, shortened
 from ..sources.apis import APIS
 from .file_tools import FILE_TOOL_DEFINITIONS
+from .on_interrupt import on_interrupt
 from .settings import settings_from_environment
 from .strategies import STRATEGIES
 from .tool_providers import ALIASES
@@ -117,7 +117,7 @@ class Watched:
         self._events.close()
 
     def _until_the_end(self, events: Any) -> Generator[Any, None, None]:
-        with closing(events), self._interruptible():
+        with closing(events), on_interrupt(self._interrupt):
             try:
                 for event in events:
                     self._is_begun = True
@@ -125,19 +125,7 @@ class Watched:
             except ProviderError as error:
                 self.error = error
 
-    @contextmanager
-    def _interruptible(self) -> Generator[None, None, None]:
-        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-            yield  # ignored, as in the background of a shell, or somebody else's
-            return
-        signal.signal(signal.SIGINT, self._interrupt)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    def _interrupt(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    def _interrupt(self) -> None:
         if not self._is_begun:
             raise KeyboardInterrupt
         self.is_stopped = True

@@ -1,12 +1,11 @@
 """bolt.new and bolt.diy: files and commands."""
 
-from ..dialect import Attrs, Call, Dialect, Many, Maybe, Text
+from ..dialect import Attrs, Call, Dialect, Many, Text
 
 BOLT_ARTIFACT = Dialect(
     "bolt_artifact",
     (
-        *("<boltArtifact", Attrs((("id", "skip"), ("title", "skip"), ("type", "skip")), ("id",)), ">"),
-        Maybe(Text("content")),
+        *("<boltArtifact", Attrs((("id", "skip"), ("title", "skip"), ("type", "skip"))), ">"),
         Many(
             Call(
                 "<boltAction",

@@ -7,7 +7,7 @@ _FILE = Text("value", trim="newline", until="last")
 """A file may have tags of any name in it."""
 _VALUE = Text(
     "value",
-    trim="blanks",
+    trim="newline",
     typing="schema",
     instead=(("write_to_file.content", _FILE), ("new_rule.content", _FILE)),
 )

@@ -1,15 +1,8 @@
 """Models without a format of their own: an object that holds the call, the calls or the answer."""
 
-from ..dialect import Alt, Dialect, Json
-
-_KEYS = ("tool_calls", "tool_call")
+from ..dialect import Dialect, Json
 
 GENERIC_JSON = Dialect(
     "generic_json",
-    (
-        Alt(
-            Json(calls=_KEYS, root="object", under="array"),
-            Json(calls=_KEYS, root="object", content=("response",)),
-        ),
-    ),
+    (Json(calls=("tool_calls", "tool_call"), root="object", under="array"),),
 )

@@ -25,9 +25,6 @@ _SAYS = (Maybe(_START), _SAID)
 
 HARMONY = Dialect(
     "harmony",
-    (
-        *(Many(Alt("<|start|>", "commentary")), Alt(_CALLS, _SAYS, _HEADED)),
-        *(Many(Many(*_SAYS), _CALLS), Many(*_SAYS)),  # a message that was not ended ends where the next begins
-    ),
+    (*(Many(Alt("<|start|>", "commentary")), Alt(_CALLS, _SAYS, _HEADED)),),
     leading=("to=functions.", "to=", "commentary"),
 )

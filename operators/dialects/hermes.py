@@ -13,10 +13,6 @@ HERMES = Dialect(
         Alt(
             Call("<tool_call>", _CALL, "</tool_call>"),
             (Call("<tool_call>", _CALL), Many(Maybe(","), Call(_NEXT)), Maybe("</tool_call>")),
-            # An argument that some write there as it stands has no name: with code in it the call fails.
-            Call("<tool_call>", _CALL, "<code>", "</code>", "</tool_call>"),
-            # In prompts there are definitions between these, which have parameters.
-            Call("<tools>", Json(args=("arguments",), root="object", whole=True), "</tools>"),
         ),
         Many("</tool_call>"),
     ),

@@ -17,7 +17,7 @@ _MISTRAL: Final = _family("mistral_v11", "mistral_old")
 MODELS: Final[dict[str, ModelDialect]] = {
     # Alibaba
     "qwen2": _family("hermes"),
-    "qwen2.5-coder": _family("hermes", "fenced_json", "json_bare"),
+    "qwen2.5-coder": _family("hermes", "fenced_json"),
     "qwen3": _family("hermes"),
     "qwen3*thinking": _family("hermes", thinks=True),
     "qwen3-coder": _family("qwen3_coder"),
@@ -51,7 +51,7 @@ MODELS: Final[dict[str, ModelDialect]] = {
     "pixtral": _MISTRAL,
     # OpenAI, Google, Microsoft, IBM
     "gpt-oss": _family("harmony"),
-    "gemma": _family("tool_code", "fenced_json", "pythonic", "json_bare"),
+    "gemma": _family("tool_code", "fenced_json"),
     "gemma-4": _family("gemma4"),
     "functiongemma": _family("functiongemma"),
     "phi-4-mini": _family("phi4_mini"),
@@ -120,7 +120,7 @@ MODELS: Final[dict[str, ModelDialect]] = {
     "intern-s1": _family("internlm2"),
     "jamba": _family("jamba"),
     "k2-horizon": _family("k2_horizon", thinks=True),
-    "laguna": _family("poolside_v1", thinks=True),
+    "laguna": _family("poolside_v1"),
     "lfm2": _family("lfm2"),
     "ling-3": _family("poolside_v1"),
     "longcat": _family("longcat"),
@@ -130,7 +130,7 @@ MODELS: Final[dict[str, ModelDialect]] = {
     "muse": _family("muse_glimmer"),
     "olmo-3": _family("olmo3_pythonic"),
     "olmo-3*think": _family("olmo3_pythonic", thinks=True),
-    "poolside": _family("poolside_v1", thinks=True),
+    "poolside": _family("poolside_v1"),
     "seed-oss": _family("seed_oss"),
     "toolace": _family("pythonic"),
     "toolace*llama": _family("pythonic"),

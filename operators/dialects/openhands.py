@@ -1,11 +1,11 @@
 """OpenHands, for models without native calls: one call, whose end a stop word has often cut."""
 
 from ..dialect import Call, Dialect, Many, Maybe
-from .parts import THINK, function
+from .parts import FUNCTION, THINK
 
 OPENHANDS = Dialect(
     "openhands",
-    (Many("<tool_call>"), Call(*function("</parameter>"), Maybe("</function>")), Many("</tool_call>")),
+    (Many("<tool_call>"), Call(*FUNCTION, Maybe("</function>")), Many("</tool_call>")),
     reasoning=THINK,
     layout="\n",
 )

@@ -16,24 +16,18 @@ CALLS: Final = Json(root="array")
 """A list of calls."""
 
 CODE: Final = (Text("name", r"\w.-"), CallArgs(lenient_quotes=True))
-"""A call as code has it."""
+"""A call as code has it, between markers."""
 
-_KEY: Final = Text("key", r"^\s<>=\"'")
+_KEY: Final = Text("key", r"^<>=\n", trim="blanks")
 
-
-def function(closer: Item) -> tuple[Item, ...]:
-    """Give the grammar of a function and its parameters, each in a tag; `closer`: of a parameter."""
-    return (
-        *("<function=", Alt((NAME, ">"), ('"', NAME, '">'), ("'", NAME, "'>"))),
-        Many(
-            *("<parameter=", Alt(_KEY, ('"', _KEY, '"'), ("'", _KEY, "'")), Alt(">", "=")),
-            *(Text("value", trim="newline", typing="schema"), closer),
-        ),
-    )
-
-
-FUNCTION: Final = function(Maybe("</parameter>"))
-"""The same, where that closer may be missing."""
+FUNCTION: Final = (
+    *("<function=", Alt((NAME, ">"), ('"', NAME, '">'), ("'", NAME, "'>"))),
+    Many(
+        *("<parameter=", Alt(_KEY, ('"', _KEY, '"'), ("'", _KEY, "'")), Alt(">", "=")),
+        *(Text("value", trim="newline", typing="schema"), Maybe("</parameter>")),
+    ),
+)
+"""A function and its parameters, each in a tag; names in quotes, and `=` for `>`, are slips."""
 
 
 def pairs(prefix: str = "", *between: Item, trim: Trim = "") -> Many:

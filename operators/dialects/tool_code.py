@@ -1,6 +1,7 @@
-"""Gemma 1 to 3: calls as code, one a line, in a fence."""
+"""Gemma 1 to 3: a call as code, in a fence."""
 
-from ..dialect import Call, Dialect, Many
-from .parts import CODE
+from ..dialect import CallArgs, Dialect, Text
 
-TOOL_CODE = Dialect("tool_code", (Call("```tool_code\n", *CODE), Many(Call(*CODE)), "```"), layout="\n")
+TOOL_CODE = Dialect(
+    "tool_code", ("```tool_code\n", Text("name", r"\w."), CallArgs(lenient_quotes=True), "```"), layout="\n"
+)

@@ -1,16 +1,14 @@
-"""xLAM: a list of calls, bare, in a fence or after a marker; the first models have it in an object."""
+"""xLAM: a list of calls, bare, in a fence or after a marker."""
 
-from ..dialect import Alt, Dialect, Json, Maybe
+from ..dialect import Alt, Dialect, Maybe
 from .parts import CALLS, THINK
-
-_CALLS = Alt(CALLS, Json(calls=("tool_calls",), root="object", under="array", whole=True))
 
 XLAM = Dialect(
     "xlam",
     (
         Alt(
-            _CALLS,
-            ("```json", _CALLS, "```"),
+            CALLS,
+            ("```json", CALLS, "```"),
             ("[TOOL_CALLS]", CALLS),
             ("<tool_call>", CALLS, Maybe("</tool_call>")),
         ),

@@ -21,7 +21,7 @@ _BLANK_RUN = re.compile(r"[ \t\r\n]*+")
 def read_between(block: TextBlock, boundary: Boundary, *, final: bool) -> None:
     """Read on where one item has ended: blanks, then what may come now."""
     if opens_text(block):
-        open_text(block, boundary.texts)
+        _read_text(block, boundary.texts)
         return
     account = block.account
     buffer = account.buffer
@@ -33,6 +33,8 @@ def read_between(block: TextBlock, boundary: Boundary, *, final: bool) -> None:
             found = _first_in(run, blank, final=final)
             search = blank if found is not None else search
         upto = run.end() if found is None else found.start()
+        if not block.gap:
+            block.gap_at = account.here
         block.gap.append(buffer[account.position : upto])
         account.position = upto
     position = account.position
@@ -109,10 +111,17 @@ def _opens_slot(block: TextBlock, boundary: Boundary, char: str) -> bool:
         block.gap.clear()
     elif boundary.texts:
         block.unread_gap()
-        open_text(block, boundary.texts)
+        _read_text(block, boundary.texts)
     else:
         return False
     return True
+
+
+def _read_text(block: TextBlock, texts: At) -> None:
+    """Begin with a text, which may be the name of another call."""
+    at = _step(block, texts, block.account.position)
+    if at is not None:
+        open_text(block, at)
 
 
 def _step(block: TextBlock, at: At, position: int) -> At | None:

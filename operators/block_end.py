@@ -38,7 +38,8 @@ def _may_be_closed(block: TextBlock) -> bool:
     if boundary is None or not rest:
         return not rest
     closers = (marker for marker, at in boundary.literals.items() if block.grammar.is_exhausted(at))
-    return any(marker.startswith(rest) for marker in closers)
+    fold = str.casefold if any(each.ignore_case for each in block.grammar.dialects) else str
+    return any(fold(marker).startswith(fold(rest)) for marker in closers)
 
 
 def end_block(block: TextBlock, how: How, finish: str | None) -> None:

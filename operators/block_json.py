@@ -44,7 +44,7 @@ class BlockJson:
         leaves = [block.grammar.items[here] for here in at]
         items = [leaf for leaf in leaves if isinstance(leaf, Json)]
         code = None if items else next(leaf for leaf in leaves if isinstance(leaf, CallArgs))
-        whole = any(here in block.grammar.first for here in at) or any(item.whole for item in items)
+        whole = any(here in block.grammar.first for here in at) or (bool(items) and all(item.whole for item in items))
         named = bool(block.name) or code is not None
         self.slot = JsonSlot(items, block.options.limits, named=named, whole=whole, args=code)
         self.slot.name = block.name

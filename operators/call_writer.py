@@ -16,6 +16,7 @@ from .grammar_items import (
     is_for_argument,
     leaves_of,
     may_miss,
+    says_only,
     takes_key,
     without_separator,
 )
@@ -165,7 +166,8 @@ class CallWriter:
     def _alternatives(self, item: Alt, after: frozenset[str]) -> None:
         refused: CannotRenderError | None = None
         state = self._state()
-        for way in item.items:
+        ways = [way for way in item.items if not says_only(way)]
+        for way in ways or item.items:
             try:
                 self._row(way if isinstance(way, tuple) else (way,), after)
             except CannotRenderError as error:
@@ -256,9 +258,9 @@ class CallWriter:
         marker = re.compile("|".join(map(re.escape, sorted(ends, key=len, reverse=True))), flags)
         closed = re.compile(rf"(?:{marker.pattern})(?=[ \t\r\n]*(?:{behind}))", flags)
         text = "".join(self._out[place:])
-        *_, last = marker.finditer(text)
-        end = closed.search(text) or last
-        if end.start() != len(self._out[place]):
+        markers = list(marker.finditer(text)) if ends else []
+        end = closed.search(text) or (markers[-1] if markers else None)
+        if end is not None and end.start() != len(self._out[place]):
             message = f"a value there ends at the last {end[0]!r} before the call's closer, which stands elsewhere"
             raise CannotRenderError(message)
 

@@ -214,6 +214,12 @@ class Positions:
         items = (self.items[here] for here in self.reachable(at))
         return any(isinstance(item, Json | CallArgs) or is_for_argument(item) for item in items)
 
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    def has_closer(self, at: At) -> bool:
+        """Tell whether a marker may come after which no arguments do."""
+        reachable = (here for here in self.reachable(at) if isinstance(self.items[here], str | Back))
+        return any(not self.expects_arguments((here,)) for here in reachable)
+
     def closers_behind(self, at: At, back: Mapping[str, str]) -> frozenset[str]:
         """Give the literals that end the call where they stand right behind one that ends a text at these positions."""
         ends = self.boundary(at, back).literals.values()
@@ -283,10 +289,14 @@ class Positions:
         while todo:
             at = todo.pop()
             item = self.items[at]
-            if isinstance(item, Text) and item.chars:
+            if isinstance(item, Text) and (item.chars or self._is_before_attributes(at)):
                 todo += self.follow[at] - found
                 found |= self.follow[at]
         return here in found
+
+    def _is_before_attributes(self, here: int) -> bool:
+        after = (self.items[each] for each in self.follow[here])
+        return any(isinstance(each, Attrs) and each.form == "tag" for each in after)
 
     def _row(self, items: Sequence[Item]) -> tuple[bool, set[int], set[int]]:
         nullable = True

@@ -41,9 +41,7 @@ def fault_outside(item: Leaf) -> str:
     >>> fault_outside(Text("key"))
     'a name or arguments are outside of Call(...)'
     """
-    is_name = isinstance(item, Text) and item.role in ("name", "id")
-    is_tag = isinstance(item, Attrs) and any(role in ("name", "key", "id", "arguments") for _, role in item.roles)
-    return "a name or arguments are outside of Call(...)" if is_name or is_tag or _has_arguments(item) else ""
+    return "a name or arguments are outside of Call(...)" if _is_of_call(item) else ""
 
 
 def fault_in_call(item: Leaf, later: Iterable[Leaf]) -> str:
@@ -77,6 +75,6 @@ def _is_said(item: Leaf) -> bool:
 
 
 def _is_of_call(item: Leaf) -> bool:
-    return isinstance(item, Json | CallArgs | Attrs) or (
-        isinstance(item, Text) and item.role in ("name", "recipient", "id", "key", "value")
-    )
+    if isinstance(item, Attrs):
+        return any(role in ("name", "key", "id", "arguments") for _, role in item.roles)
+    return isinstance(item, Json | CallArgs) or (isinstance(item, Text) and item.role in ("name", "id", "key", "value"))

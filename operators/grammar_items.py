@@ -69,6 +69,14 @@ def begins_call(item: Item) -> bool:
     return any(isinstance(each, Call) or _says_name(each) for each in all_items((item,)))
 
 
+def says_only(item: Item) -> bool:
+    """Tell whether an item has text of the answer and no call."""
+    leaves = tuple(leaves_of((item,)))
+    return not begins_call(item) and any(
+        isinstance(leaf, Text) and leaf.role in ("content", "reasoning") for leaf in leaves
+    )
+
+
 def holds_several(items: Sequence[Item]) -> bool:
     """Tell whether one block of a grammar can hold several calls."""
     return any(

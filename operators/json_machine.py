@@ -99,7 +99,7 @@ class JsonMachine:
     Errors are values: what was certain, then one `JsonError`, after which everything is ignored.
 
     - `control_characters`: whether strings may have bare ones, such as line breaks, which JSON wants escaped.
-    - `bare_at`: the offset of the first of those, -1 without one.
+    - `bare`: the offsets of those that the last `feed` had.
     - `at`: characters consumed; after an error, the offset of the error.
     - `root_closed`: the root value is complete.
     - `error`: the error, once there was one.
@@ -120,7 +120,7 @@ class JsonMachine:
         "_text_path",
         "_word",
         "at",
-        "bare_at",
+        "bare",
         "control_characters",
         "error",
         "excess",
@@ -131,7 +131,7 @@ class JsonMachine:
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, control_characters: bool = False) -> None:
         self._limits = limits
         self.control_characters = control_characters
-        self.bare_at = -1
+        self.bare: list[int] = []
         self._longest = limits.arguments_length
         self._state = "value"
         self._after = "end"
@@ -235,7 +235,6 @@ class JsonMachine:
             "start": self._start,
             "root_closed": self.root_closed,
             "control_characters": self.control_characters,
-            "bare_at": self.bare_at,
             "error": None if error is None else [error.reason, error.at, error.expected, error.found, list(error.path)],
         }
 
@@ -254,7 +253,6 @@ class JsonMachine:
         self._start = state["start"]
         self.root_closed = state["root_closed"]
         self.control_characters = state["control_characters"]
-        self.bare_at = state["bare_at"]
         self.error = None
         if state["error"] is not None:
             reason, at, expected, found, path = state["error"]
@@ -264,6 +262,8 @@ class JsonMachine:
     def _feed(self, text: str) -> Sequence[Item]:
         if not text or self.error is not None:
             return ()
+        if self.bare:
+            self.bare = []
         excess = ""
         room = self._longest - self.at
         if len(text) > room:
@@ -382,8 +382,7 @@ class JsonMachine:
             self.root_closed = not self._containers
             return end + 1
         if self.control_characters and text[end] < " ":
-            if self.bare_at < 0:
-                self.bare_at = self._base + end
+            self.bare.append(self._base + end)
             stop = end + 1
             while stop < len(text) and text[stop] < " ":
                 stop += 1

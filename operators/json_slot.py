@@ -159,11 +159,11 @@ class JsonSlot:
         return found
 
     def _is_bare(self, piece: Fragment) -> bool:
-        """Tell whether a piece is the first bare control character of a string, and no call has begun."""
+        """Tell whether a piece is a bare control character of a string, and no call has begun."""
         machine = self.machine
         if self._started or self._saying or not isinstance(machine, JsonMachine):
             return False
-        return piece.at == machine.bare_at and piece.kind == "TEXT"
+        return piece.kind == "TEXT" and piece.at in machine.bare
 
     def _take(self, piece: Fragment, found: list[Found]) -> None:
         path, kind = piece.path, piece.kind

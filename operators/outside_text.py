@@ -215,6 +215,7 @@ class OutsideText:
         self._blanks.clear()
         if self.kind == "reasoning":
             self.kind, self._closer, self._owed = "text", "", True
+            self._choose_search()
         self.calls += 1
         return self.calls - 1
 
@@ -235,8 +236,8 @@ class OutsideText:
             self.say(upto)
             return
         account.position = upto
-        opens = marker in self._reasoning and (self.kind == "text" or not self.said_any)
-        if opens:
+        opens_again = self._leading and not self._closer
+        if marker in self._reasoning and (self.kind == "text" or opens_again):
             self.start("reasoning", upto)
             self.kind, self._closer = "reasoning", self._reasoning[marker]
         else:
@@ -286,7 +287,7 @@ class OutsideText:
                 found |= dict.fromkeys(self._reasoning.values(), ((),))
         else:
             found |= dict.fromkeys([self._closer] if self._closer else self._reasoning.values(), ((),))
-            if options.repeated_opener == "drop" and not self.said_any and self._leading:
+            if options.repeated_opener == "drop" and self._leading and not self._closer:
                 found |= dict.fromkeys(self._reasoning, ((),))
         return found
 

@@ -37,7 +37,7 @@ class TextBlock:
     - `opened_at`: offset of its first character that is not certain yet.
     - `began_at`: offset of its opener. `ways`: what the opener may be, the one at hand first. `left_out`: dialects that
       could have gone on where another one did: if nothing was certain, they come next.
-    - `gap`: blanks after the last item, which may belong to a text that follows.
+    - `gap`: blanks after the last item, which may belong to a text that follows; `gap_at`: where they began.
     - `name`, `id`, `key`, `flag`: what the slots said so far; `back`: what the last slot of each role said.
     - `arguments`: those that came before the call's START: name, value, and whether what it stands for is still to be
       found out.
@@ -59,6 +59,7 @@ class TextBlock:
         "ending",
         "flag",
         "gap",
+        "gap_at",
         "grammar",
         "had_call",
         "id",
@@ -90,6 +91,7 @@ class TextBlock:
         self.ways: Sequence[Meaning] = ()
         self.left_out: frozenset[int] = frozenset()
         self.gap: list[str] = []
+        self.gap_at = 0
         self.name = ""
         self.id = ""
         self.key: str | None = None
@@ -114,9 +116,18 @@ class TextBlock:
 
     @property
     def is_over(self) -> bool:
-        """Whether no more arguments may come: JSON and code have closed, a closer came, or the call has failed."""
-        call = self.call
-        return call is None or call.closed or call.error is not None or not self.grammar.expects_arguments(self.at)
+        """Whether no closer is missing: JSON and code have closed, one came, there is none, or the call has failed."""
+        call, grammar = self.call, self.grammar
+        if call is None or call.closed or call.error is not None:
+            return True
+        return not (grammar.expects_arguments(self.at) and grammar.has_closer(self.at))
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether what came behind the last call is the block's, whatever follows: blanks, markers that may be last."""
+        boundary = self.boundary
+        may_end = boundary is not None and boundary.may_end and not self.name
+        return self.had_call and (may_end or self._is_untouched())
 
     # ------------------------------------------------------------------ into a block and out of it
 
@@ -232,9 +243,7 @@ class TextBlock:
         """What comes is nothing that may come."""
         call, boundary, account = self.call, self.boundary, self.account
         if call is None:
-            if self.had_call and (
-                self._is_untouched() or (boundary is not None and boundary.may_end and not self.name)
-            ):
+            if self.is_certain:
                 self.leave_before_gap(start=False)
             else:
                 self.back_to_text()

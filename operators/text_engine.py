@@ -129,7 +129,7 @@ class TextEngine:
         account.put_away()
         if block.call is not None:
             block.call.flush(account.events)
-        elif block.is_open and not block.saying and account.offset - block.opened_at > self._limit:
+        elif block.is_open and not block.saying and self._is_too_long():
             account.open("", account.events)
             block.back_to_text()
             self._run(final=False)
@@ -137,9 +137,12 @@ class TextEngine:
             return
         self.choose_way()
 
-    @property
-    def _limit(self) -> int:
-        return self._options.limits.deferred_length
+    def _is_too_long(self) -> bool:
+        """Tell whether more waits than may, of what may be text."""
+        block = self._block
+        # Blanks at the end are not counted: whether they are text is said by what comes behind them.
+        length = (block.gap_at if block.gap else self._account.offset) - block.opened_at
+        return length > self._options.limits.deferred_length and not (block.reader is None and block.is_certain)
 
     def _read_on(self, reader: BlockJson, items: Sequence[Fragment | JsonError], text: str) -> Sequence[Segment]:
         """Go on with a text that the machine of the JSON has read."""
@@ -185,6 +188,7 @@ class TextEngine:
         block.left_out = frozenset(state["left_out"])
         block.at = tuple(state["at"])
         block.gap = [state["gap"]] if state["gap"] else []
+        block.gap_at = self._account.offset - len(state["gap"])
         block.arguments = [(name, value, is_text) for name, value, is_text in json.loads(state["arguments"])]
         block.call = None if state["call"] is None else TextCall.loaded(state["call"])
         kind, at, inner = state["reader"] or ("", (), None)

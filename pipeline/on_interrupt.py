@@ -41,15 +41,15 @@ class _Interrupt:
     def __init__(self, act: Callable[[], object]) -> None:
         self._act = act
         self._is_handled = False
-        self._repeats = 0
-        """How often the signal was sent again: so many are nobody's second Ctrl-C."""
+        self._repeats: list[None] = []
+        """One for each time that the signal was sent again: so many are nobody's second Ctrl-C."""
 
     def handle(self, *_: object) -> None:
         if not self._is_handled:
             self._is_handled = True
             self._act()
         elif self._repeats:
-            self._repeats -= 1
+            self._repeats.pop()
         else:
             raise KeyboardInterrupt
 
@@ -77,7 +77,7 @@ class _Interrupt:
                 if self._is_handled or main is None:
                     told.settimeout(None)
                     continue
-                self._repeats += 1
+                self._repeats.append(None)
                 signal.pthread_kill(main, signal.SIGINT)
                 continue
             if not signals:

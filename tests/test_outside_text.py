@@ -181,6 +181,13 @@ def test_a_model_may_open_the_reasoning_that_its_prompt_has_opened(text: str, re
             assert "".join(event.raw for event in events) == text
 
 
+def test_blanks_that_are_kept_stand_before_the_opener_that_comes_twice() -> None:
+    operator = parse_text("hermes", starts_in_reasoning=True, blanks="keep", turn_id="t")
+    for pieces in (["\n<think>hm</think>Ok"], list("\n<think>hm</think>Ok")):
+        events = [event for event in drive(pieces, operator) if event.segment_type == "reasoning"]
+        assert "".join(event.payload.get("delta", "") for event in events) == "\nhm"
+
+
 def test_an_opener_that_comes_twice_may_be_kept() -> None:
     operator = parse_text("hermes", starts_in_reasoning=True, repeated_opener="text", turn_id="t")
     for pieces in (["<think>hm</think>Ok"], list("<think>hm</think>Ok")):

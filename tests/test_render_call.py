@@ -14,6 +14,7 @@ from penstock.events.errors import UsageError
 from penstock.events.fragment import Fragment
 from penstock.operators.call_writer import CallToRender
 from penstock.operators.dialect import NAME, Alt, Attrs, Back, Call, CallArgs, Dialect, Json, Many, Maybe, Text
+from penstock.operators.dialects import DIALECTS
 from penstock.operators.fragment_aggregator import FragmentAggregator
 from penstock.operators.literal_machine import LiteralMachine
 from penstock.operators.render_call import can_render, render_call, render_calls
@@ -445,3 +446,12 @@ def test_a_typed_value_is_refused_only_if_it_would_come_back_as_another(value: A
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         comes_back = strictly(convert(text, {"type": kind}).value) == strictly(value) and "\x00>" not in text
         assert (can_render(dialect, "f", {"input": value}, schema=schema) is None) == comes_back
+
+
+def test_a_call_that_cannot_be_written_is_no_empty_answer():
+    assert can_render(DIALECTS["functionary_v32"], "a b", {}) is not None
+    dialect = Dialect("either", (Many(Alt(Call("<c>", NAME, "<v>", Text("value", key="v"), "</c>"), Text("content"))),))
+    assert can_render(dialect, "f", {"v": "</c>"}) is not None
+    assert (
+        render_call(Dialect("open", ("<c>", NAME, ":", Text("value", until="last"))), "f", {"input": "x"}) == "<c>f:x"
+    )

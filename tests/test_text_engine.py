@@ -290,12 +290,67 @@ def test_work_grows_with_the_text_only(name: str) -> None:
         assert many < 2.5 * few, (size, few, many)
 
 
+SPARE = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+
+
+@pytest.mark.parametrize("behind", ["</tool_call>\n" * 9 + "hi", "</tool_call>" + "\n" * 90 + "hi", "\n" * 90])
+def test_what_may_wait_is_counted_alike_wherever_the_text_is_cut(behind: str) -> None:
+    for length in (8, 24, 40, 70):
+        for dialect, text in (("hermes", SPARE + behind), ("hunyuan_a13b", "<answer>" + "\n" * 90 + "hi")):
+            check(
+                [dialect],
+                Flow((text,), Completed(), is_text=True),
+                {"limits": Limits(deferred_length=length)},
+                Random(1),
+            )
+
+
+def test_a_call_without_a_closer_ends_where_text_follows() -> None:
+    dialect = Dialect("m", ("<c>", Text("name", r"\w"), Many("<k>", Text("key"), "<v>", Text("value"), "</v>")))
+    for text in ("<c>f<k>a<v>x</v> Done.", "<c>f<k>a<v>x</v><c>f<k>a<v>x</v>"):
+        found = list(drive(list(text), parse_text(dialect, turn_id="t"), to_invocations()))
+        calls = [each for each in found if not isinstance(each, SegmentEvent)]
+        assert [getattr(each, "arguments", None) for each in calls] == [{"a": "x"}] * text.count("<c>")
+
+
+def test_one_dialects_wish_for_arguments_is_not_anothers() -> None:
+    mine = Dialect("mine", ("<j>", Json(), "</j>"))
+    strict = Dialect("strict", ("<j>", Json(whole=True), "</j>"))
+    for dialects, count in (((mine,), 1), ((strict,), 0), ((mine, strict), 1)):
+        found = list(drive(['<j>{"name": "now"}</j>'], parse_text(*dialects, turn_id="t"), to_invocations()))
+        assert sum(isinstance(each, ToolInvocation) for each in found) == count
+
+
+def test_a_name_has_no_line_break_though_an_argument_before_it_had_one() -> None:
+    text = '<tool_calls>[{"name": "f", "arguments": {"x": "a\nb"}}, {"name": "g\nh", "arguments": {}}]</tool_calls>'
+    for pieces in ([text], list(text)):
+        found = list(drive(pieces, parse_text("jamba", turn_id="t"), to_invocations()))
+        assert [each.name for each in found if isinstance(each, ToolInvocation)] == ["f"]
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        ("<answer", Attrs((("lang", "skip"),)), ">", Text("content"), "</answer>"),
+        ("<msg to=", Text("recipient", r"\w"), ">", Text("content"), "</msg>"),
+    ],
+)
+def test_a_grammar_of_text_alone_is_read(grammar: tuple[Any, ...]) -> None:
+    text = '<answer lang="en">Hi</answer>' if grammar[0] == "<answer" else "<msg to=me>Hi</msg>"
+    events = list(drive(list(text), parse_text(Dialect("m", grammar), turn_id="t")))
+    assert "".join(event.payload.get("delta", "") for event in events) == "Hi"
+
+
 ANSWER = Text("content")
 WRONG: tuple[tuple[tuple[Any, ...], str], ...] = (
     ((Many("a"),), "it may be nothing at all"),
     (("<a>", "", Json()), "a marker is empty"),
     (("<a>", Text("content", r"\w"), "</a>"), "text of the answer has `chars`"),
     (("<a>", Many(Text("skip", r"\w")), "</a>"), "a text that may be nothing is repeated"),
+    (
+        ("<a", Many(Text("skip")), Attrs((("name", "name"),)), ">", Json(name=())),
+        "a text that may be nothing is repeated",
+    ),
     (("<a>", Many(Text("id", r"\d"), Maybe(Text("name", r"\w"))), "</a>"), "a text that may be nothing is repeated"),
     ((Text("name"), Json(name=())), "it begins with no marker"),
     (("<a>", Call(Call(Json()))), "inside of another"),

@@ -107,8 +107,10 @@ def _opens_slot(block: TextBlock, boundary: Boundary, char: str) -> bool:
         if (slot := _step(block, slot, block.account.position)) is not None:
             open_json(block, slot)
     elif boundary.attrs and starts_attribute(char):
-        block.reader = BlockAttrs(block, boundary.attrs)
-        block.gap.clear()
+        attrs = _step(block, boundary.attrs, block.account.position)
+        if attrs is not None:
+            block.reader = BlockAttrs(block, attrs)
+            block.gap.clear()
     elif boundary.texts:
         block.unread_gap()
         _read_text(block, boundary.texts)

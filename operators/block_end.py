@@ -37,9 +37,8 @@ def _may_be_closed(block: TextBlock) -> bool:
     rest = account.buffer[account.position :].lstrip()
     if boundary is None or not rest:
         return not rest
-    closers = (marker for marker, at in boundary.literals.items() if block.grammar.is_exhausted(at))
-    fold = str.casefold if any(each.ignore_case for each in block.grammar.dialects) else str
-    return any(fold(marker).startswith(fold(rest)) for marker in closers)
+    fold = block.grammar.fold
+    return any(fold(closer).startswith(fold(rest)) for closer in block.grammar.closing(boundary))
 
 
 def end_block(block: TextBlock, how: How, finish: str | None) -> None:

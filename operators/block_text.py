@@ -275,7 +275,7 @@ class BlockText:
         self.behind = (self.behind + piece).lstrip(BLANKS)
         grammar = self._block.grammar
         closers = grammar.closers_behind(self.at, self._block.back)
-        fold = str.casefold if any(each.ignore_case for each in grammar.dialects) else str
+        fold = grammar.fold
         behind = fold(self.behind)
         if any(behind.startswith(fold(closer)) for closer in closers):
             return True

@@ -14,9 +14,9 @@ from .grammar_items import (
     ends_of,
     holds_several,
     is_for_argument,
+    is_only_read,
     leaves_of,
     may_miss,
-    says_only,
     takes_key,
     without_separator,
 )
@@ -24,6 +24,7 @@ from .render_text import attribute_text, flag_text, id_text, slot_text, value_te
 from .render_values import CannotRenderError, check_value, json_call, json_calls, json_text, literal_arguments
 
 _ONLY_READ: Final = frozenset(("content", "reasoning", "skip", "flag"))
+_NO_PLACE: Final = "its grammar has no place for a call"
 _LONE_KEY: Final = "input"
 """The argument that a value without a key is."""
 
@@ -79,8 +80,7 @@ class CallWriter:
             self._row(grammar, frozenset())
             self._end_call()
             if self._written == before:
-                message = "its grammar has no place for a call"
-                raise CannotRenderError(message)
+                raise CannotRenderError(_NO_PLACE)
         for place, ends, closers in self._to_last:
             self._check_last(place, ends, closers)
         return "".join(self._out)
@@ -166,7 +166,7 @@ class CallWriter:
     def _alternatives(self, item: Alt, after: frozenset[str]) -> None:
         refused: CannotRenderError | None = None
         state = self._state()
-        ways = [way for way in item.items if not says_only(way)]
+        ways = [way for way in item.items if not is_only_read(way)]
         for way in ways or item.items:
             try:
                 self._row(way if isinstance(way, tuple) else (way,), after)
@@ -174,8 +174,7 @@ class CallWriter:
                 refused = error
                 self._restore(state)
             else:
-                if refused is None or self._state() != state:
-                    return  # else a way that says nothing stands for a call that cannot be written
+                return
         if refused is not None:
             raise refused
 
@@ -201,8 +200,7 @@ class CallWriter:
                 self._row(without_separator(body) if is_last else body, after)
                 self._end_call()
                 if self._written == before:
-                    message = "its grammar has no place for a call"
-                    raise CannotRenderError(message)
+                    raise CannotRenderError(_NO_PLACE)
         elif any(is_for_argument(leaf) for leaf in leaves_of(body)):
             for key in list(self._left):
                 self._key = key

@@ -7,17 +7,16 @@ what may come next is the union of what may follow each, so the first text that 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ..events.errors import UsageError
 from .dialect import Alt, Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
 from .grammar_faults import fault_at_begin, fault_in_call, fault_of, fault_outside
-from .grammar_items import is_for_argument, may_miss
+from .grammar_items import Leaf, all_items, is_for_argument, may_miss
 from .literal_search import Literal, LiteralSearch, literal_search
 
-Leaf: TypeAlias = str | Text | Json | CallArgs | Attrs | Back
 At: TypeAlias = tuple[int, ...]
 
 _BLANKS = " \t\r\n"
@@ -153,8 +152,7 @@ class Positions:
     def _before_attributes(self, here: int, text: str) -> str:
         """Give with what characters a tag's name ends, so that no longer name is taken for it; none if it is none."""
         after = [self.items[each] for each in self.follow[here]]
-        is_tag = any(isinstance(each, Attrs) and each.form == "tag" for each in after)
-        if is_tag and self.items[here] == text and text[-1].isalnum():
+        if self._is_before_tag(here) and self.items[here] == text and text[-1].isalnum():
             return _BLANKS + "".join(each[0] for each in after if isinstance(each, str))
         return ""
 
@@ -220,13 +218,19 @@ class Positions:
         reachable = (here for here in self.reachable(at) if isinstance(self.items[here], str | Back))
         return any(not self.expects_arguments((here,)) for here in reachable)
 
+    def closing(self, boundary: Boundary) -> Iterator[str]:
+        """Give the literals of a boundary after which no arguments come."""
+        return (text for text, after in boundary.literals.items() if not self.expects_arguments(after))
+
     def closers_behind(self, at: At, back: Mapping[str, str]) -> frozenset[str]:
         """Give the literals that end the call where they stand right behind one that ends a text at these positions."""
         ends = self.boundary(at, back).literals.values()
-        behind = [self.boundary(here, back).literals for here in ends]
-        return frozenset(
-            text for literals in behind for text, after in literals.items() if not self.expects_arguments(after)
-        )
+        return frozenset(text for here in ends for text in self.closing(self.boundary(here, back)))
+
+    @property
+    def fold(self) -> Callable[[str], str]:
+        """What to compare of a text that may be a marker, in any case where one of the dialects ignores it."""
+        return str.casefold if any(self._ignore_case) else str
 
     def _all(self) -> range:
         return range(len(self.items))
@@ -247,7 +251,7 @@ class Positions:
 
     def _add(self, dialect: Dialect) -> None:
         begin = len(self.items)
-        if not _has_call(dialect.grammar):
+        if not any(isinstance(item, Call) for item in all_items(dialect.grammar)):
             self._call = self._number_of_calls
             self._number_of_calls += 1
         nullable, first, last = self._row(dialect.grammar)
@@ -274,7 +278,7 @@ class Positions:
             return "it may be nothing at all; one item must be neither Maybe nor Many"
         faults = [fault_of(dialect.grammar)]
         faults += [fault_at_begin(self.items[here]) for here in first]
-        for here in own:
+        for here in (each for each in own if not isinstance(self.items[each], str | Back)):
             item, is_inside = self.items[here], self.calls[here] >= 0
             later = (self.items[each] for each in self.reachable((here,)))
             faults.append(fault_in_call(item, later) if is_inside else fault_outside(item))
@@ -289,12 +293,13 @@ class Positions:
         while todo:
             at = todo.pop()
             item = self.items[at]
-            if isinstance(item, Text) and (item.chars or self._is_before_attributes(at)):
+            if isinstance(item, Text) and (item.chars or self._is_before_tag(at)):
                 todo += self.follow[at] - found
                 found |= self.follow[at]
         return here in found
 
-    def _is_before_attributes(self, here: int) -> bool:
+    def _is_before_tag(self, here: int) -> bool:
+        """Tell whether the attributes of a tag may come next."""
         after = (self.items[each] for each in self.follow[here])
         return any(isinstance(each, Attrs) and each.form == "tag" for each in after)
 
@@ -355,16 +360,6 @@ def _opening(item: Json | CallArgs | Attrs) -> str:
 def _may_begin(item: Leaf, char: str) -> bool:
     """Tell whether a character may be the first of a text."""
     return isinstance(item, Text) and (not item.chars or re.match(f"[{item.chars}]", char) is not None)
-
-
-def _has_call(items: Sequence[Item]) -> bool:
-    for item in items:
-        if isinstance(item, Call):
-            return True
-        inner = item if isinstance(item, tuple) else getattr(item, "items", ())
-        if isinstance(item, tuple | Many | Maybe | Alt) and _has_call(inner):
-            return True
-    return False
 
 
 @lru_cache(maxsize=64)

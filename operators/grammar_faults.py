@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .dialect import Attrs, Back, Call, CallArgs, Item, Json, Text
-from .grammar_items import Leaf, all_items, is_for_argument
+from .grammar_items import Leaf, all_items, is_for_argument, is_said
 
 
 def fault_of(grammar: Sequence[Item]) -> str:
@@ -19,7 +19,7 @@ def fault_of(grammar: Sequence[Item]) -> str:
         return "a Call(...) is inside of another"
     if "" in all_items(grammar):
         return "a marker is empty"
-    if any(isinstance(each, Text) and _is_said(each) and each.chars for each in all_items(grammar)):
+    if any(isinstance(each, Text) and is_said(each) and each.chars for each in all_items(grammar)):
         return "text of the answer has `chars`, but it may be anything"
     return ""
 
@@ -57,7 +57,7 @@ def fault_in_call(item: Leaf, later: Iterable[Leaf]) -> str:
             return (
                 "beside JSON or code, which has all arguments of a call, are others; several calls are Many(Call(...))"
             )
-        if (_is_said(item) and _is_of_call(other)) or (_is_of_call(item) and _is_said(other)):
+        if (is_said(item) and _is_of_call(other)) or (_is_of_call(item) and is_said(other)):
             return "text of the answer is inside of a call; put Call(...) round what is the call"
     return ""
 
@@ -68,10 +68,6 @@ def _has_all(item: Leaf) -> bool:
 
 def _has_arguments(item: Leaf) -> bool:
     return _has_all(item) or is_for_argument(item)
-
-
-def _is_said(item: Leaf) -> bool:
-    return isinstance(item, Text) and item.role in ("content", "reasoning")
 
 
 def _is_of_call(item: Leaf) -> bool:

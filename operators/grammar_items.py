@@ -69,12 +69,15 @@ def begins_call(item: Item) -> bool:
     return any(isinstance(each, Call) or _says_name(each) for each in all_items((item,)))
 
 
-def says_only(item: Item) -> bool:
-    """Tell whether an item has text of the answer and no call."""
-    leaves = tuple(leaves_of((item,)))
-    return not begins_call(item) and any(
-        isinstance(leaf, Text) and leaf.role in ("content", "reasoning") for leaf in leaves
-    )
+def is_said(item: Item) -> bool:
+    """Tell whether an item is text of the answer."""
+    return isinstance(item, Text) and item.role in ("content", "reasoning")
+
+
+def is_only_read(item: Item) -> bool:
+    """Tell whether an item is for text of the answer, or text that is skipped, and has no call."""
+    skipped = (isinstance(each, Text) and each.role == "skip" for each in all_items((item,)))
+    return not begins_call(item) and (any(map(is_said, all_items((item,)))) or any(skipped))
 
 
 def holds_several(items: Sequence[Item]) -> bool:

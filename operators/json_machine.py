@@ -234,7 +234,6 @@ class JsonMachine:
             "number_state": self._number_state,
             "start": self._start,
             "root_closed": self.root_closed,
-            "control_characters": self.control_characters,
             "error": None if error is None else [error.reason, error.at, error.expected, error.found, list(error.path)],
         }
 
@@ -252,7 +251,6 @@ class JsonMachine:
         self._number_state = state["number_state"]
         self._start = state["start"]
         self.root_closed = state["root_closed"]
-        self.control_characters = state["control_characters"]
         self.error = None
         if state["error"] is not None:
             reason, at, expected, found, path = state["error"]

@@ -123,6 +123,7 @@ class JsonSlot:
         """The same, for what the machine has said already."""
         found: list[Found] = []
         self.live = None
+        bare = self.machine.bare if isinstance(self.machine, JsonMachine) else ()
         for item in items:
             if isinstance(item, JsonError):
                 self._give_arguments(item.at, found)
@@ -130,7 +131,7 @@ class JsonSlot:
                 found.append(Found("error", item.at, error=item))
                 self.read = length
                 return found
-            if self._is_bare(item):
+            if bare and item.at in bare and item.kind == "TEXT" and not (self._started or self._saying):
                 # Models forget to escape line breaks in arguments; before there are any, it is some other text.
                 found.append(
                     Found("error", item.at, error=JsonError("malformed", item.at, NOT_BARE, item.value[0], item.path))
@@ -157,13 +158,6 @@ class JsonSlot:
             if isinstance(last, Fragment) and last.kind == "TEXT":
                 self.live = self._strip(last.path)
         return found
-
-    def _is_bare(self, piece: Fragment) -> bool:
-        """Tell whether a piece is a bare control character of a string, and no call has begun."""
-        machine = self.machine
-        if self._started or self._saying or not isinstance(machine, JsonMachine):
-            return False
-        return piece.kind == "TEXT" and piece.at in machine.bare
 
     def _take(self, piece: Fragment, found: list[Found]) -> None:
         path, kind = piece.path, piece.kind

@@ -123,6 +123,11 @@ class TextBlock:
         return not (grammar.expects_arguments(self.at) and grammar.has_closer(self.at))
 
     @property
+    def before_gap(self) -> int:
+        """The offset of what comes next, or of the blanks before it."""
+        return self.gap_at if self.gap else self.account.here
+
+    @property
     def is_certain(self) -> bool:
         """Whether what came behind the last call is the block's, whatever follows: blanks, markers that may be last."""
         boundary = self.boundary
@@ -278,7 +283,7 @@ class TextBlock:
 
     def _is_untouched(self) -> bool:
         """Tell whether nothing but blanks came since the block's last call."""
-        return self.account.here - sum(map(len, self.gap)) <= self.opened_at
+        return self.before_gap <= self.opened_at
 
     def _forget(self) -> None:
         self.name, self.id, self.key = "", "", None

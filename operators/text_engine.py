@@ -141,7 +141,7 @@ class TextEngine:
         """Tell whether more waits than may, of what may be text."""
         block = self._block
         # Blanks at the end are not counted: whether they are text is said by what comes behind them.
-        length = (block.gap_at if block.gap else self._account.offset) - block.opened_at
+        length = block.before_gap - block.opened_at
         return length > self._options.limits.deferred_length and not (block.reader is None and block.is_certain)
 
     def _read_on(self, reader: BlockJson, items: Sequence[Fragment | JsonError], text: str) -> Sequence[Segment]:

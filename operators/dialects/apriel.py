@@ -1,10 +1,10 @@
 """Apriel 1.5 and 1.6: its reasoning ends where the final response begins."""
 
-from ..dialect import Alt, Dialect, Maybe
-from .parts import CALL, CALLS
+from ..dialect import Dialect, Maybe
+from .parts import CALLS_OR_ONE
 
 APRIEL = Dialect(
     "apriel",
-    ("<tool_calls>", Alt(CALLS, CALL), Maybe("</tool_calls>")),
+    ("<tool_calls>", CALLS_OR_ONE, Maybe("</tool_calls>")),
     reasoning=(("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"),),
 )

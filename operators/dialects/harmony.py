@@ -3,7 +3,6 @@
 from ..dialect import NAME, Alt, Call, Dialect, Many, Maybe, Text
 from .parts import ARGUMENTS
 
-_START = "<|start|>assistant"
 _CHANNEL = Alt("<|channel|>commentary", "<|channel|>analysis")
 _TYPE = Alt(Maybe("<|constrain|>json"), ("<|constrain|>", Text("skip", r"\w-")), " json", " code")
 _NAMED = (
@@ -20,11 +19,9 @@ _SAID = Alt(
         *(Alt("<|message|>", " to=user<|message|>", " to=assistant<|message|>"), Text("content"), _END),
     ),
 )
-_CALLS = Alt((Maybe(_START), _CALL), (_START, _HEADED))
-_SAYS = (Maybe(_START), _SAID)
 
 HARMONY = Dialect(
     "harmony",
-    (*(Many(Alt("<|start|>", "commentary")), Alt(_CALLS, _SAYS, _HEADED)),),
+    (Many(Alt("<|start|>", "commentary")), Maybe("<|start|>assistant"), Alt(_CALL, _SAID, _HEADED)),
     leading=("to=functions.", "to=", "commentary"),
 )

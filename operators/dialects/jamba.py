@@ -1,9 +1,9 @@
 """AI21 Jamba: a list of calls between tags."""
 
-from ..dialect import Alt, Call, Dialect, Maybe
-from .parts import CALL, CALLS
+from ..dialect import Call, Dialect, Maybe
+from .parts import CALLS_OR_ONE
 
 JAMBA = Dialect(
     "jamba",
-    ("<tool_calls>", Call(Alt(CALLS, CALL)), Maybe("</tool_calls>")),
+    ("<tool_calls>", Call(CALLS_OR_ONE), Maybe("</tool_calls>")),
 )

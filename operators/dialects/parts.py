@@ -15,6 +15,9 @@ CALL: Final = Json(root="object")
 CALLS: Final = Json(root="array")
 """A list of calls."""
 
+CALLS_OR_ONE: Final = Alt(CALLS, CALL)
+"""A list of calls, or one that is in none."""
+
 CODE: Final = (Text("name", r"\w.-"), CallArgs(lenient_quotes=True))
 """A call as code has it, between markers."""
 

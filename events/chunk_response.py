@@ -8,7 +8,8 @@ from msgspec import Meta, Struct
 
 from .repr_mimebundle import repr_mimebundle
 
-ArgumentsKind: TypeAlias = Literal["json", "text"]
+ArgumentsKind: TypeAlias = Literal["json", "text", "object"]
+CallStatus: TypeAlias = Literal["completed", "incomplete"]
 ExecutedBy: TypeAlias = Literal["client", "provider"]
 FinishReason: TypeAlias = Literal[
     "stop", "length", "tool_calls", "content_filter", "refusal", "pause", "error", "other"
@@ -25,12 +26,27 @@ class ToolCallDelta(Struct, frozen=True, gc=False, omit_defaults=True, tag="TOOL
     call_id: Annotated[str | None, Meta(description="The call's id; first delta only.")] = None
     name: Annotated[str | None, Meta(description="The tool's name; first delta only.")] = None
     arguments_delta: Annotated[str, Meta(description="The next piece of the raw argument text.")] = ""
-    kind: Annotated[ArgumentsKind, Meta(description="json, or text for free-form tools.")] = "json"
+    kind: Annotated[
+        ArgumentsKind,
+        Meta(
+            description="json: the model's own JSON. text: the text of a free-form tool. object: JSON that the "
+            "provider made of the model's words, as for built-in tools; its closing does not show that the model had "
+            "finished.",
+        ),
+    ] = "json"
     done: Annotated[bool, Meta(description="The provider said that the call's block ended; nothing more.")] = False
     executed_by: Annotated[ExecutedBy, Meta(description="provider: it runs the call itself.")] = "client"
     native: Annotated[
         dict[str, Any] | None,
         Meta(description="The minimal plain dict needed to replay the call to its provider."),
+    ] = None
+    status: Annotated[
+        CallStatus | None,
+        Meta(description="Whether the model finished the call: the provider's own word, or what came after the call."),
+    ] = None
+    contradiction: Annotated[
+        dict[str, str] | None,
+        Meta(description="Arguments that the provider sent more than once and that differ, by where they stood."),
     ] = None
 
 
@@ -58,6 +74,10 @@ class ChunkResponse(Struct, frozen=True, gc=False, omit_defaults=True, tag="CHUN
     is_complete: Annotated[bool, Meta(description="The provider's own end of this choice was seen.")] = False
     finish_reason: Annotated[FinishReason | None, Meta(description="Why it ended, in our words.")] = None
     finish_reason_raw: Annotated[str | None, Meta(description="Why it ended, in the provider's words.")] = None
+    is_cut: Annotated[
+        bool,
+        Meta(description="The provider's words mean that the model was cut, although `finish_reason` does not say so."),
+    ] = False
     refusal: Annotated[str, Meta(description="Text of a refusal.")] = ""
     image_urls: Annotated[tuple[str, ...], Meta(description="Images, as URLs or data URLs.")] = ()
     audio_urls: Annotated[tuple[str, ...], Meta(description="Audio, as URLs or data URLs.")] = ()

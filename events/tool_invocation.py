@@ -19,6 +19,7 @@ FailureReason: TypeAlias = Literal[
     "duplicate_key",
     "missing_path",
     "provider_error",
+    "contradiction",
 ]
 
 

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from ..events.chunk_response import ChunkResponse, ToolCallDelta
+from ..events.chunk_response import ChunkResponse, FinishReason, ToolCallDelta
 from ..events.segment_event import SegmentEvent, Status
 from ..events.tool_invocation import Notice
 from .limits import Limits
 from .native_calls import NativeCalls
-from .segment_end import end_payload
+from .segment_end import end_payload, end_status
+from .stage import Completed, How
 from .turn_ids import TurnIds
 
 Segment: TypeAlias = SegmentEvent | Notice
+
+REGULAR: frozenset[FinishReason] = frozenset(("stop", "tool_calls", "pause"))
+"""Finish reasons with which the model itself ended the answer, unless the chunk says `is_cut`."""
 
 
 class AnswerSegments:
     """One of n answers: at most one open segment of text or the like, and the calls."""
 
-    __slots__ = ("_counts", "_straight", "calls", "finish", "ids", "number", "open_id", "open_type")
+    __slots__ = ("_counts", "_straight", "calls", "finish", "ids", "irregular_words", "number", "open_id", "open_type")
 
     def __init__(self, number: int, ids: TurnIds, limits: Limits, *, eager: bool, with_arguments: bool) -> None:
         self.number = number
@@ -27,6 +31,8 @@ class AnswerSegments:
         self.open_type = ""
         self.open_id = ""
         self.finish: str | None = None
+        self.irregular_words: str | None = None
+        """The provider's words for a finish with which the model did not end by itself."""
         self.calls = NativeCalls(number, ids, limits, self.end_text, eager=eager, with_arguments=with_arguments)
         self._counts: dict[str, int] = {}
         self.ids = ids
@@ -58,6 +64,8 @@ class AnswerSegments:
         raw: str = "",
     ) -> None:
         self.end_text(events)
+        if self.calls.unproven:
+            self.calls.followed(events)
         number = self._counts.get(kind, 0)
         self._counts[kind] = number + 1
         self.open_type = kind
@@ -112,12 +120,34 @@ class AnswerSegments:
                         )
                     else:
                         calls.parsed_content(call, text, call.checked(items), events)
-            if (delta.done or (call.error is not None and call.over_limit)) and call.index in open_calls:
-                calls.end(call, events, "complete")
+            if (delta.done or delta.status or call.over_limit) and call.index in open_calls:
+                calls.settle(call, delta, events)
+
+    def take_finish(self, chunk: ChunkResponse, events: list[Segment]) -> None:
+        """Take the end of the answer, as the provider tells it."""
+        finish = chunk.finish_reason or "stop"
+        is_regular = finish in REGULAR and not chunk.is_cut
+        self.finish = finish
+        self.irregular_words = None if is_regular else chunk.finish_reason_raw or finish
+        if finish != "error":
+            self.calls.finish(events, is_regular=is_regular)
+
+    def end_of(self, how: How, finish: str | None) -> tuple[Status, str | None]:
+        """Return the status and reason of text that is open at the end; `finish`: of the answer."""
+        return end_status(how, finish, self.irregular_words)
+
+    def close_calls(self, how: How, finish: str | None, events: list[Segment]) -> None:
+        """End the calls with the stream; `finish`: of the answer."""
+        status, reason = self.end_of(how, finish)
+        if status == "complete":
+            status, reason = "truncated", self.irregular_words
+        self.calls.close(status, reason, events, completed=isinstance(how, Completed) and finish != "error")
 
     def dump(self) -> Any:
-        return [self.number, self.open_type, self.open_id, self.finish, self._counts, self.calls.dump()]
+        finish = [self.finish, self.irregular_words]
+        return [self.number, self.open_type, self.open_id, finish, self._counts, self.calls.dump()]
 
     def load(self, state: Any) -> None:
-        _, self.open_type, self.open_id, self.finish, self._counts, calls = state
+        _, self.open_type, self.open_id, finish, self._counts, calls = state
+        self.finish, self.irregular_words = finish
         self.calls.load(calls)

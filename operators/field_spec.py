@@ -28,7 +28,7 @@ class FieldSpec(Struct, frozen=True):
     ] = ()
     required: Annotated[
         tuple[str, ...],
-        Meta(description="Those of `metadata` that a deferred START waits for; without them nothing is invoked."),
+        Meta(description="Those of `metadata` that a deferred START waits for."),
     ] = ()
     segment_type: Annotated[str, Meta(description="The segment's type; the tool's name unless given.")] = ""
     aliases: Annotated[
@@ -39,6 +39,14 @@ class FieldSpec(Struct, frozen=True):
         tuple[str, str] | None,
         Meta(description="Sentinels (start, end) to be stripped from the content, and from the invocation."),
     ] = None
+    strict: Annotated[
+        bool,
+        Meta(
+            description="Whether a call without those of `required` is refused. Otherwise it runs: as a plain "
+            "tool_call segment, or, where START was out, with an END that lacks them. The built-in specs are not "
+            "strict."
+        ),
+    ] = True
 
     def __post_init__(self) -> None:
         if not self.segment_type:
@@ -51,17 +59,19 @@ class FieldSpec(Struct, frozen=True):
 
 
 FILE_TOOLS: tuple[FieldSpec, ...] = (
-    FieldSpec("write_file", "content", metadata=("path",), required=("path",)),
-    FieldSpec("edit_file", "patch", metadata=("path",), required=("path",)),
-    FieldSpec("patch_file", "patch", metadata=("path",), required=("path",)),
+    FieldSpec("write_file", "content", metadata=("path",), required=("path",), strict=False),
+    FieldSpec("edit_file", "patch", metadata=("path",), required=("path",), strict=False),
+    FieldSpec("patch_file", "patch", metadata=("path",), required=("path",), strict=False),
     FieldSpec(
         "run_bash",
         "command",
         metadata=("timeout_seconds", "cwd"),
         aliases=(("timeoutSeconds", "timeout_seconds"), ("cmd", "command")),
+        strict=False,
     ),
 )
-"""The file tools and the shell, each with the argument that streams."""
+"""The file tools and the shell, each with the argument that streams. They refuse no call: a tool of the same name may
+well call its arguments otherwise."""
 
 MARKED_FILE_TOOLS: tuple[FieldSpec, ...] = tuple(
     replace(spec, markers=(f"__START_{spec.field.upper()}__", f"__END_{spec.field.upper()}__"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import convert, to_builtins
 
-from ..events.chunk_response import ArgumentsKind, ExecutedBy
+from ..events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy
 from ..events.fragment import Fragment, JsonError
 from .json_machine import JsonMachine
 from .limits import Limits
@@ -20,24 +20,31 @@ class NativeCall:
     """Arguments of kind `json` go through the machine, or through one decode if they arrive whole.
 
     Arguments of kind `text` become the one field `input`, so that everything later sees fragments alike.
+
+    `is_sealed` and `needs_evidence` say what ends a call as complete. Evidence that the model had finished is a
+    `status` of completed, something that came after the call, or a regular finish of the answer.
     """
 
     __slots__ = (
         "_closed",
         "_limits",
         "_whole",
+        "done",
         "error",
         "excess",
         "executed_by",
         "given_id",
         "index",
+        "is_followed",
         "kind",
         "length",
         "machine",
         "name",
         "native",
         "over_limit",
+        "repeats",
         "segment_id",
+        "status",
         "texts",
         "unsaid",
     )
@@ -59,6 +66,12 @@ class NativeCall:
         self.kind: ArgumentsKind = kind
         self.executed_by = executed_by
         self.native: dict[str, Any] | None = None
+        self.repeats = ""
+        """The segment id of the first call of the answer that the provider gave the same id."""
+        self.done = False
+        self.status: CallStatus | None = None
+        self.is_followed = False
+        """Whether another call of the answer began later."""
         self.error: JsonError | None = None
         self.over_limit = False
         """Whether there is too much of it: then the call ends at once, so that nothing piles up."""
@@ -88,6 +101,16 @@ class NativeCall:
         if self._whole is not None or self._closed:
             return True
         return self.error is None and self.machine is not None and self.machine.root_closed
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the model's own JSON has closed: it cannot have meant more."""
+        return self.kind == "json" and self.closed
+
+    @property
+    def needs_evidence(self) -> bool:
+        """Whether the text cannot show that the model had finished: free-form, a provider's object, or none at all."""
+        return self.kind != "json" or not self.has_text
 
     def feed(self, text: str) -> tuple[Fragment, ...] | None:
         """Give the fragments of the next argument text; None where it came whole and nobody has parsed it."""
@@ -123,7 +146,7 @@ class NativeCall:
 
         For calls that are sealed there: what follows the root is not theirs, wherever the text is cut.
         """
-        if self.kind == "text":
+        if self.kind != "json":
             return text, self.feed(text), ""
         begin = 0 if self.machine is None else self.machine.at
         fragments = self.feed(text)
@@ -154,6 +177,8 @@ class NativeCall:
             metadata["kind"] = "text"
         if self.executed_by == "provider":
             metadata["executed_by"] = "provider"
+        if self.repeats:
+            metadata["repeats"] = self.repeats
         if self.native:
             metadata["native"] = self.native
         return metadata
@@ -188,7 +213,7 @@ class NativeCall:
     def _count(self, text: str) -> None:
         self.length += len(text)
         self.excess = min(len(text), max(0, self.length - self._limits.arguments_length))
-        self.over_limit = self.excess > 0
+        self.over_limit = self.over_limit or self.excess > 0
 
 
 _PLAIN = (
@@ -199,6 +224,10 @@ _PLAIN = (
     "kind",
     "executed_by",
     "native",
+    "repeats",
+    "done",
+    "status",
+    "is_followed",
     "length",
     "texts",
     "_whole",

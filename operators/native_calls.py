@@ -17,14 +17,31 @@ from .whole_json import decode_json
 
 Events: TypeAlias = list[SegmentEvent | Notice]
 
-_BY_ITSELF = frozenset(("stop", "tool_calls"))
-"""Finish reasons with which the model itself ended the answer."""
-
 
 class NativeCalls:
-    """Sealed is what has closed and is `done`, or is followed by another call, or stands in a finished answer."""
+    """When each call ends as complete, which is the moment at which it may be run.
 
-    __slots__ = ("_before_start", "_eager", "_ended", "_ids", "_limits", "_with_arguments", "choice", "open", "waiting")
+    JSON that has closed: with `done`, when another call begins, when the answer finishes, when the stream completes.
+    Everything else (free-form text, a provider's object, no arguments at all) needs evidence that the model had
+    finished the call: a status of `completed`; after `done`, another call or segment; or a regular finish. Calls that
+    are not `done` may be interleaved, so a later call counts for them only once the answer has finished. A status of
+    `incomplete` outweighs all of it.
+    """
+
+    __slots__ = (
+        "_before_start",
+        "_eager",
+        "_ended",
+        "_first",
+        "_ids",
+        "_limits",
+        "_with_arguments",
+        "choice",
+        "growing",
+        "open",
+        "unproven",
+        "waiting",
+    )
 
     def __init__(
         self,
@@ -38,8 +55,11 @@ class NativeCalls:
     ) -> None:
         self.choice = choice
         self.open: dict[int, NativeCall] = {}
+        self.growing: dict[int, NativeCall] = {}  # open calls that the beginning of another one has yet to look at
+        self.unproven: dict[int, NativeCall] = {}  # calls that are done, and need evidence that the model was, too
         self.waiting: dict[int, NativeCall] = {}  # calls whose name has not come, with their text
         self._ended: dict[int, tuple[str, bool]] = {}  # index -> given id, whether a Notice about late text was given
+        self._first: dict[str, str] = {}  # the provider's ids, each with the segment id of its first call
         self._ids = ids
         self._limits = limits
         self._before_start = before_start
@@ -51,16 +71,14 @@ class NativeCalls:
         ended = self._ended.get(delta.index)
         if ended is not None and (not (delta.call_id and delta.name) or delta.call_id == ended[0]):
             self.late(delta.index, delta.arguments_delta, events)
+            if delta.contradiction:
+                detail = f"call {delta.index} had ended; then the provider gave other arguments for it"
+                events.append(Notice("contradiction", detail))
             return None
         if not delta.name:
             self._wait(delta, events)
             return None
-        former = self.open.get(delta.index)
-        if former is not None:
-            self.end(former, events, "complete" if former.closed else "truncated")
-        for other in list(self.open.values()):
-            if other.closed:
-                self.end(other, events, "complete")
+        self._leave(delta.index, events)
         waited = self.waiting.pop(delta.index, None)
         given_id = (waited.given_id if waited else "") or delta.call_id or ""
         call = NativeCall(delta.index, given_id, "", delta.name, delta.kind, delta.executed_by, self._limits)
@@ -71,18 +89,61 @@ class NativeCalls:
             if call.index not in self.open:
                 self.late(call.index, delta.arguments_delta, events)
                 return None
-        if len(self.open) > self._limits.open_calls:
-            call.error, call.over_limit = JsonError("limit", 0, f"at most {self._limits.open_calls} open calls"), True
+        if len(self.growing) > self._limits.open_calls:
+            call.error, call.over_limit = self._too_many("open calls"), True
         return call
+
+    def _leave(self, index: int, events: Events) -> None:
+        """Another call begins under `index`: seal what that seals, and note that it came."""
+        former = self.open.get(index)
+        if former is not None:
+            may_be_whole = former.is_sealed or (former.needs_evidence and former.status != "incomplete")
+            self.end(former, events, "complete" if may_be_whole else "truncated")
+        for other in list(self.growing.values()):
+            if other.is_sealed:
+                self.end(other, events, "complete")
+            elif other.needs_evidence:
+                other.is_followed = True
+                if other.machine is None:
+                    del self.growing[other.index]
+        if self.unproven:
+            self.followed(events)
+
+    def followed(self, events: Events) -> None:
+        """Seal the calls that are done, because another part of the answer begins."""
+        for call in list(self.unproven.values()):
+            self.end(call, events, "complete")
+
+    def settle(self, call: NativeCall, delta: ToolCallDelta, events: Events) -> None:
+        """Take what a delta says of its call besides text: that it is done, its status, or that it contradicts it."""
+        if call.over_limit:
+            self.end(call, events, "complete")
+            return
+        if delta.contradiction:
+            self.end(call, events, "failed", "contradiction", delta.contradiction)
+            return
+        call.status = delta.status or call.status
+        call.done = call.done or delta.done
+        if call.needs_evidence:
+            if call.status == "completed":
+                self.end(call, events, "complete")
+            elif call.done and call.status is None:
+                self.unproven[call.index] = call
+        elif call.done:
+            self.end(call, events, "complete")
+
+    def _too_many(self, what: str) -> JsonError:
+        return JsonError("limit", 0, f"at most {self._limits.open_calls} {what}")
 
     def content(self, call: NativeCall, text: str, events: Events) -> None:
         """Give the next argument text of a call; an eager one ends where its root closes, and what follows is late."""
+        self.growing[call.index] = call
         if not self._eager:
             self.parsed_content(call, text, call.feed(text), events)
             return
         text, fragments, rest = call.feed_to_root(text)
         self.parsed_content(call, text, fragments, events)
-        if call.closed:
+        if call.is_sealed:
             self.end(call, events, "complete")
             self.late(call.index, rest, events)
 
@@ -111,41 +172,57 @@ class NativeCalls:
             self._ended[index] = (given_id, True)
             events.append(Notice("late_arguments", f"call {index} had ended; more text came: {text[:80]!r}"))
 
-    def end(self, call: NativeCall, events: Events, status: Status, reason: str | None = None) -> None:
+    def end(
+        self,
+        call: NativeCall,
+        events: Events,
+        status: Status,
+        reason: str | None = None,
+        contradiction: dict[str, str] | None = None,
+    ) -> None:
         """End a call; what is wrong with its text counts more than what happened to the stream."""
         del self.open[call.index]
+        self.growing.pop(call.index, None)
+        self.unproven.pop(call.index, None)
         self._ended[call.index] = (call.given_id, False)
+        if status == "complete" and call.kind == "object" and not call.has_text:
+            status = "truncated"  # what the provider makes is never nothing: it did not come
         fragments = (*call.unsaid, *(call.end() or ())) or None
         metadata = call.metadata()
-        if call.error is not None:
+        if contradiction is not None:
+            metadata["error"] = {"msg": "the provider gave different arguments for one call", "texts": contradiction}
+        elif call.error is not None:
             metadata["error"] = error_detail(call.error)
             if call.error.reason != "truncated":
                 status, reason = "failed", call.error.reason
             elif status == "complete":
                 status = "truncated"
-        if status == "complete" and self._with_arguments and call.kind == "json":
+        if status == "complete" and self._with_arguments and call.kind != "text":
             metadata["arguments"] = decode_json("".join(call.texts), self._limits)[0] if call.has_text else {}
         payload = end_payload(status, None if status == "complete" else reason, metadata)
         turn_id = self._ids.turn_id
         events.append(SegmentEvent("SEGMENT_END", call.segment_id, "tool_call", payload, turn_id, "", fragments))
 
-    def finish(self, finish: str, events: Events) -> None:
-        """Seal what a finish reason seals; what has not closed stays open, in case that more comes."""
-        if finish == "error":
-            return
-        by_itself = finish in _BY_ITSELF
+    def finish(self, events: Events, *, is_regular: bool) -> None:
+        """Seal what the end of an answer seals; what has not closed stays open, in case that more comes."""
         for call in list(self.open.values()):
-            if call.closed or (by_itself and (call.kind == "text" or not call.has_text)):
+            has_evidence = (is_regular or call.is_followed) and call.status != "incomplete"
+            if call.is_sealed or (call.needs_evidence and has_evidence):
                 self.end(call, events, "complete")
 
     def close(self, status: Status, reason: str | None, events: Events, *, completed: bool) -> None:
-        """End everything; `completed`: the stream ended without an error, which seals what has closed."""
+        """End everything; `completed`: the stream ended without an error, which seals what has closed.
+
+        `status` and `reason` are those of a call that was cut.
+        """
         for call in list(self.open.values()):
-            if completed:
-                # An argument text that is not closed ends as truncated whatever is said here.
-                sealed = call.kind == "json" and call.has_text
-                why = reason if status == "truncated" else None
-                self.end(call, events, "complete" if sealed else "truncated", why)
+            if completed and call.is_sealed:
+                self.end(call, events, "complete")
+            elif completed and call.needs_evidence and call.status == "incomplete":
+                self.end(call, events, "truncated", "incomplete")
+            elif completed and status == "truncated" and not call.needs_evidence:
+                # The end of the text completes a root number; all other text that has not closed ends as truncated.
+                self.end(call, events, "complete", reason)
             else:
                 self.end(call, events, status, reason)
         for call in list(self.waiting.values()):
@@ -157,7 +234,10 @@ class NativeCalls:
             return
         call = self.waiting.get(delta.index)
         if call is None:
-            call = self.waiting[delta.index] = NativeCall(delta.index, "", "", "", "text", "client", self._limits)
+            call = NativeCall(delta.index, "", "", "", "text", "client", self._limits)
+            if len(self.waiting) >= self._limits.open_calls:
+                call.error = self._too_many("calls whose name has not come")
+            self.waiting[delta.index] = call
         call.given_id = call.given_id or delta.call_id or ""
         if delta.native:
             call.native = {**(call.native or {}), **delta.native}
@@ -179,7 +259,10 @@ class NativeCalls:
         self._before_start(events)
         made = call.given_id == ""
         call.segment_id = self._ids.made(self.choice, f"call_{call.index}") if made else self._ids.unique(call.given_id)
-        self.open[call.index] = call
+        if not made:
+            first = self._first.setdefault(call.given_id, call.segment_id)
+            call.repeats = "" if first == call.segment_id else first
+        self.open[call.index] = self.growing[call.index] = call
         self._ended.pop(call.index, None)
         payload = {"metadata": call.metadata()}
         turn_id = self._ids.turn_id
@@ -190,6 +273,9 @@ class NativeCalls:
             "open": [call.dump() for call in self.open.values()],
             "waiting": [call.dump() for call in self.waiting.values()],
             "ended": [[index, *rest] for index, rest in self._ended.items()],
+            "growing": list(self.growing),
+            "unproven": list(self.unproven),
+            "first": self._first,
         }
 
     def load(self, state: Any) -> None:
@@ -198,3 +284,6 @@ class NativeCalls:
         self.open = {call.index: call for call in opened}
         self.waiting = {call.index: call for call in waiting}
         self._ended = {index: (given_id, noticed) for index, given_id, noticed in state["ended"]}
+        self.growing = {index: self.open[index] for index in state["growing"]}
+        self.unproven = {index: self.open[index] for index in state["unproven"]}
+        self._first = state["first"]

@@ -15,8 +15,7 @@ from .dialect_positions import compiled
 from .dialects.table import DIALECTS
 from .dialects_named import dialects_named
 from .limits import DEFAULT_LIMITS, Limits
-from .segment_end import end_status
-from .stage import Completed, How, Operator, lift
+from .stage import How, Operator, lift
 from .text_engine import TextEngine
 from .text_options import TextOptions
 from .tool_parameters import tool_parameters
@@ -151,10 +150,8 @@ class _ParseText:
         for answer in self._answers.values():
             segments = answer.segments
             finish = "stop" if self._text_only else segments.finish
-            status, reason = end_status(how, finish)
             answer.engine.close(how, finish, events)
-            completed = isinstance(how, Completed) and finish != "error"
-            segments.calls.close(status, reason, events, completed=completed)
+            segments.close_calls(how, finish, events)
         return events
 
     def dump(self) -> Any:
@@ -190,8 +187,7 @@ class _ParseText:
         if chunk.tool_calls:
             segments.take_calls(chunk.tool_calls, events)
         if chunk.finish_reason is not None or chunk.is_complete:
-            segments.finish = chunk.finish_reason or "stop"
-            segments.calls.finish(segments.finish, events)
+            segments.take_finish(chunk, events)
         answer.engine.choose_way()
 
     def _answer(self, number: int) -> _Answer:

@@ -9,14 +9,22 @@ from ..events.fragment import JsonError
 from ..events.segment_event import SegmentEvent, Status
 from .stage import Completed, Failed, How, Interrupted
 
-RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "arguments", "mistyped"))
+RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "arguments", "mistyped")) | {
+    "repeats",
+    "duplicate_of",
+}
 """Metadata keys that the library gives itself; an argument of such a name never stands beside them."""
 
 
-def end_status(how: How, finish: str | None = None) -> tuple[Status, str | None]:
-    """Give the status and reason with which the end of a stream ends what is open.
+_CANCELLED = frozenset(("cancelled", "canceled", "abort", "aborted"))
+"""How providers say that somebody stopped the answer; in our words its finish reason is `other`."""
 
-    `finish` is the answer's finish reason, None where none came: then a completed stream was cut.
+
+def end_status(how: How, finish: str | None = None, words: str | None = None) -> tuple[Status, str | None]:
+    """Return the status and reason with which the end of a stream ends what is open.
+
+    `finish` is the answer's finish reason, None where none came: then a completed stream was cut. `words` are the
+    provider's for it.
 
     >>> end_status(Completed(), "stop"), end_status(Completed()), end_status(Interrupted("Ctrl-C"))
     (('complete', None), ('truncated', None), ('interrupted', 'Ctrl-C'))
@@ -33,6 +41,8 @@ def end_status(how: How, finish: str | None = None) -> tuple[Status, str | None]
                 return "truncated", None
             if finish == "error":
                 return "failed", "provider_error"
+            if finish == "other" and words is not None and words.lower() in _CANCELLED:
+                return "interrupted", words
             return ("truncated", finish) if finish in ("length", "content_filter") else ("complete", None)
 
 

@@ -45,7 +45,8 @@ def stream_fields(
     SEGMENT_CONTENT write_file {'delta': 'x = 1'}
     SEGMENT_END write_file {'status': 'truncated', 'metadata': {...}}
 
-    All other segments pass unchanged. Every argument, streamed or not, still reaches `to_invocations`; the END's
+    All other segments pass unchanged, and so does a call without the arguments that its spec requires, unless the spec
+    is strict. Every argument, streamed or not, still reaches `to_invocations`; the END's
     metadata has those that were not streamed. A streamed key that is repeated fails its call (`duplicate_key`).
 
     - `specs`: the tools; `FILE_TOOLS` are write_file, edit_file, patch_file and run_bash; `()` turns it off.
@@ -85,6 +86,7 @@ class _FieldCall:
         "error",
         "field_path",
         "fragments",
+        "held",
         "live_path",
         "machine",
         "metadata",
@@ -122,11 +124,14 @@ class _FieldCall:
         self.started = False
         self.machine: JsonMachine | None = None  # for events that nobody has parsed yet
         self.stripping = None if spec.markers is None else stage(strip_markers(*spec.markers))
+        self.held: list[SegmentEvent] = []
+        """What came before START, in case that the call does not fit a spec that is not strict."""
 
     def dump(self) -> dict[str, Any]:
         state = {name: getattr(self, name) for name in _PLAIN}
         # As JSON text: arguments may have infinities and integers of any size, which not every encoding has.
-        state["values"] = json.dumps([self.metadata, self.arguments, self.due, to_builtins(self.fragments)])
+        events = to_builtins([self.fragments, self.held])
+        state["values"] = json.dumps([self.metadata, self.arguments, self.due, events])
         state["error"] = to_builtins(self.error)
         for name in ("open_value", "machine", "stripping"):
             part = getattr(self, name)
@@ -138,8 +143,8 @@ class _FieldCall:
         call = cls(spec, "", None, {})
         for name in _PLAIN:
             setattr(call, name, state[name])
-        call.metadata, call.arguments, call.due, fragments = json.loads(state["values"])
-        call.fragments = convert(fragments, list[Fragment])
+        call.metadata, call.arguments, call.due, events = json.loads(state["values"])
+        call.fragments, call.held = convert(events, tuple[list[Fragment], list[SegmentEvent]])
         call.error = convert(state["error"], JsonError | None)
         if state["open_value"] is not None:
             call.open_value = FragmentAggregator()
@@ -229,6 +234,8 @@ class _StreamFields:
         self._take(call, event)
         if not self._deferred:
             self._give_start(call, {}, events)
+        elif spec.required and not spec.strict:
+            call.held.append(event)
         return events
 
     def _content(self, call: _FieldCall, event: SegmentEvent) -> list[Segment]:
@@ -240,6 +247,8 @@ class _StreamFields:
         else:
             if text:
                 call.content.append(text)
+            if call.held:
+                call.held.append(event)
             if call.due is not None:
                 self._give_start(call, call.due, events)
         straight = call.started and call.content_length > 0 and not (call.raw or call.duplicate or call.stripping)
@@ -249,6 +258,8 @@ class _StreamFields:
     def _end(self, call: _FieldCall, event: SegmentEvent) -> list[Segment]:
         text = self._take(call, event, ending=True)
         events: list[Segment] = []
+        if call.held and call.due is None and event.payload.get("status", "complete") == "complete":
+            return [*call.held, event]
         if not call.started:
             if text:
                 call.content.append(text)
@@ -272,7 +283,8 @@ class _StreamFields:
         if call.no_object and status == "complete":
             status, reason = "failed", "invalid"
             metadata["error"] = {"loc": [], "msg": "arguments must be an object", "type": "dict_type"}
-        missing = next((name for name in call.spec.required if name not in call.arguments), None)
+        required = call.spec.required if call.spec.strict else ()
+        missing = next((name for name in required if name not in call.arguments), None)
         if missing is not None and status == "complete":
             status, reason = "failed", "missing_path"
             metadata["error"] = {"loc": [missing], "msg": "missing", "type": "missing"}
@@ -285,6 +297,7 @@ class _StreamFields:
 
     def _give_start(self, call: _FieldCall, known: dict[str, Any], events: list[Segment]) -> None:
         call.started = True
+        call.held.clear()
         payload = {"metadata": {**call.metadata, **known}}
         raw, fragments = _taken(call)
         kind = call.segment_type

@@ -26,7 +26,6 @@ from .block_json import BlockJson, open_json
 from .block_text import BlockText
 from .dialect_positions import Positions
 from .outside_text import Meaning
-from .segment_end import end_status
 from .stage import How
 from .text_account import TextAccount
 from .text_block import TextBlock
@@ -84,7 +83,7 @@ class TextEngine:
         if raw and not answer.open_type:
             # A closer or blanks that nothing came after: a text that says nothing stands for them.
             answer.start_text("text", events)
-        answer.end_text(events, *end_status(how, finish), raw=raw)
+        answer.end_text(events, *answer.end_of(how, finish), raw=raw)
 
     def choose_way(self) -> None:
         """See whether there is a short way for the next text."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from functools import partial
+from hashlib import blake2b
 from typing import Any, Protocol, TypeAlias, cast, get_args
 
 from msgspec.structs import replace
@@ -63,7 +64,9 @@ def to_invocations(
     [('add', {'a': 1, 'b': 2})]
 
     Only a call whose segment ended as `complete` is invoked, once per (turn_id, id); every other gives an
-    `InvocationFailed` with its reason and all its text. Calls that the provider runs itself give neither. Before a
+    `InvocationFailed` with its reason and all its text. A call that repeats another one's id, name and arguments gives
+    a `Notice` of code `duplicate_call`, its END has `duplicate_of`. Calls that the provider runs itself give neither.
+    Before a
     call that is invoked with a text where its schema says another type, a `Notice` of code `mistyped_argument` comes.
 
     - `tools`: names with their pydantic models (None: no model), or several models, named as their classes, and tools
@@ -116,6 +119,8 @@ class _ToInvocations:
         self._calls: dict[tuple[str | None, str], _Call] = {}
         self._others = OpenSegments()
         self._settled: set[tuple[str | None, str]] = set()
+        self._invoked: dict[tuple[str | None, str, str], str] = {}
+        """The invocations, by turn, the provider's id, and a digest of name and arguments."""
 
     def feed(self, event: SegmentEvent | Notice) -> Iterable[Result]:
         if type(event) is not SegmentEvent:
@@ -208,12 +213,22 @@ class _ToInvocations:
         else:
             self._settled.add(identity)
             result = self._settle(call, event)
+            if isinstance(result, ToolInvocation) and (first := self._first_of(call, result)) != result.id:
+                detail = f"a second call with the id {first!r} and the same arguments was not invoked"
+                event = replace(event, payload=end_payload("complete", None, {**metadata, "duplicate_of": first}))
+                result = Notice("duplicate_call", detail)
         notices = _mistyped(call.name, metadata) if isinstance(result, ToolInvocation) else ()
         if not self._keep:
             return (*notices, result)
         if isinstance(result, InvocationFailed) and event.payload.get("status", "complete") == "complete":
             event = replace(event, payload=end_payload("failed", result.reason, metadata))
         return *notices, event, result
+
+    def _first_of(self, call: _Call, invocation: ToolInvocation) -> str:
+        """Return the id of the first invocation with the same name, arguments and id of the provider's, if its own."""
+        given_id = call.metadata.get("repeats", invocation.id)
+        key = (invocation.turn_id, given_id, _digest(invocation))
+        return self._invoked.setdefault(key, invocation.id)
 
     def _settle(self, call: _Call, event: SegmentEvent) -> ToolInvocation | InvocationFailed:
         raw = "".join(call.raw)
@@ -232,7 +247,7 @@ class _ToInvocations:
                 reason, errors = "invalid", [{"loc": [], "msg": "arguments must be an object", "type": "dict_type"}]
             elif not call.name:
                 reason, errors = "malformed", [{"msg": "the call has no tool name"}]
-            elif spec is not None and any(name not in arguments for name in spec.required):
+            elif spec is not None and spec.strict and any(name not in arguments for name in spec.required):
                 reason = "missing_path"
                 missing = (name for name in spec.required if name not in arguments)
                 errors = [{"loc": [name], "msg": "missing", "type": "missing"} for name in missing]
@@ -308,6 +323,7 @@ class _ToInvocations:
             ],
             "others": self._others.dump(),
             "settled": [list(identity) for identity in self._settled],
+            "invoked": [[*key, first] for key, first in self._invoked.items()],
         }
 
     def load(self, state: Any) -> None:
@@ -321,6 +337,13 @@ class _ToInvocations:
             self._calls[call.turn_id, each["id"]] = call
         self._others.load(state["others"])
         self._settled = {(turn_id, segment_id) for turn_id, segment_id in state["settled"]}
+        self._invoked = {(turn_id, given_id, digest): first for turn_id, given_id, digest, first in state["invoked"]}
+
+
+def _digest(invocation: ToolInvocation) -> str:
+    """Return 32 characters that are equal for equal names and arguments, and only for them."""
+    written = json.dumps([invocation.name, invocation.arguments], sort_keys=True)
+    return blake2b(written.encode(), digest_size=16).hexdigest()
 
 
 def _mistyped(tool: str, metadata: dict[str, Any]) -> list[Notice]:

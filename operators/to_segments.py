@@ -8,8 +8,7 @@ from typing import Any
 from ..events.chunk_response import ChunkResponse
 from .answer_segments import AnswerSegments, Segment
 from .limits import DEFAULT_LIMITS, Limits
-from .segment_end import end_status
-from .stage import Completed, How, Operator, lift
+from .stage import How, Operator, lift
 from .turn_ids import TurnIds
 
 
@@ -35,11 +34,14 @@ def to_segments(
 
     A text or reasoning segment ends when another segment starts; parallel calls are open at the same time. A call
     ends, and is *sealed*, when its JSON root has closed and either the provider said `done`, or another call of the
-    same answer began, or the answer was finished, or the stream completed. What did not close ends as `truncated`,
-    what is not JSON as `failed` with reason `malformed`; nothing is ever completed by guessing.
+    same answer began, or the answer was finished, or the stream completed. What cannot close (free-form text, the
+    object of a built-in tool, a call without arguments) is sealed only where something shows that the model had
+    finished it: the provider's status `completed`, something that came after it, or a regular finish. What did not
+    close ends as `truncated`, what is not JSON as `failed` with reason `malformed`, arguments that the provider sent
+    twice and differently as `failed` with reason `contradiction`; nothing is ever completed by guessing.
 
     - `turn_id`: given to every event; else the wire's response id, else a random one per subscription.
-    - `eager`: seal a call as soon as its JSON root closes.
+    - `eager`: seal a call as soon as its JSON root closes; only JSON that the model wrote.
     - `end_arguments`: put the decoded `arguments` into the END metadata of each complete JSON call.
     """
     return lift(partial(_ToSegments, turn_id, limits, eager=eager, end_arguments=end_arguments))
@@ -73,17 +75,14 @@ class _ToSegments:
         if chunk.tool_calls:
             choice.take_calls(chunk.tool_calls, events)
         if chunk.finish_reason is not None or chunk.is_complete:
-            choice.finish = chunk.finish_reason or "stop"
-            choice.calls.finish(choice.finish, events)
+            choice.take_finish(chunk, events)
         return events
 
     def close(self, how: How) -> list[Segment]:
         events: list[Segment] = []
         for choice in self._choices.values():
-            status, reason = end_status(how, choice.finish)
-            choice.end_text(events, status, reason)
-            completed = isinstance(how, Completed) and choice.finish != "error"
-            choice.calls.close(status, reason, events, completed=completed)
+            choice.end_text(events, *choice.end_of(how, choice.finish))
+            choice.close_calls(how, choice.finish, events)
         return events
 
     def dump(self) -> Any:

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..events.chunk_response import ChunkResponse, FinishReason, TokenUsage
+from ..events.chunk_response import ChunkResponse, TokenUsage
 from ..events.errors import ProviderError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import How
 from .call_tracker import Key
+from .finish_reasons import ANTHROPIC_FINISHES, Finish, finish_of
 from .one_answer import OneAnswer
 from .provider_error import error_in_body
 from .sdk_fields import Fields, entries_of, fields_of
 from .surrogates import plain_json
 from .token_count import token_count
-
-FINISH_REASONS: dict[str, FinishReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "pause_turn": "pause",
-    "compaction": "pause",  # the API stopped to show its summary: the same request goes on
-    "refusal": "refusal",
-}
 
 # Blocks that are calls: whether the client runs them or the provider does.
 _CLIENTS = "tool_use"
@@ -138,10 +128,10 @@ class AnthropicMessages:
             return [*answer.text("reasoning", block.get("thinking")), *self._signature(block)]
         if kind == "redacted_thinking":
             return answer.other(native={"type": kind, "data": plain_json(block.get("data"))})
-        return answer.raw(item)
+        return [*answer.call(*answer.calls.followed()), *answer.raw(item)]
 
     def _call(self, key: Key, kind: str, block: Fields) -> list[ChunkResponse]:
-        if given := block.get("input"):
+        if given := block.get("input"):  # the empty object that always stands there says nothing
             self._inputs[key] = plain_json(given)
         self._has_clients_calls = self._has_clients_calls or kind == _CLIENTS
         native = {name: plain_json(value) for name, value in block.items() if value and name not in _CALLS_OWN}
@@ -151,6 +141,7 @@ class AnthropicMessages:
             name=block.get("name"),
             executed_by="client" if kind == _CLIENTS else "provider",
             native=native,
+            is_compared=bool(given),
         )
         return self._answer.call(delta)
 
@@ -176,7 +167,7 @@ class AnthropicMessages:
     def _block_end(self, key: Key) -> list[ChunkResponse]:
         calls = self._answer.calls
         given = self._inputs.pop(key, None)
-        return self._answer.call(calls.whole(key, given), calls.done(key))
+        return self._answer.call(calls.whole(key, given, "input"), calls.done(key))
 
     def _message_delta(self, item: Any, event: Fields) -> list[ChunkResponse]:
         answer = self._answer
@@ -192,21 +183,21 @@ class AnthropicMessages:
         if not isinstance(reason, str) or not reason:
             return answer.other(**said) if said else []
         chunks = [*self._rest_of_inputs(), *answer.text("refusal", details.get("explanation"))]
-        return chunks + answer.finish(FINISH_REASONS.get(reason, "other"), reason, **said)
+        return chunks + answer.finish(finish_of(ANTHROPIC_FINISHES, reason), reason, **said)
 
     def _message_stop(self) -> list[ChunkResponse]:
         if self._answer.finished:
             return []
         return [
             *self._rest_of_inputs(),
-            *self._answer.finish("tool_calls" if self._has_clients_calls else "stop", "message_stop"),
+            *self._answer.finish(Finish("stop"), "message_stop", has_calls=self._has_clients_calls),
         ]
 
     def _rest_of_inputs(self) -> list[ChunkResponse]:
         """Give the inputs of blocks that have not ended, when nothing more can come for them."""
         inputs, self._inputs = self._inputs, {}
         whole = self._answer.calls.whole
-        return [chunk for key, given in inputs.items() for chunk in self._answer.call(whole(key, given))]
+        return [chunk for key, given in inputs.items() for chunk in self._answer.call(whole(key, given, "input"))]
 
     def _usage(self, given: Any) -> TokenUsage | None:
         """Read counts, which are totals so far; one that is left out or null stays as it was."""

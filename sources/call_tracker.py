@@ -6,20 +6,21 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct, convert, structs, to_builtins
 
-from ..events.chunk_response import ArgumentsKind, ExecutedBy, ToolCallDelta
+from ..events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ToolCallDelta
 from ..operators.limits import DEFAULT_LIMITS, Limits
+from .arguments_again import arguments_digest, same_arguments
 from .surrogates import Held, held_dump, held_load, plain_json, rest_of_text, whole_text, without_halves
 
 Key: TypeAlias = int | str | None
 """What the wire files a delta under: an index, an item's id, or nothing."""
 
-WAITING, REFUSED = -1, -2
+WAITING = -1
 
 
 class _Call(Struct):
-    """One call under one key. `index` is ours once the name has come; before that WAITING, over a limit REFUSED."""
+    """One call under one key. `index` is ours once the call is out; before that it is WAITING for its name."""
 
     key: Key
     index: int = WAITING
@@ -30,6 +31,25 @@ class _Call(Struct):
     length: int = 0
     kind: ArgumentsKind = "json"
     executed_by: ExecutedBy = "client"
+    is_compared: bool = False
+    kept: list[str] = []
+    """The pieces of the arguments, where they are compared with what comes again."""
+    source: str = "deltas"
+    """Where the arguments stood."""
+    contradiction: dict[str, str] = {}
+    """Arguments of the call that differ, by where they stood."""
+
+
+class _Done(Struct):
+    """What is remembered of a call whose block has ended; `digest` is of its arguments, where they are compared."""
+
+    key: Key
+    index: int
+    kind: ArgumentsKind
+    executed_by: ExecutedBy
+    digest: str
+    is_proven: bool
+    """Whether it is known that the model finished the call, or that it did not; closed JSON shows it by itself."""
 
 
 class CallTracker:
@@ -44,20 +64,33 @@ class CallTracker:
       made, at once: `{turn_id}:call_{index}`. An id that comes later cannot change it (it is out, and segments and
       invocations carry it), but the provider wants it back with the result: it is given as `native={"id": ...}`.
     - Empty, missing or repeated ids and names change nothing.
-    - Calls whose name never came and calls over a limit are given by `lost()`, with their text.
+    - A call whose name cannot come any more, or for which too much waits, comes without one, from `nameless()`: whoever
+      takes it fails it.
+    - Arguments that come again (`whole`) are compared with those that came, where the call `is_compared` or all are
+      (`compares`): they are kept until the call is done, and from then on a digest of them, for `again`.
     """
 
-    def __init__(self, turn_id: Callable[[], str], choice: int = 0, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        turn_id: Callable[[], str],
+        choice: int = 0,
+        limits: Limits = DEFAULT_LIMITS,
+        *,
+        compares: bool = False,
+    ) -> None:
         self._turn_id = turn_id
         self._choice = choice
         self._limits = limits
+        self._compares = compares
+        self._done: dict[Key, _Done] = {}
+        self._unproven: dict[Key, _Done] = {}
         self._open: dict[Key, _Call] = {}
         self._last: Key = None
         self._begun = 0
         self._held: Held = {}
         self._left: list[_Call] = []
         """Calls whose key has gone to another one while half a character of theirs was held."""
-        self._lost: list[dict[str, Any]] = []
+        self._nameless: list[ToolCallDelta] = []
 
     def delta(
         self,
@@ -69,6 +102,7 @@ class CallTracker:
         kind: ArgumentsKind = "json",
         executed_by: ExecutedBy = "client",
         native: dict[str, Any] | None = None,
+        is_compared: bool = False,
     ) -> ToolCallDelta | None:
         """Give our delta for one of the wire's; None where it says nothing, or nothing yet.
 
@@ -78,57 +112,103 @@ class CallTracker:
         if given_id == "null":  # what some SDKs put for a missing id
             given_id = None
         text = _argument_text(arguments)
+        if not given_name and key in self._done and key not in self._open:
+            return self._late(key, text)
         call = self._call(key, given_id, given_name)
         if call.index == WAITING:
             call.given_id = call.given_id or given_id
             if not given_name:
                 self._wait(call, text)
                 return None
-            call.kind, call.executed_by = kind, executed_by
+            call.kind, call.executed_by, call.is_compared = kind, executed_by, is_compared or self._compares
             return self._begin(call, given_name, text, native)
-        if call.index == REFUSED:
-            self._lose("call_over_limit", call, text, given_id, given_name)
-            return None
         if given_id and not call.given_id:
             call.given_id = given_id
             native = {**(native or {}), "id": given_id}
         if text:
             call.length += len(text)
+            if call.is_compared:
+                call.kept.append(text)
             text = whole_text(self._held, str(call.index), text)
         if not text and not native:
             return None
         return _update(call, text, native=native)
 
-    def whole(self, key: Key, arguments: object) -> ToolCallDelta | None:
-        """Take the whole arguments of a call, which the provider says again at its end: they count if no delta came."""
-        call = self._open.get(key)
-        if call is None or call.length:
-            return None
-        return self.delta(key, arguments=arguments)
+    def whole(self, key: Key, arguments: object, source: str = "whole") -> ToolCallDelta | None:
+        """Take the whole arguments of a call, which the provider sends again at its end: they count if no delta came.
 
-    def done(self, key: Key) -> ToolCallDelta | None:
-        """Give `done=True` for a call whose block the provider has ended; its key is free again."""
+        Where they differ from what came, `done` says so. `source` is where they stood.
+        """
+        call = self._open.get(key)
+        if call is None or call.index < 0:
+            return None
+        text = _argument_text(arguments)
+        if text and not call.length:
+            call.source = source
+            return self.delta(key, arguments=text)
+        if text and call.is_compared and not same_arguments(kept := "".join(call.kept), text, call.kind):
+            call.contradiction |= {call.source: without_halves(kept), source: without_halves(text)}
+        return None
+
+    def done(self, key: Key, status: CallStatus | None = None) -> ToolCallDelta | None:
+        """Return `done=True` for a call whose block the provider has ended; its key is free again."""
         call = self._open.get(key)
         if call is None or call.index < 0:
             return None
         del self._open[key]
-        return _update(call, rest_of_text(self._held, str(call.index)), done=True)
+        digest = arguments_digest("".join(call.kept), call.kind) if call.is_compared and call.length else ""
+        is_proven = status is not None or (call.kind == "json" and call.length > 0)
+        done = self._done[key] = _Done(key, call.index, call.kind, call.executed_by, digest, is_proven)
+        if not is_proven:
+            self._unproven[key] = done
+        delta = _update(call, rest_of_text(self._held, str(call.index)), done=True)
+        if status is None and not call.contradiction:
+            return delta
+        return structs.replace(delta, status=status, contradiction=call.contradiction or None)
+
+    def again(self, key: Key, arguments: object, source: str, status: CallStatus | None) -> ToolCallDelta | None:
+        """Return what is new where a call that is done comes again: its status, or that its arguments differ."""
+        call = self._done.get(key)
+        text = _argument_text(arguments)
+        if call is None:
+            return None
+        if text and call.digest and arguments_digest(text, call.kind) != call.digest:
+            call.digest = ""
+            return _word(call, contradiction={source: without_halves(text)})
+        if status is None or call.is_proven:
+            return None
+        call.is_proven = True
+        self._unproven.pop(key, None)
+        return _word(call, status=status)
+
+    def followed(self) -> list[ToolCallDelta]:
+        """Return a status for each call that is done, because another part of the answer shows that the model was."""
+        unproven, self._unproven = self._unproven, {}
+        for call in unproven.values():
+            call.is_proven = True
+        return [_word(call, status="completed") for call in unproven.values()]
+
+    def contradicted(self) -> list[ToolCallDelta]:
+        """Return the contradictions of calls that are not done, when they can wait no longer."""
+        found = [call for call in self._open.values() if call.contradiction]
+        return [each for call in found if (each := self.done(call.key))]
 
     def rest(self) -> list[ToolCallDelta]:
         """Give what is held of the argument texts, when no more can come: half a character is U+FFFD."""
         by_index = {str(call.index): call for call in (*self._open.values(), *self._left)}
         self._left = []
-        return [_update(by_index[index], rest_of_text(self._held, index)) for index in sorted(self._held, key=int)]
+        held = [_update(by_index[index], rest_of_text(self._held, index)) for index in sorted(self._held, key=int)]
+        return held + self.contradicted()
 
-    def lost(self, *, closing: bool = False) -> list[dict[str, Any]]:
-        """Give, once, what belongs to no call; `closing` adds the calls whose name never came."""
+    def nameless(self, *, closing: bool = False) -> list[ToolCallDelta]:
+        """Return, once, the calls that were given up; `closing` adds those whose name never came."""
         if closing:
             for key, call in list(self._open.items()):
                 if call.index == WAITING:
                     del self._open[key]
-                    self._lose("call_without_name", call, "".join(call.waiting), call.given_id, "")
-        lost, self._lost = self._lost, []
-        return lost
+                    self._give_up(call)
+        nameless, self._nameless = self._nameless, []
+        return nameless
 
     def dump(self) -> Any:
         """Give the state as plain data."""
@@ -138,7 +218,8 @@ class CallTracker:
             "last": self._last,
             "begun": self._begun,
             "held": held_dump(self._held),
-            "lost": list(self._lost),
+            "nameless": to_builtins(self._nameless),
+            "done": to_builtins(list(self._done.values())),
         }
 
     def load(self, state: Any) -> None:
@@ -148,7 +229,16 @@ class CallTracker:
         self._last = state["last"]
         self._begun = state["begun"]
         self._held = held_load(state["held"])
-        self._lost = list(state["lost"])
+        self._nameless = convert(state["nameless"], list[ToolCallDelta])
+        self._done = {call.key: call for call in convert(state["done"], list[_Done])}
+        self._unproven = {key: call for key, call in self._done.items() if not call.is_proven}
+
+    def _late(self, key: Key, text: str) -> ToolCallDelta | None:
+        """Pass text on that comes for a call that is done; whoever knows how that ended says what becomes of it."""
+        call = self._done[key]
+        text = without_halves(text)
+        kind, executed_by = call.kind, call.executed_by
+        return ToolCallDelta(call.index, arguments_delta=text, kind=kind, executed_by=executed_by) if text else None
 
     def _call(self, key: Key, given_id: str | None, name: str | None) -> _Call:
         call = self._open.get(key)
@@ -157,8 +247,6 @@ class CallTracker:
         if call is None or self._is_other(call, given_id, name):
             if call is not None:
                 self._leave(call)
-            elif len(self._open) >= self._limits.open_calls:
-                return _Call(key, REFUSED)
             call = self._open[key] = _Call(key)
         self._last = call.key
         return call
@@ -177,7 +265,7 @@ class CallTracker:
         if str(call.index) in self._held:
             self._left.append(call)
         if call.index == WAITING:
-            self._lose("call_without_name", call, "".join(call.waiting), call.given_id, "")
+            self._give_up(call)
 
     def _begin(
         self,
@@ -190,6 +278,8 @@ class CallTracker:
         self._begun += 1
         text = "".join(call.waiting) + text
         call.length, call.waiting = len(text), []
+        if call.is_compared:
+            call.kept = [text]
         return ToolCallDelta(
             call.index,
             call.given_id or self._made_id(call.index),
@@ -208,22 +298,27 @@ class CallTracker:
         call.waiting.append(text)
         call.length += len(text)
         if call.length > self._limits.arguments_length:
-            self._lose("call_over_limit", call, "".join(call.waiting), call.given_id, "")
-            call.index, call.waiting = REFUSED, []
+            self._give_up(call)
 
-    def _lose(self, kind: str, call: _Call, text: str, given_id: str | None, name: str | None) -> None:
-        if text or given_id or name:
-            entry = {"type": kind, "key": call.key, "id": given_id, "name": name, "arguments": without_halves(text)}
-            self._lost.append({field: value for field, value in entry.items() if value not in (None, "")})
+    def _give_up(self, call: _Call) -> None:
+        """Let a call out without a name; what still comes for it follows under its index."""
+        text, call.waiting = "".join(call.waiting), []
+        if not (text or call.given_id):
+            return
+        call.index = self._begun
+        self._begun += 1
+        self._nameless.append(ToolCallDelta(call.index, call.given_id, arguments_delta=without_halves(text)))
 
 
 def _dumped(call: _Call) -> Any:
-    """Give a call as plain data: what waits in it may still have half a character, which JSON text can only escape."""
-    return {**to_builtins(call), "waiting": json.dumps("".join(call.waiting))}
+    """Return a call as plain data: its pieces may have half a character at an end, which JSON can only escape."""
+    pieces = {name: [json.dumps("".join(getattr(call, name)))] for name in ("waiting", "kept")}
+    return {**to_builtins(call), **pieces}
 
 
 def _loaded(state: Any) -> _Call:
-    return convert({**state, "waiting": [json.loads(state["waiting"])]}, _Call)
+    pieces = {name: [json.loads(piece) for piece in state[name]] for name in ("waiting", "kept")}
+    return convert({**state, **pieces}, _Call)
 
 
 def _update(call: _Call, text: str, *, done: bool = False, native: dict[str, Any] | None = None) -> ToolCallDelta:
@@ -234,6 +329,15 @@ def _update(call: _Call, text: str, *, done: bool = False, native: dict[str, Any
         done=done,
         executed_by=call.executed_by,
         native=native,
+    )
+
+
+def _word(
+    call: _Done, *, status: CallStatus | None = None, contradiction: dict[str, str] | None = None
+) -> ToolCallDelta:
+    kind, executed_by = call.kind, call.executed_by
+    return ToolCallDelta(
+        call.index, kind=kind, done=True, executed_by=executed_by, status=status, contradiction=contradiction
     )
 
 

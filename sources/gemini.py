@@ -7,13 +7,13 @@ from uuid import uuid4
 
 from msgspec import convert, structs, to_builtins
 
-from ..events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
+from ..events.chunk_response import ArgumentsKind, ChunkResponse, TokenUsage, ToolCallDelta
 from ..events.errors import ProviderError, UsageError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import Failed, How
 from .call_tracker import CallTracker
+from .finish_reasons import GEMINI_FINISHES, Finish, finish_of
 from .gemini_fields import (
-    FINISH_REASONS,
     base64_text,
     camel_case,
     gemini_error,
@@ -225,7 +225,7 @@ class Gemini:
             if part := gemini_fields(given):
                 _part(candidate, part, given)
         candidate.add_raw(*({camel_case(name): wire_form(fields[name])} for name in _EXTRAS if fields.get(name)))
-        candidate.add_raw(*candidate.calls.lost())
+        candidate.call(*candidate.calls.nameless())
         if (reason := word(fields.get("finish_reason"))) and not candidate.finished:
             _finish(candidate, reason, word(fields.get("finish_message")))
         self._flush(candidate, responses)
@@ -248,7 +248,7 @@ class Gemini:
             _rest(candidate)
             if message := word(feedback.get("block_reason_message")):
                 candidate.say("refusal", message)
-            candidate.said |= {"is_complete": True, "finish_reason": "content_filter", "finish_reason_raw": reason}
+            candidate.said |= Finish("content_filter").told(reason)
             self._flush(candidate, responses)
 
     def _add_usage(self, chunk: Fields, responses: list[ChunkResponse]) -> None:
@@ -267,11 +267,12 @@ def _part(candidate: _Candidate, part: Fields, given: Any) -> None:
     native = {"thoughtSignature": signature} if signature else None
     text, call = part.get("text"), gemini_fields(part.get("function_call"))
     if call is not None:
-        _function_call(candidate, call, part["function_call"], native)
+        _function_call(candidate, call, native)
     elif any(part.get(name) is not None for name in ("tool_call", "executable_code")):
         _provider_call(candidate, part, given, signature)
     elif any(part.get(name) is not None for name in _RESULTS):
         candidate.leave_texts()
+        candidate.call(*candidate.calls.followed())
         candidate.add_raw(wire_form(given))
     elif (part.get("inline_data") or part.get("file_data")) and not part.get("thought"):
         _media(candidate, part, given)
@@ -284,7 +285,7 @@ def _part(candidate: _Candidate, part: Fields, given: Any) -> None:
             candidate.say("native", native)
 
 
-def _function_call(candidate: _Candidate, call: Fields, given: Any, native: dict[str, Any] | None) -> None:
+def _function_call(candidate: _Candidate, call: Fields, native: dict[str, Any] | None) -> None:
     """Read a part of a call: the whole one; or the first with a name and leaves, the next ones, the last."""
     candidate.leave_texts()
     name, call_id, args = call.get("name"), word(call.get("id")), call.get("args")
@@ -297,18 +298,22 @@ def _function_call(candidate: _Candidate, call: Fields, given: Any, native: dict
         candidate.called = True
         candidate.partial = PartialArgs()
     if candidate.open is None:
-        if leaves or args:
-            candidate.add_raw({"type": "arguments_without_call", "functionCall": wire_form(given)})
+        if leaves or args:  # of no call that is known: it comes without a name
+            candidate.calls.delta(candidate.begun, arguments=wire_form(call.get("partial_args") or args))
+            candidate.begun += 1
         return
     key, partial = candidate.open, candidate.partial
     text: Any = ""
-    if leaves or goes_on or not begins:
+    is_whole = begins and not (leaves or goes_on)
+    if is_whole:
+        text = {} if args is None else args
+    else:
         text = _written(candidate, args, leaves)
         if not goes_on:
             text += partial.end() or ""
-    else:
-        text = {} if args is None else args
-    delta = candidate.calls.delta(key, call_id=call_id, name=name, arguments=text, native=native)
+    # Arguments that are missing, or that come in leaves, are closed by us: only whole ones are the model's JSON.
+    kind: ArgumentsKind = "json" if is_whole and args is not None else "object"
+    delta = candidate.calls.delta(key, call_id=call_id, name=name, arguments=text, kind=kind, native=native)
     if goes_on:
         candidate.call(delta)
     else:
@@ -399,14 +404,13 @@ def _media(candidate: _Candidate, part: Fields, given: Any) -> None:
 
 def _finish(candidate: _Candidate, reason: str, message: str | None) -> None:
     candidate.finished = True
-    finish = FINISH_REASONS.get(reason, "other")
-    if finish == "stop":
+    finish = finish_of(GEMINI_FINISHES, reason)
+    if finish.is_regular:
         _leave_call(candidate, is_regular=True)
-        finish = "tool_calls" if candidate.called else "stop"
     _rest(candidate)
     said = candidate.said
-    said |= {"is_complete": True, "finish_reason": finish, "finish_reason_raw": reason}
-    if finish == "error":
+    said |= finish.told(reason, "tool_calls" if finish.reason == "stop" and candidate.called else None)
+    if finish.reason == "error":
         said["error"] = {"detail": message or f"the model's answer ended with {reason}", "type": reason}
     elif message:
         candidate.add_raw({"finishMessage": message})
@@ -414,5 +418,4 @@ def _finish(candidate: _Candidate, reason: str, message: str | None) -> None:
 
 def _rest(candidate: _Candidate) -> None:
     candidate.leave_texts()
-    candidate.call(*candidate.calls.rest())
-    candidate.add_raw(*candidate.calls.lost(closing=True))
+    candidate.call(*candidate.calls.rest(), *candidate.calls.nameless(closing=True))

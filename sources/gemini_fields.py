@@ -8,36 +8,11 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, cast
 
-from ..events.chunk_response import FinishReason, TokenUsage
+from ..events.chunk_response import TokenUsage
 from ..events.errors import ProviderError
 from .provider_error import error_in_body
 from .sdk_fields import Fields, entries_of, fields_of
 from .surrogates import plain_json, without_halves
-
-FINISH_REASONS: dict[str, FinishReason] = {
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
-    "SAFETY": "content_filter",
-    "RECITATION": "content_filter",
-    "BLOCKLIST": "content_filter",
-    "PROHIBITED_CONTENT": "content_filter",
-    "SPII": "content_filter",
-    "IMAGE_SAFETY": "content_filter",
-    "IMAGE_PROHIBITED_CONTENT": "content_filter",
-    "IMAGE_RECITATION": "content_filter",
-    "MODEL_ARMOR": "content_filter",
-    "CONTINUATION": "pause",
-    "MALFORMED_FUNCTION_CALL": "error",
-    "MALFORMED_RESPONSE": "error",
-    "UNEXPECTED_TOOL_CALL": "error",
-    "TOO_MANY_TOOL_CALLS": "error",
-    "MISSING_THOUGHT_SIGNATURE": "error",
-    # Written as numbers by servers asked for them; above 4 the two documents number differently.
-    "1": "stop",
-    "2": "length",
-    "3": "content_filter",
-    "4": "content_filter",
-}
 
 
 def gemini_fields(value: Any) -> Fields | None:

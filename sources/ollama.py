@@ -7,17 +7,17 @@ from uuid import uuid4
 
 from msgspec import structs
 
-from ..events.chunk_response import ChunkResponse, FinishReason, TokenUsage, ToolCallDelta
+from ..events.chunk_response import ArgumentsKind, ChunkResponse, TokenUsage, ToolCallDelta
 from ..events.errors import ProviderError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import Failed, How
 from .call_tracker import CallTracker
+from .finish_reasons import OLLAMA_FINISHES, Finish, finish_of
 from .openai_chat import Choices
 from .provider_error import error_fields, error_in_body
 from .sdk_fields import Fields, entries_of, fields_of
 from .surrogates import Held, held_dump, held_load, plain_json, rest_of_text, whole_text, without_halves
 
-_FINISH_REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 _ENVELOPE = frozenset(("created_at", "done", "done_reason", "message", "model", "response", "thinking", "context")) | {
     "total_duration",
     "load_duration",
@@ -71,13 +71,13 @@ class Ollama:
         said: dict[str, Any] = {}
         self._text(said, "reasoning", message.get("thinking") or chunk.get("thinking"))
         self._text(said, "content", message.get("content") or chunk.get("response"))
-        if calls := self._tool_calls(message):
+        if calls := (*self._tool_calls(message), *self._calls.nameless()):
             said["tool_calls"] = calls
         unknown = {key: plain_json(chunk[key]) for key in chunk if key not in _ENVELOPE and chunk[key]}
         if images := message.get("images"):  # of which kind they are the wire does not say
             unknown["images"] = plain_json(images)
-        if raw := ([unknown] if unknown else []) + self._calls.lost():
-            said["raw"] = tuple(raw)
+        if unknown:
+            said["raw"] = (unknown,)
         before = self._left(said)
         if chunk.get("done") and not self._is_finished:
             self._finish(chunk, said)
@@ -89,6 +89,8 @@ class Ollama:
             return []
         self.stopped = True
         responses = self._left({})
+        if nameless := self._calls.nameless(closing=True):
+            responses.append(self._response(tool_calls=tuple(nameless)))
         if isinstance(how, Failed) and isinstance(how.error, ProviderError) and how.error is not self.failure:
             responses.append(self._response(error=error_fields(how.error)))
         return responses
@@ -145,7 +147,9 @@ class Ollama:
             given = function.get("arguments")
             arguments: Any = {} if given is None else given
             key, self._begun = self._begun, self._begun + 1
-            delta = self._calls.delta(key, call_id=call.get("id"), name=function.get("name"), arguments=arguments)
+            kind: ArgumentsKind = "object" if given is None else "json"
+            name, call_id = function.get("name"), call.get("id")
+            delta = self._calls.delta(key, call_id=call_id, name=name, arguments=arguments, kind=kind)
             done = self._calls.done(key)
             if delta and done and not done.arguments_delta:
                 deltas.append(structs.replace(delta, done=True))
@@ -158,13 +162,13 @@ class Ollama:
         for stream in list(self._held):
             said[stream] = said.get(stream, "") + rest_of_text(self._held, stream)
         reason = chunk.get("done_reason")
-        reason = without_halves(reason) if isinstance(reason, str) and reason else "stop"
-        finish = _FINISH_REASONS.get(reason, "other")
-        said["is_complete"] = True
-        said["finish_reason"] = "tool_calls" if finish == "stop" and self._begun else finish
-        said["finish_reason_raw"] = reason
-        if lost := self._calls.lost(closing=True):
-            said["raw"] = (*said.get("raw", ()), *lost)
+        # Older servers do not say why it ended.
+        is_told = isinstance(reason, str) and bool(reason)
+        words = str(reason) if is_told else "stop"
+        finish = finish_of(OLLAMA_FINISHES, words) if is_told else Finish("stop")
+        said |= finish.told(words, "tool_calls" if finish.reason == "stop" and self._begun else None)
+        if nameless := self._calls.nameless(closing=True):
+            said["tool_calls"] = (*said.get("tool_calls", ()), *nameless)
         prompt, completion = _count(chunk, "prompt_eval_count"), _count(chunk, "eval_count")
         if prompt or completion:
             said["usage"] = TokenUsage(prompt, completion, prompt + completion)

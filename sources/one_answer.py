@@ -7,11 +7,12 @@ from uuid import uuid4
 
 from msgspec import convert, to_builtins
 
-from ..events.chunk_response import ChunkResponse, FinishReason, TokenUsage, ToolCallDelta
+from ..events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from ..events.errors import ProviderError
 from ..operators.limits import Limits
 from ..operators.stage import Failed, How
 from .call_tracker import CallTracker
+from .finish_reasons import Finish
 from .provider_error import error_fields
 from .surrogates import Held, held_dump, held_load, plain_json, rest_of_text, whole_text, without_halves
 
@@ -23,16 +24,16 @@ class OneAnswer:
 
         text("content", "Hi")       ChunkResponse(content="Hi")
         call(ToolCallDelta(...))    ChunkResponse(tool_calls=(...,))
-        finish("stop", "end_turn")  ChunkResponse(is_complete=True, ...)
+        finish(STOP, "end_turn")    ChunkResponse(is_complete=True, ...)
 
     Every method gives the chunks that its word makes: none, one, or two where half a character had waited in a text
     that is left now. The first finish counts; a failure stops the stream at once.
     """
 
-    def __init__(self, turn_id: str | None, limits: Limits) -> None:
+    def __init__(self, turn_id: str | None, limits: Limits, *, compares_arguments: bool = False) -> None:
         self.response_id: str | None = None
         self.model: str | None = None
-        self.calls = CallTracker(self._turn_id, limits=limits)
+        self.calls = CallTracker(self._turn_id, limits=limits, compares=compares_arguments)
         self.finished = False
         self.stopped = False
         self.failure: ProviderError | None = None
@@ -62,9 +63,8 @@ class OneAnswer:
     def call(self, *deltas: ToolCallDelta | None) -> list[ChunkResponse]:
         given = tuple(delta for delta in deltas if delta is not None)
         chunks = self.leave() if self._held else []
-        lost = self.calls.lost()
-        if given or lost:
-            chunks.append(self.chunk(tool_calls=given, raw=tuple(lost)))
+        if calls := (*self.calls.nameless(), *given):
+            chunks.append(self.chunk(tool_calls=calls))
         return chunks
 
     def other(self, **said: Any) -> list[ChunkResponse]:
@@ -81,11 +81,14 @@ class OneAnswer:
         left = [name for name in self._held if name != stream]
         return [self.chunk(**{name: rest_of_text(self._held, name)}) for name in left]
 
-    def finish(self, reason: FinishReason, words: str, **said: Any) -> list[ChunkResponse]:
-        """Give the finish, and with it what waited; of a second finish only what else is said."""
+    def finish(self, finish: Finish, words: str, *, has_calls: bool = False, **said: Any) -> list[ChunkResponse]:
+        """Return the finish, and with it what waited; of a second finish only what else is said.
+
+        With `has_calls`, calls that the client has to run, an answer that just stopped did so for them.
+        """
         if not self.finished:
             self.finished = True
-            said |= {"is_complete": True, "finish_reason": reason, "finish_reason_raw": without_halves(words)}
+            said |= finish.told(words, "tool_calls" if has_calls and finish.reason == "stop" else None)
         chunks = self.rest()
         if said:
             chunks.append(self.chunk(**said))
@@ -117,9 +120,8 @@ class OneAnswer:
     def rest(self) -> list[ChunkResponse]:
         """Give everything that waits, because nothing can come for it any more."""
         chunks = self.leave()
-        deltas, lost = self.calls.rest(), self.calls.lost(closing=True)
-        if deltas or lost:
-            chunks.append(self.chunk(tool_calls=tuple(deltas), raw=tuple(lost)))
+        if deltas := (*self.calls.rest(), *self.calls.nameless(closing=True)):
+            chunks.append(self.chunk(tool_calls=deltas))
         return chunks
 
     def dump(self) -> Any:

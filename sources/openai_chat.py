@@ -7,41 +7,19 @@ from uuid import uuid4
 
 from msgspec import convert, structs, to_builtins
 
-from ..events.chunk_response import ChunkResponse, FinishReason, TokenUsage, ToolCallDelta
+from ..events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from ..events.errors import ProviderError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import Failed, How
 from .call_tracker import CallTracker, Key
 from .chat_parts import add_audio, add_images, reasoning_text, replayable_details, thinking_text
 from .chat_usage import chat_usage
+from .finish_reasons import CHAT_FINISHES, finish_of
 from .provider_error import error_fields, error_in_body
 from .sdk_fields import Fields, entries_of, fields_of
 from .surrogates import Held, held_dump, held_load, plain_json, rest_of_text, whole_text, without_halves
 
 Choices: TypeAlias = int | Literal["all"]
-
-FINISH_REASONS: dict[str, FinishReason] = {
-    "stop": "stop",
-    "length": "length",
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-    "content_filter": "content_filter",
-    "refusal": "refusal",
-    "pause": "pause",
-    "error": "error",
-    # relatives
-    "end_turn": "stop",
-    "eos": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_length": "length",
-    "tool_use": "tool_calls",
-    "tool_call": "tool_calls",
-    "sensitive": "content_filter",
-    "safety": "content_filter",
-    "network_error": "error",
-    "insufficient_system_resource": "error",
-}
 
 _ENVELOPE = frozenset(
     {"id", "object", "created", "model", "choices", "usage", "error", "provider", "obfuscation", "service_tier"},
@@ -181,9 +159,7 @@ class OpenAIChat:
         said = self._delta(choice, number, delta, responses) if delta else {}
         if isinstance(reason := fields.get("finish_reason"), str) and reason and not choice.finished:
             choice.finished = True
-            said["is_complete"] = True
-            said["finish_reason"] = FINISH_REASONS.get(reason.lower(), "other")
-            said["finish_reason_raw"] = without_halves(reason)
+            said |= finish_of(CHAT_FINISHES, reason.lower()).told(reason)
             self._finish(choice, said)
         if error := fields.get("error"):
             self.failure = error_in_body(plain_json(error))
@@ -214,9 +190,9 @@ class OpenAIChat:
         if (details := delta.get("reasoning_details")) and (details := replayable_details(details)):
             said["native"] = {"reasoning_details": details}
         if delta.get("tool_calls") or delta.get("function_call"):
-            if calls := self._calls(choice.calls, delta):
-                said["tool_calls"] = tuple(calls)
-            raw += choice.calls.lost()
+            calls = self._calls(choice.calls, delta)
+            if calls := (*choice.calls.nameless(), *calls):
+                said["tool_calls"] = calls
         if raw:
             said["raw"] = tuple(raw)
         return self._whole(choice, number, said, responses) if said else said
@@ -291,10 +267,8 @@ class OpenAIChat:
         for stream in _TEXT_STREAMS:
             if rest := rest_of_text(choice.held, stream):
                 said[stream] = said.get(stream, "") + rest
-        if deltas := choice.calls.rest():
+        if deltas := (*choice.calls.rest(), *choice.calls.nameless(closing=True)):
             said["tool_calls"] = (*said.get("tool_calls", ()), *deltas)
-        if lost := choice.calls.lost(closing=True):
-            said["raw"] = (*said.get("raw", ()), *lost)
 
     def _rest(self) -> list[ChunkResponse]:
         responses: list[ChunkResponse] = []

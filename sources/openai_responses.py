@@ -6,24 +6,18 @@ from typing import Any, NamedTuple
 
 from msgspec import convert, to_builtins
 
-from ..events.chunk_response import ChunkResponse, FinishReason, TokenUsage
+from ..events.chunk_response import ChunkResponse, TokenUsage
 from ..events.errors import ProviderError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import How
 from .call_tracker import Key
+from .finish_reasons import RESPONSES_FINISHES, Finish, finish_of
 from .one_answer import OneAnswer, TextStream
 from .provider_error import error_in_body
-from .responses_items import CallKind, OutputItem, call_kind, call_native, item_ids, whole_arguments
+from .responses_items import CallKind, OutputItem, call_kind, call_native, call_status, item_ids, whole_arguments
 from .sdk_fields import Fields, entries_of, fields_of
 from .surrogates import plain_json
 from .token_count import token_count
-
-INCOMPLETE_REASONS: dict[str, FinishReason] = {
-    "max_output_tokens": "length",
-    "max_messages": "length",
-    "content_filter": "content_filter",
-    "steered": "pause",
-}
 
 
 class _Text(NamedTuple):
@@ -75,7 +69,7 @@ class OpenAIResponses:
     """
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
-        self._answer = OneAnswer(turn_id, limits)
+        self._answer = OneAnswer(turn_id, limits, compares_arguments=True)
         self._items: dict[Key, OutputItem] = {}
         self._has_clients_calls = False
 
@@ -170,10 +164,7 @@ class OpenAIResponses:
         return self._answer.call(self._answer.calls.delta(_key(event), arguments=text))
 
     def _arguments_end(self, event: Fields, text: object) -> list[ChunkResponse]:
-        key, calls = _key(event), self._answer.calls
-        if not text:  # the item's end may know better
-            return []
-        return self._answer.call(calls.whole(key, text), calls.done(key))
+        return self._answer.call(self._answer.calls.whole(_key(event), text, "done"))
 
     def _command(self, event: Fields, what: str) -> list[ChunkResponse]:
         """Read commands of a shell as lines of one text."""
@@ -188,10 +179,15 @@ class OpenAIResponses:
         return self._arguments(event, text)
 
     def _begin(self, event: Any, key: Key, fields: Fields) -> list[ChunkResponse]:
+        is_new = key not in self._items
         item = self._known(key, fields)
+        calls = self._answer.calls
+        chunks = self._answer.call(*calls.contradicted()) if is_new else []
         if kind := call_kind(fields):
-            return self._call(key, fields, kind, item)
-        return [] if item.kind in _WITH_PARTS else self._answer.raw(event)
+            return chunks + self._call(key, fields, kind, item)
+        if item.kind in _WITH_PARTS:
+            return chunks
+        return [*chunks, *self._answer.call(*calls.followed()), *self._answer.raw(event)]
 
     def _known(self, key: Key, fields: Fields) -> OutputItem:
         item = self._items.setdefault(key, OutputItem())
@@ -234,11 +230,11 @@ class OpenAIResponses:
         item.ended = True
         answer, calls = self._answer, self._answer.calls
         chunks = self._call(key, fields, kind, item)
-        chunks += answer.call(calls.whole(key, whole_arguments(fields, kind)))
+        chunks += answer.call(calls.whole(key, whole_arguments(fields, kind), "item"))
         if kind.name == "shell":
             # The text has the commands; their limits of time and output stand in the action only.
             chunks += answer.call(calls.delta(key, native={"action": plain_json(fields.get("action"))}))
-        return chunks + answer.call(calls.done(key))
+        return chunks + answer.call(calls.done(key, call_status(fields)))
 
     def _unsaid_reasoning(self, key: Key, item: OutputItem, fields: Fields) -> list[ChunkResponse]:
         if item.parts:
@@ -289,31 +285,27 @@ class OpenAIResponses:
                 chunks += answer.other(**said)
             return chunks + answer.fail(error_in_body(plain_json(response.get("error"))))
         details = fields_of(response.get("incomplete_details")) or {}
-        reason, words = self._finish_reason(str(status or how), details.get("reason"))
-        return chunks + answer.finish(reason, words, **said)
-
-    def _finish_reason(self, status: str, reason: object) -> tuple[FinishReason, str]:
-        if status == "completed":
-            return "tool_calls" if self._has_clients_calls else "stop", status
-        if status != "incomplete":
-            return "other", status
-        if not isinstance(reason, str) or not reason:
-            return "length", status
-        return INCOMPLETE_REASONS.get(reason, "other"), reason
+        finish, words = _finish_of(str(status or how), details.get("reason"))
+        return chunks + answer.finish(finish, words, has_calls=self._has_clients_calls, **said)
 
     def _unsaid_items(self, response: Fields) -> list[ChunkResponse]:
-        """Take the items that the response has at its end and no event had; others have it empty, or without some."""
+        """Take what the response has at its end and no event had; others have it empty, or without some items."""
         chunks: list[ChunkResponse] = []
-        known = {given for item in self._items.values() for given in item.ids}
+        places = {given: key for key, item in self._items.items() for given in item.ids}
         for number, given in enumerate(entries_of(response.get("output"))):
             fields = fields_of(given)
             if not fields or not fields.get("type"):
                 continue
-            item = self._items.get(number)
-            is_open = item is not None and not item.ended and item.kind == fields.get("type")
-            if is_open or (item is None and known.isdisjoint(item_ids(fields))):
-                event = {"type": "response.output_item.done", "output_index": number, "item": given}
-                chunks += self._end(event, number, fields)
+            key = next((places[each] for each in item_ids(fields) if each in places), None)
+            is_known = key is not None
+            key = number if key is None else key
+            item = self._items.get(key)
+            if item is None or (not item.ended and item.kind == fields.get("type")):
+                event = {"type": "response.output_item.done", "output_index": key, "item": given}
+                chunks += self._end(event, key, fields)
+            elif is_known and (kind := call_kind(fields)):
+                arguments, status = whole_arguments(fields, kind), call_status(fields)
+                chunks += self._answer.call(self._answer.calls.again(key, arguments, "response", status))
         return chunks
 
     def _usage(self, given: Any) -> TokenUsage | None:
@@ -330,6 +322,11 @@ class OpenAIResponses:
 def is_responses_event(event: dict[str, Any]) -> bool:
     """Tell whether a decoded event of the wire is one of this API's."""
     return str(event.get("type", "")).startswith("response.")
+
+
+def _finish_of(status: str, reason: object) -> tuple[Finish, str]:
+    words = reason if status == "incomplete" and isinstance(reason, str) and reason else status
+    return finish_of(RESPONSES_FINISHES, words), words
 
 
 def _key(event: Fields) -> Key:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from ..events.chunk_response import ArgumentsKind, ExecutedBy
+from ..events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy
 from .sdk_fields import Fields, entries_of, fields_of
 from .surrogates import plain_json
 
@@ -25,16 +25,23 @@ CALLS = {
     "function_call": CallKind(None, "arguments", "json", "client"),
     "custom_tool_call": CallKind(None, "input", "text", "client"),
     # The application runs these on its own machine and sends back what came of it.
-    "apply_patch_call": CallKind("apply_patch", "operation", "json", "client"),
-    "computer_call": CallKind("computer", "actions", "json", "client"),
-    "local_shell_call": CallKind("local_shell", "action", "json", "client"),
-    "tool_search_call": CallKind("tool_search", "arguments", "json", "client"),
+    "apply_patch_call": CallKind("apply_patch", "operation", "object", "client"),
+    "computer_call": CallKind("computer", "actions", "object", "client"),
+    "local_shell_call": CallKind("local_shell", "action", "object", "client"),
+    "tool_search_call": CallKind("tool_search", "arguments", "object", "client"),
     # Where a shell runs is the request's business; a command that comes as text is never run by itself.
     "shell_call": CallKind("shell", "action", "text", "provider"),
     "code_interpreter_call": CallKind("code_interpreter", "code", "text", "provider"),
     "mcp_call": CallKind(None, "arguments", "json", "provider"),
     # A question to a person: the provider makes the call itself, in a later response.
     "mcp_approval_request": CallKind(None, "arguments", "json", "provider"),
+}
+# A word that says neither, such as `in_progress`, says nothing: servers leave it in items that have ended.
+_STATUSES: dict[object, CallStatus] = {
+    "completed": "completed",
+    "incomplete": "incomplete",
+    "failed": "incomplete",
+    "cancelled": "incomplete",
 }
 _REPLAYED = (
     "type",
@@ -98,6 +105,12 @@ def whole_arguments(item: Fields, kind: CallKind) -> str:
     if isinstance(given, str) or not given:
         return given or ""
     return json.dumps(plain_json(given), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def call_status(item: Fields) -> CallStatus | None:
+    """Return what an item says of whether the model finished it."""
+    status = item.get("status")
+    return _STATUSES.get(status) if isinstance(status, str) else None
 
 
 def item_ids(item: Fields) -> list[str]:

@@ -77,17 +77,16 @@ def _take(answer: Answer, by_place: dict[tuple[int, int], Call], choice: int, de
     if call is None:
         begun = sum(1 for known, _ in by_place if known == choice)
         assert delta.index == begun, f"index {delta.index} after {begun} calls"
-        assert delta.name, "a first delta without a name"
-        assert delta.call_id, "a first delta without an id"
-        call = Call(delta.index, delta.call_id, delta.name, "", delta.kind, choice)
+        assert (delta.name and delta.call_id) or (delta.name is None and not delta.done), "neither named nor given up"
+        call = Call(delta.index, delta.call_id or "", delta.name or "", "", delta.kind, choice)
         by_place[place] = call
         answer.calls.append(call)
     else:
         assert delta.name is None, "a name again"
         assert delta.call_id is None, "an id again"
         assert delta.kind == call.kind
-        assert not call.done, "something after done"
+        assert not call.done or delta.done or delta.arguments_delta, "something after done"
         assert delta.arguments_delta or delta.done or delta.native, "a delta that says nothing"
     call.arguments += delta.arguments_delta
     call.native.update(delta.native or {})
-    call.done = delta.done
+    call.done = call.done or delta.done

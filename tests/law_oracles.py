@@ -114,6 +114,17 @@ class _Open:
         self.segment_id = segment_id
         self.header = delta
         self.text = text
+        self.done = False
+        self.status: str | None = None
+        self.is_followed = False
+
+    @property
+    def is_sealed(self) -> bool:
+        return self.header.kind == "json" and is_closed(self.text)
+
+    @property
+    def needs_evidence(self) -> bool:
+        return self.header.kind != "json" or not self.text.strip(BLANKS)
 
     def settled(self, cause: str, at: int, *, fields: bool) -> Outcome:
         """`cause`: `sealed`, or why it is not."""
@@ -125,7 +136,9 @@ class _Open:
             if cause == "sealed":
                 what, arguments = "invoked", {"input": text}
         elif not text.strip(BLANKS):
-            if cause == "sealed":
+            if cause == "sealed" and self.header.kind == "object":
+                what = "truncated"
+            elif cause == "sealed":
                 what, arguments = _judged(self.header.name or "", "{}", fields=fields)
         else:
             kind = verdict(text)
@@ -145,10 +158,10 @@ def _judged(tool: str, text: str, *, fields: bool) -> tuple[str, Any]:
         return "invalid", None
     if fields and tool in TOOLS:
         field, beside = TOOLS[tool]
-        if value is not None and root_keys(text).count(field) > 1:
+        keys = [] if value is None else root_keys(text)
+        again = [place for place, key in enumerate(keys) if key == field][1:2]
+        if again and (beside != "path" or "path" in keys[: again[0]]):  # its content was shown
             return "duplicate_key", None
-        if beside == "path" and "path" not in arguments:
-            return "missing_path", None
     return "invoked", arguments
 
 
@@ -156,8 +169,9 @@ class Expected:
     """The fate of each call of an answer by the rule of sealing.
 
     A call is sealed when its JSON root has closed and the provider said that its block ended, or another call of the
-    same choice began, or the choice was finished, or the stream completed; a free-form call, and one without any
-    argument, only by the provider's word: `done`, or that the answer ended by itself. `eager`: as the root closes.
+    same choice began, or the choice was finished, or the stream completed; a free-form call, an object of the
+    provider's, and a call without any argument only by what shows that the model had finished it: its status, another
+    part after it was done, a regular finish, or any finish where another call came. `eager`: as the root closes.
     """
 
     def __init__(self, turn_id: str, *, eager: bool = False, fields: bool = True) -> None:
@@ -171,15 +185,37 @@ class Expected:
         self._waiting: dict[tuple[int, int], str] = {}
         self._sealed: set[tuple[int, int]] = set()
         self._finish: dict[int, str] = {}
+        self._cancelled: set[int] = set()
+        self._text: dict[int, str | None] = {}
+        self._given: dict[str, tuple[int, str]] = {}
 
     def run(self, chunks: Sequence[ChunkResponse], how: How) -> Expected:
         for at, chunk in enumerate(chunks):
+            for kind in ("reasoning", "content", "refusal"):
+                if getattr(chunk, kind) or (kind == "reasoning" and chunk.native):
+                    self._speaks(chunk.choice, kind, at)
+                    if kind == "reasoning" and chunk.native:
+                        self._text[chunk.choice] = None
+            if chunk.image_urls or chunk.audio_urls or chunk.video_urls:
+                self._speaks(chunk.choice, "media", at)
+                self._text[chunk.choice] = None
             for delta in chunk.tool_calls:
                 self._delta(chunk.choice, delta, at)
             if chunk.finish_reason is not None or chunk.is_complete:
-                self._finished(chunk.choice, chunk.finish_reason or "stop", at)
+                self._finished(chunk, at)
         self._end(how, len(chunks))
+        self._without_repetitions()
         return self
+
+    def _speaks(self, choice: int, kind: str, at: int) -> None:
+        if self._text.get(choice) != kind:
+            self._followed(choice, at)
+        self._text[choice] = kind
+
+    def _followed(self, choice: int, at: int) -> None:
+        for key, call in list(self._open.items()):
+            if key[0] == choice and call.done and call.needs_evidence and call.status != "incomplete":
+                self._settle(key, "sealed", at)
 
     def _delta(self, choice: int, delta: ToolCallDelta, at: int) -> None:
         key = choice, delta.index
@@ -193,10 +229,15 @@ class Expected:
             return
         if call is None or (delta.name and delta.call_id and delta.call_id != call.header.call_id):
             for other_key, other in list(self._open.items()):
-                if other_key[0] == choice and other.header.kind == "json" and is_closed(other.text):
+                if other_key[0] == choice and other.is_sealed:
                     self._settle(other_key, "sealed", at)
+                other.is_followed = other.is_followed or other_key[0] == choice
+            self._followed(choice, at)
             if key in self._open:
-                self._settle(key, "truncated", at)
+                former = self._open[key]
+                whole = former.needs_evidence and former.status != "incomplete"
+                self._settle(key, "sealed" if whole else "truncated", at)
+            self._text[choice] = None
             call = self._open[key] = self._new(choice, delta, self._waiting.pop(key, ""))
         call.text += text
         if self._eager and call.header.kind == "json" and (end := root_end(call.text)) is not None:
@@ -204,7 +245,13 @@ class Expected:
             self._settle(key, "sealed", at)
             if rest.strip(BLANKS):
                 self.late.append(rest)
-        elif delta.done:
+            return
+        call.done = call.done or delta.done
+        call.status = delta.status or call.status
+        if call.needs_evidence:
+            if call.status == "completed":
+                self._settle(key, "sealed", at)
+        elif call.done:
             self._settle(key, "sealed", at)
 
     def _new(self, choice: int, delta: ToolCallDelta, text: str) -> _Open:
@@ -214,15 +261,20 @@ class Expected:
         while segment_id in taken:
             number += 1
             segment_id = f"{wanted}#{number}"
+        if delta.call_id:
+            self._given[segment_id] = (choice, delta.call_id)
         return _Open(segment_id, delta, text)
 
-    def _finished(self, choice: int, reason: str, at: int) -> None:
-        self._finish[choice] = reason
+    def _finished(self, chunk: ChunkResponse, at: int) -> None:
+        reason = chunk.finish_reason or "stop"
+        self._finish[chunk.choice] = reason
+        (self._cancelled.add if chunk.finish_reason_raw == "cancelled" else self._cancelled.discard)(chunk.choice)
         if reason == "error":
             return
+        is_regular = reason in ("stop", "tool_calls", "pause") and not chunk.is_cut
         for key, call in list(self._open.items()):
-            by_word = call.header.kind == "text" or not call.text.strip(BLANKS)
-            if key[0] == choice and (reason in ("stop", "tool_calls") if by_word else is_closed(call.text)):
+            has_evidence = (is_regular or call.is_followed) and call.status != "incomplete"
+            if key[0] == chunk.choice and (has_evidence if call.needs_evidence else call.is_sealed):
                 self._settle(key, "sealed", at)
 
     def _end(self, how: How, at: int) -> None:
@@ -238,9 +290,24 @@ class Expected:
             elif isinstance(how, Completed):
                 if self._finish.get(key[0]) == "error":
                     cause = "provider_error"
-                else:
-                    cause = "sealed" if call.header.kind == "json" and call.text.strip(BLANKS) else "truncated"
+                elif call.needs_evidence:
+                    cause = "truncated"
+                    if key[0] in self._cancelled and call.status != "incomplete":
+                        cause = "interrupted"
+                elif key[0] not in self._cancelled or call.is_sealed:
+                    cause = "sealed"
             self._settle(key, cause, at)
+
+    def _without_repetitions(self) -> None:
+        """Leave out the calls that repeat the id, the name and the arguments of one that is invoked."""
+        seen: set[tuple[tuple[int, str], str, str]] = set()
+        for segment_id, outcome in list(self.outcomes.items()):
+            if outcome.what == "invoked" and segment_id in self._given:
+                arguments = json.dumps(outcome.arguments, sort_keys=True)
+                fate = (self._given[segment_id], outcome.name, arguments)
+                if fate in seen:
+                    del self.outcomes[segment_id]
+                seen.add(fate)
 
     def _settle(self, key: tuple[int, int], cause: str, at: int) -> None:
         call = self._open.pop(key)

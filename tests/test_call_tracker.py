@@ -19,13 +19,15 @@ def tracker(choice: int = 0, limits: Limits = DEFAULT_LIMITS) -> CallTracker:
     return CallTracker(lambda: "t", choice, limits)
 
 
-def fed(wire: Wire, tracker_: CallTracker | None = None) -> tuple[list[Call], list[dict[str, Any]]]:
-    """Run wire deltas of (key, call_id, name, arguments); give the calls and what was lost."""
+def fed(wire: Wire, tracker_: CallTracker | None = None) -> list[Call]:
+    """Run wire deltas of (key, call_id, name, arguments), as sources do; return the calls."""
     it = tracker_ or tracker()
-    deltas = [delta for each in wire if (delta := it.delta(**each)) is not None]
-    deltas += it.rest()
-    calls = checked([ChunkResponse(tool_calls=(delta,)) for delta in deltas]).calls
-    return calls, it.lost(closing=True)
+    deltas: list[ToolCallDelta | None] = []
+    for each in wire:
+        delta = it.delta(**each)
+        deltas += [*it.nameless(), delta]
+    deltas += [*it.rest(), *it.nameless(closing=True)]
+    return checked([ChunkResponse(tool_calls=(delta,)) for delta in deltas if delta]).calls
 
 
 def d(key: Any, arguments: Any = None, call_id: Any = None, name: Any = None, **more: Any) -> dict[str, Any]:
@@ -105,42 +107,36 @@ CASES: dict[str, tuple[Wire, list[tuple[str, str, str]]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_calls_keep_the_grammar_with(case: str):
     wire, wanted = CASES[case]
-    calls, lost = fed(wire)
-    assert said(calls) == wanted
-    assert lost == []
+    assert said(fed(wire)) == wanted
 
 
 def test_a_later_id_cannot_change_the_one_that_is_out_and_is_given_for_the_provider():
-    calls, _ = fed([d(0, "{", None, "f"), d(0, "", "late", None), d(0, "}", "late", "f")])
+    calls = fed([d(0, "{", None, "f"), d(0, "", "late", None), d(0, "}", "late", "f")])
     assert said(calls) == [("t:call_0", "f", "{}")]
     assert calls[0].native == {"id": "late"}
 
 
 def test_a_new_id_and_name_after_a_call_without_an_id_is_a_new_call():
-    calls, _ = fed([d(0, "{}", None, "f"), d(0, "[]", "b", "g")])
+    calls = fed([d(0, "{}", None, "f"), d(0, "[]", "b", "g")])
     assert said(calls) == [("t:call_0", "f", "{}"), ("b", "g", "[]")]
 
 
 def test_made_ids_of_other_choices_name_the_choice():
-    calls, _ = fed([d(0, "", None, "f")], tracker(choice=2))
+    calls = fed([d(0, "", None, "f")], tracker(choice=2))
     assert calls[0].call_id == "t:choice_2:call_0"
 
 
-def test_a_call_whose_name_never_comes_is_given_with_its_text():
-    calls, lost = fed([d(0, "{", "a"), d(0, "}"), d(1, "[]"), d(2, "1", "c", "f"), d(3)])
-    assert said(calls) == [("c", "f", "1")]
-    assert lost == [
-        {"type": "call_without_name", "key": 0, "id": "a", "arguments": "{}"},
-        {"type": "call_without_name", "key": 1, "arguments": "[]"},
-    ]
+def test_a_call_whose_name_never_comes_is_a_call_without_one_and_has_its_text():
+    calls = fed([d(0, "{", "a"), d(0, "}"), d(1, "[]"), d(2, "1", "c", "f"), d(3)])
+    assert said(calls) == [("c", "f", "1"), ("a", "", "{}"), ("", "", "[]")]
 
 
 def test_a_call_without_a_name_is_given_up_where_another_begins_under_its_index():
     it = tracker()
     assert it.delta(0, call_id="a", arguments="{") is None
-    assert it.delta(0, call_id="b", name="f") == ToolCallDelta(0, "b", "f")
-    assert it.lost() == [{"type": "call_without_name", "key": 0, "id": "a", "arguments": "{"}]
-    assert it.lost(closing=True) == []
+    assert it.delta(0, call_id="b", name="f") == ToolCallDelta(1, "b", "f")
+    assert it.nameless() == [ToolCallDelta(0, "a", arguments_delta="{")]
+    assert it.nameless(closing=True) == []
 
 
 def test_the_whole_arguments_count_only_where_no_delta_came():
@@ -161,6 +157,85 @@ def test_done_ends_a_call_and_frees_its_key():
     assert it.delta(0, call_id="a", name="f") == ToolCallDelta(1, "a", "f")
 
 
+def test_what_comes_for_a_call_that_is_done_comes_under_its_index():
+    it = tracker()
+    it.delta(0, call_id="a", name="f", arguments="{}", kind="text")
+    it.done(0)
+    assert it.delta(0, arguments="\ud83dx") == ToolCallDelta(0, arguments_delta="\ufffdx", kind="text")
+    assert it.delta(0, arguments="") is None
+
+
+def comparing(kind: Any = "json", **more: Any) -> CallTracker:
+    it = CallTracker(lambda: "t", compares=True)
+    it.delta(0, call_id="a", name="f", kind=kind, **more)
+    return it
+
+
+def test_arguments_that_come_again_and_mean_the_same_are_no_contradiction():
+    it = comparing()
+    it.delta(0, arguments='{"a": 1,')
+    it.delta(0, arguments=' "b": [true, 1e999]}')
+    assert it.whole(0, '{"b":[true,1e999],"a":1.0}', "done") is None
+    assert it.whole(0, "", "item") is None
+    assert it.done(0, "completed") == ToolCallDelta(0, done=True, status="completed")
+    assert it.again(0, '{"a": 1, "b": [true, 1e999]}', "response", None) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "came", "again"),
+    [
+        ("json", '{"a": 1}', '{"a": 2}'),
+        ("json", '{"a": 1}', '{"a": true}'),
+        ("json", '{"a": 1}', '{"a": "1"}'),
+        ("json", '{"a": 1', '{"a": 1}'),
+        ("json", '{"a": [1, 2]}', '{"a": [2, 1]}'),
+        ("object", '{"a": 1}', "{}"),
+        ("text", "{}", "{ }"),
+    ],
+)
+def test_arguments_that_come_again_and_differ_are_told_when_the_call_is_done(kind: Any, came: str, again: str):
+    it = comparing(kind, arguments=came)
+    assert it.whole(0, again, "item") is None
+    texts = {"deltas": came, "item": again}
+    assert it.done(0) == ToolCallDelta(0, kind=kind, done=True, contradiction=texts)
+
+
+def test_a_contradiction_says_where_each_text_stood():
+    it = comparing()
+    assert it.whole(0, '{"a": 1}', "done") == ToolCallDelta(0, arguments_delta='{"a": 1}')
+    it.whole(0, '{"a": 2}', "item")
+    assert it.contradicted() == [ToolCallDelta(0, done=True, contradiction={"done": '{"a": 1}', "item": '{"a": 2}'})]
+    assert it.contradicted() == []
+
+
+def test_what_differs_after_the_call_was_done_is_told_once():
+    it = comparing(arguments="{}")
+    it.done(0)
+    assert it.again(0, "[]", "response", None) == ToolCallDelta(0, done=True, contradiction={"response": "[]"})
+    assert it.again(0, "[]", "response", None) is None
+    assert it.again(9, "[]", "response", None) is None
+
+
+def test_a_call_that_nothing_was_kept_of_is_not_compared():
+    it = tracker()
+    it.delta(0, call_id="a", name="f", arguments="{}")
+    it.whole(0, "[]")
+    assert it.done(0) == ToolCallDelta(0, done=True)
+    assert it.again(0, "[]", "response", None) is None
+
+
+def test_calls_whose_end_proves_nothing_are_proven_by_a_later_status_or_by_what_follows():
+    it = comparing("text", arguments="x")
+    it.delta(1, call_id="b", name="g")
+    it.delta(2, call_id="c", name="h", arguments="{}")
+    for key in range(3):
+        it.done(key)
+    assert it.again(0, "x", "response", "incomplete") == ToolCallDelta(0, kind="text", done=True, status="incomplete")
+    assert it.again(2, "{}", "response", "completed") is None
+    assert it.followed() == [ToolCallDelta(1, done=True, status="completed")]
+    assert it.followed() == []
+
+
 def test_kind_and_executor_stay_with_a_call():
     it = tracker()
     first = it.delta(0, call_id="a", name="f", kind="text", executed_by="provider", native={"type": "custom"})
@@ -168,27 +243,22 @@ def test_kind_and_executor_stay_with_a_call():
     assert it.delta(0, arguments="x") == ToolCallDelta(0, arguments_delta="x", kind="text", executed_by="provider")
 
 
-def test_calls_over_the_limit_are_given_as_lost_and_the_others_go_on():
+def test_how_many_calls_may_be_open_is_for_those_to_say_who_see_them_end():
     wire = [d(key, f"{key}", f"id{key}", "f") for key in range(5)] + [d(1, "!"), d(4, "?")]
-    calls, lost = fed(wire, tracker(limits=Limits(open_calls=3)))
-    assert said(calls) == [("id0", "f", "0"), ("id1", "f", "1!"), ("id2", "f", "2")]
-    assert [(entry["type"], entry["key"], entry["arguments"]) for entry in lost] == [
-        ("call_over_limit", 3, "3"),
-        ("call_over_limit", 4, "4"),
-        ("call_over_limit", 4, "?"),
-    ]
+    calls = fed(wire, tracker(limits=Limits(open_calls=3)))
+    assert [call.arguments for call in calls] == ["0", "1!", "2", "3", "4?"]
 
 
 def test_many_calls_one_after_the_other_are_not_open_at_the_same_time():
     wire = [d(0, "{}", f"id{number}", "f") for number in range(20)]
-    assert len(fed(wire, tracker(limits=Limits(open_calls=1)))[0]) == 20
+    assert len(fed(wire, tracker(limits=Limits(open_calls=1)))) == 20
 
 
 def test_what_waits_for_a_name_is_limited():
     it = tracker(limits=Limits(arguments_length=10))
-    assert [it.delta(0, arguments="12345678") for _ in range(3)] == [None] * 3
-    assert [entry["arguments"] for entry in it.lost()] == ["1234567812345678", "12345678"]
-    assert it.delta(0, call_id="a", name="f") is None
+    assert [it.delta(0, arguments="12345678") for _ in range(2)] == [None] * 2
+    assert it.nameless() == [ToolCallDelta(0, arguments_delta="1234567812345678")]
+    assert it.delta(0, arguments="9") == ToolCallDelta(0, arguments_delta="9")
 
 
 wire_deltas = st.lists(
@@ -209,11 +279,11 @@ wire_deltas = st.lists(
 @settings(max_examples=300, deadline=None)
 @given(wire_deltas)
 def test_whatever_the_wire_does_the_grammar_holds_and_no_text_is_lost(wire: Wire):
-    calls, lost = fed(wire)
+    calls = fed(wire)
     given_text = sum(len(each["arguments"] or "") for each in wire if isinstance(each["arguments"], str | None))
     given_text += sum(len('{"a":"x"}') for each in wire if isinstance(each["arguments"], dict))
     halves = sum(each["arguments"] in ("\ud83d", "\ude00") for each in wire)
-    found = sum(len(call.arguments) for call in calls) + sum(len(entry.get("arguments", "")) for entry in lost)
+    found = sum(len(call.arguments) for call in calls)
     assert given_text - halves // 2 <= found <= given_text
 
 
@@ -227,4 +297,4 @@ def test_it_goes_on_from_its_dumped_state_after_any_delta(wire: Wire):
         moving = tracker()
         moving.load(state)
     assert moving.rest() == straight.rest()
-    assert moving.lost(closing=True) == straight.lost(closing=True)
+    assert moving.nameless(closing=True) == straight.nameless(closing=True)

@@ -13,7 +13,7 @@ from typing import get_args
 import pytest
 
 from penstock.events.chunk_response import FinishReason
-from penstock.sources import anthropic_messages, gemini_fields, ollama, openai_chat, openai_responses
+from penstock.sources import finish_reasons
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("events", "operators", "sources", "sinks", "pipeline")
@@ -36,12 +36,12 @@ BLOCKS = [
     for line in [text.count("\n", 0, match.start(1))]
 ]
 FINISH_REASONS = {
-    "OpenAI chat and relatives": openai_chat.FINISH_REASONS,
-    "Responses": openai_responses.INCOMPLETE_REASONS,
-    "Anthropic": anthropic_messages.FINISH_REASONS,
+    "OpenAI chat and relatives": finish_reasons.CHAT_FINISHES,
+    "Responses": finish_reasons.RESPONSES_FINISHES,
+    "Anthropic": finish_reasons.ANTHROPIC_FINISHES,
     # Numbers are what a server may write for the words.
-    "Gemini": {word: ours for word, ours in gemini_fields.FINISH_REASONS.items() if not word.isdecimal()},
-    "Ollama": ollama._FINISH_REASONS,
+    "Gemini": {word: ours for word, ours in finish_reasons.GEMINI_FINISHES.items() if not word.isdecimal()},
+    "Ollama": finish_reasons.OLLAMA_FINISHES,
 }
 
 
@@ -81,4 +81,6 @@ def test_the_table_of_finish_reasons_has_every_word_of_the_code_and_no_other():
     assert {row[0].strip("`") for row in rows} == set(get_args(FinishReason))
     for place, (provider, reasons) in enumerate(FINISH_REASONS.items(), 1):
         told = {word: row[0].strip("`") for row in rows for word in re.findall("`(.+?)`", row[place])}
-        assert told == reasons, provider
+        assert told == {word: finish.reason for word, finish in reasons.items()}, provider
+        regular = {word for row in rows for word in re.findall(r"\*\*`(.+?)`\*\*", row[place])}
+        assert regular == {word for word, finish in reasons.items() if finish.is_regular}, provider

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from penstock.operators import FILE_TOOLS, FieldSpec
+from penstock.operators import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
 
 
 def test_a_segment_type_that_is_not_given_is_the_tools_name() -> None:
@@ -15,6 +15,7 @@ def test_a_segment_type_that_is_not_given_is_the_tools_name() -> None:
 def test_specs_are_values() -> None:
     spec = FieldSpec("save", "body", ("title",), ("title",), aliases=(("name", "title"),), markers=("<S>", "<E>"))
     assert spec == FieldSpec("save", "body", ("title",), ("title",), "save", (("name", "title"),), ("<S>", "<E>"))
+    assert spec.strict
     assert len({spec, pickle.loads(pickle.dumps(spec))}) == 1
     with pytest.raises(AttributeError):
         spec.tool = "other"  # type: ignore[misc]
@@ -27,6 +28,7 @@ def test_everybody_has_the_tools_that_write_edit_and_patch_files_and_run_command
         "patch_file": ("patch", ("path",)),
         "run_bash": ("command", ()),
     }
+    assert not any(spec.strict for spec in (*FILE_TOOLS, *MARKED_FILE_TOOLS))
     assert all(set(spec.required) <= set(spec.metadata) for spec in FILE_TOOLS)
     assert [spec.markers for spec in FILE_TOOLS] == [None] * 4
     assert all(spec.segment_type == spec.tool for spec in FILE_TOOLS)

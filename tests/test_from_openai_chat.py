@@ -21,7 +21,7 @@ from reactivex.disposable import SerialDisposable
 from reactivex.scheduler import NewThreadScheduler
 from test_from_wire import NAMES, body_of, event, options_of, truth_of
 
-from penstock.events import ChunkResponse, ProviderError, UsageError
+from penstock.events import ChunkResponse, ProviderError, ToolCallDelta, UsageError
 from penstock.sources import from_openai_chat
 from penstock.sources.decode_wire import WireMachine
 from penstock.sources.loopback_server import LoopbackServer
@@ -228,8 +228,8 @@ def test_what_is_held_comes_out_with_the_finish():
     deltas: list[dict[str, Any]] = [{"content": "a\ud83d", "tool_calls": [call, nameless]}, {"finish": "stop"}]
     source = from_openai_chat([{"choices": [{"delta": each, "finish_reason": each.get("finish")}]} for each in deltas])
     last = collected(source)[0][-1]
-    assert (last.content, last.tool_calls[0].arguments_delta, last.finish_reason) == ("\ufffd", "\ufffd", "stop")
-    assert last.raw == ({"type": "call_without_name", "key": 1, "arguments": "{}"},)
+    assert (last.content, last.finish_reason) == ("\ufffd", "stop")
+    assert last.tool_calls == (ToolCallDelta(0, arguments_delta="\ufffd"), ToolCallDelta(1, arguments_delta="{}"))
 
 
 def test_an_error_beside_choices_goes_on_and_ends_with_on_error():

@@ -141,10 +141,14 @@ def test_an_answer_that_failed_is_a_value_and_the_stream_completes():
     assert [chunk.finish_reason for chunk in chunks if chunk.error] == ["error"]
 
 
-def test_parts_of_a_call_without_a_call_are_kept_as_raw():
+def test_parts_of_a_call_that_is_not_known_are_a_call_without_a_name():
     leaf = {"jsonPath": "$.a", "stringValue": "b"}
-    chunks = said(candidate({"functionCall": {"partialArgs": [leaf]}}))
-    assert checked(chunks).raw == [{"type": "arguments_without_call", "functionCall": {"partialArgs": [leaf]}}]
+    chunks = said(candidate({"functionCall": {"partialArgs": [leaf]}}, {"functionCall": {"args": {"a": 1}}}))
+    calls = checked(chunks).calls
+    assert [(call.name, call.arguments) for call in calls] == [
+        ("", '[{"jsonPath":"$.a","stringValue":"b"}]'),
+        ("", '{"a":1}'),
+    ]
 
 
 def test_arguments_that_come_whole_before_leaves_are_written_first():

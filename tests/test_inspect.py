@@ -19,7 +19,7 @@ from penstock.pipeline import api_tool_call
 from penstock.pipeline.inspect_chunks import Inspected, inspect_chunks
 from penstock.pipeline.inspect_recording import Via, inspect_recording
 from penstock.pipeline.inspect_view import json_line, report
-from penstock.sources.openai_chat import FINISH_REASONS
+from penstock.sources.finish_reasons import CHAT_FINISHES
 
 ROOT = Path(__file__).parents[1]
 STREAMS = sorted((ROOT / "tests/streams/openai_chat").glob("*.sse"))
@@ -43,7 +43,7 @@ def test_a_recording_gives_its_truth_by_its_bytes_and_through_the_sdk(path: Path
     cut_short = via == "sdk" and truth.get("sdk_raises", False)
     if not cut_short:
         assert answer.text == truth["text"]
-        finish = [FINISH_REASONS[reason] for reason in truth["finish"]]
+        finish = [CHAT_FINISHES[reason].reason for reason in truth["finish"]]
         assert answer.finish_reason == (finish[0] if finish else None)
     assert answer.reasoning_chars == truth["reasoning_len"]
     assert answer.usage == truth.get("usage")

@@ -25,6 +25,7 @@ from law_oracles import (
     verdict,
     without_halves,
 )
+from msgspec.structs import replace
 from operator_contract import TURN, call, frozen, thawed, wrong_segments
 from strategies.answers import TOOLS, answers, escaped, json_values, recut, string_bodies
 from strategies.cuts import cuts
@@ -566,16 +567,46 @@ def test_a_duplicate_id_gets_a_number_and_both_calls_their_fates() -> None:
     ]
 
 
+@pytest.mark.parametrize("again", ['{"n": 1, "m": [2]}', '{ "m":[2],"n":1}'])
+def test_a_call_that_is_repeated_under_another_index_is_invoked_once(again: str) -> None:
+    chunks = [*call(0, "a", "f", '{"n": 1, "m": [2]}', done=True), *call(1, "a", "f", again, done=True)]
+    events = flat(steps(CHAIN, chunks))
+    assert [each.id for each in only(events, ToolInvocation)] == ["a"]
+    assert [each.code for each in only(events, Notice)] == ["duplicate_call"]
+    (end,) = (each for each in only(events, SegmentEvent) if each.type == "SEGMENT_END" and each.segment_id == "a#2")
+    assert (end.payload["status"], end.payload["metadata"]["duplicate_of"]) == ("complete", "a")
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        call(1, "a", "g", '{"n": 1}', done=True),
+        call(1, "a", "f", '{"n": 1.5}', done=True),
+        call(1, "a", "f", '{"n": true}', done=True),
+        [replace(chunk, choice=1) for chunk in call(0, "a", "f", '{"n": 1}', done=True)],
+    ],
+)
+def test_a_call_that_shares_an_id_and_not_all_is_a_call_of_its_own(second: list[ChunkResponse]) -> None:
+    chunks = [*call(0, "a", "f", '{"n": 1}', done=True), *second]
+    assert [each.id for each in fates(chunks)] == ["a", "a#2"]
+
+
+def test_a_call_that_repeats_one_that_failed_is_invoked() -> None:
+    chunks = [*call(0, "a", "f", '{"n": ', done=True), *call(1, "a", "f", '{"n": 1}', done=True)]
+    assert [type(each) for each in fates(chunks)] == [InvocationFailed, ToolInvocation]
+
+
 @pytest.mark.parametrize("call_id", ["", None])
 def test_an_empty_or_absent_id_is_made(call_id: str | None) -> None:
     (invocation,) = fates(call(0, call_id, "f", "{", "}", done=True))
     assert invocation.id == f"{TURN}:call_0"
 
 
-def test_absent_arguments_are_none_when_the_provider_says_the_call_is_done() -> None:
-    (invocation,) = fates(call(0, "a", "f", "", done=True))
-    assert invocation.arguments == {}
-    assert reasons(call(0, "a", "f", "")) == ["truncated"]
+def test_absent_arguments_are_none_when_the_provider_says_that_the_model_had_finished() -> None:
+    for said in ({"status": "completed"}, {"done": True, "status": "completed"}):
+        (invocation,) = fates([ChunkResponse(tool_calls=(ToolCallDelta(0, "a", "f", **said),))])
+        assert invocation.arguments == {}
+    assert reasons(call(0, "a", "f", "")) == reasons(call(0, "a", "f", "", done=True)) == ["truncated"]
 
 
 def test_the_text_null_is_no_arguments() -> None:

@@ -101,17 +101,16 @@ def test_odd_lines_are_never_an_exception_and_never_lost():
     assert ends == ["completed"]
     answer = checked(chunks)
     assert answer.content == "xafter"
-    assert [(call.call_id, call.name, call.arguments) for call in answer.calls] == [("t:call_0", "alone", '{"a":1}')]
+    assert [(call.call_id, call.name, call.arguments) for call in answer.calls] == [
+        ("t:call_0", "alone", '{"a":1}'),
+        ("7", "", '{"lost":1}'),
+    ]
     assert answer.finish_raw == ["stop"]
     assert [key for entry in answer.raw for key in entry] == [
         "value",
         "value",
         "brand_new",
         "images",
-        "type",
-        "key",
-        "id",
-        "arguments",
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from chunk_grammar import checked
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from openai.types.responses.response import IncompleteDetails
+from openai.types.responses.response import IncompleteDetails, Response
 from provider_client import RESPONSES
 
 from penstock.events import ChunkResponse, InvocationFailed, ToolInvocation
@@ -17,7 +17,9 @@ from penstock.operators.limits import Limits
 from penstock.operators.stage import Completed, drive
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
-from penstock.sources.openai_responses import INCOMPLETE_REASONS, OpenAIResponses, is_responses_event
+from penstock.sources.decode_sdk import decode_sdk
+from penstock.sources.finish_reasons import RESPONSES_FINISHES
+from penstock.sources.openai_responses import OpenAIResponses, is_responses_event
 from penstock.sources.responses_items import CALLS, call_kind
 
 NAMES = RESPONSES.names
@@ -130,9 +132,9 @@ def test_odd_events_give_equal_chunks_both_ways_and_never_an_exception():
     assert [(call.call_id, call.name, call.arguments, call.done) for call in answer.calls] == [
         ("t:call_0", "bare", '{"an":"object"}', True),
         ("s", "shell", "", True),
+        ("", "", "nobody's", False),
     ]
     assert answer.finish == {0: "tool_calls"}
-    assert {"type": "call_without_name", "key": 9, "arguments": "nobody's"} in answer.raw
 
 
 KINDS = [f"response.{name}" for name in ("created", "completed", "incomplete", "failed", "output_item.added")]
@@ -178,7 +180,8 @@ def test_how_a_response_ends_is_in_our_words_and_in_the_providers(event: dict[st
 
 def test_all_reasons_for_an_incomplete_response_that_the_sdk_has_are_known():
     [literal, _] = get_args(IncompleteDetails.model_fields["reason"].annotation)
-    assert set(get_args(literal)) == set(INCOMPLETE_REASONS)
+    [statuses, _] = get_args(Response.model_fields["status"].annotation)
+    assert {*get_args(literal), *get_args(statuses)} == set(RESPONSES_FINISHES)
 
 
 def test_a_failed_response_is_fatal_and_says_its_usage_first():
@@ -235,13 +238,82 @@ def test_an_open_item_is_not_ended_by_one_of_another_type_at_its_place():
     assert answer.content == "hi"
 
 
-def test_arguments_end_when_they_are_whole_and_an_empty_end_waits_for_the_items():
-    whole = fed(function(0, "f"), arguments(0, "{}"), arguments(0, "{}", "done"))
-    assert [each.done for chunk in whole for each in chunk.tool_calls] == [False, False, True]
+def test_a_call_is_done_with_its_item_and_not_with_its_arguments():
+    whole = [function(0, "f"), arguments(0, "{}"), arguments(0, "{}", "done")]
+    assert not checked(fed(*whole)).calls[0].done
+    end = done(0, type="function_call", name="f", arguments="{}")
+    assert [each.done for chunk in fed(*whole, end) for each in chunk.tool_calls] == [False, False, True]
     empty = [function(0, "f"), arguments(0, "", "done")]
-    assert not checked(fed(*empty)).calls[0].done
     call = checked(fed(*empty, done(0, type="function_call", name="f", arguments='{"a": 1}'))).calls[0]
     assert (call.arguments, call.done) == ('{"a": 1}', True)
+
+
+def fates(*events: Any, **options: Any) -> list[Any]:
+    chain = to_segments(turn_id="t", **options), to_invocations()
+    return list(drive(events, decode_sdk("openai-responses", turn_id="t"), *chain))
+
+
+CONTRADICTION = [
+    function(0, "f"),
+    arguments(0, '{"a":1}'),
+    arguments(0, '{"a":2}', "done"),
+    done(0, type="function_call", call_id="call_f", name="f", arguments='{"a":3}', status="completed"),
+]
+
+
+def test_arguments_that_disagree_are_invoked_by_nobody_and_told_with_their_texts():
+    (failure,) = fates(*CONTRADICTION, ended("completed"))
+    assert isinstance(failure, InvocationFailed)
+    assert (failure.reason, failure.raw) == ("contradiction", '{"a":1}')
+    (error,) = failure.errors
+    assert error["texts"] == {"deltas": '{"a":1}', "done": '{"a":2}', "item": '{"a":3}'}
+
+
+@pytest.mark.parametrize("place", ["done", "item"])
+def test_each_place_where_arguments_come_again_is_compared(place: str):
+    again = '{"a":2}' if place == "done" else '{"a":1}'
+    item = '{"a":2}' if place == "item" else ""
+    events = [*CONTRADICTION[:2], arguments(0, again, "done"), done(0, type="function_call", name="f", arguments=item)]
+    assert [each.reason for each in fates(*events, ended("completed"))] == ["contradiction"]
+
+
+def test_a_contradiction_is_told_although_the_end_of_the_item_does_not_come():
+    for last in (ended("completed"), ended("incomplete"), function(1, "g")):
+        assert fates(*CONTRADICTION[:3], last)[0].reason == "contradiction"
+
+
+def test_arguments_that_are_equal_after_decoding_are_no_contradiction():
+    item = done(0, type="function_call", name="f", arguments='{ "a" : 1.0 }', status="completed")
+    (invocation,) = fates(*CONTRADICTION[:2], arguments(0, '{"a": 1}', "done"), item, ended("completed"))
+    assert isinstance(invocation, ToolInvocation)
+
+
+def test_what_disagrees_after_the_invocation_is_a_notice():
+    invocation, notice = fates(*CONTRADICTION, ended("completed"), eager=True)
+    assert (invocation.arguments, notice.code) == ({"a": 1}, "contradiction")
+    item = {"type": "function_call", "id": "fc_f", "call_id": "call_f", "name": "f", "arguments": '{"a":4}'}
+    whole = [*CONTRADICTION[:2], done(0, **{**item, "arguments": '{"a":1}'})]
+    invocation, notice = fates(*whole, ended("completed", output=[item]))
+    assert (invocation.arguments, notice.code) == ({"a": 1}, "contradiction")
+
+
+def test_free_form_input_is_compared_as_it_is():
+    begin = added(0, type="custom_tool_call", call_id="c", name="p")
+    delta = {"type": "response.custom_tool_call_input.delta", "output_index": 0, "delta": "a b"}
+    for text, kind in (("a b", ToolInvocation), ("a  b", InvocationFailed)):
+        item = done(0, type="custom_tool_call", call_id="c", name="p", input=text, status="completed")
+        assert [type(each) for each in fates(begin, delta, item, ended("incomplete"))] == [kind]
+
+
+def test_the_end_of_the_response_has_the_status_of_items_that_were_not_done():
+    begin = added(0, type="custom_tool_call", id="ctc_0", call_id="c", name="p")
+    delta = {"type": "response.custom_tool_call_input.delta", "output_index": 0, "delta": "a"}
+    item = {"type": "custom_tool_call", "id": "ctc_0", "call_id": "c", "name": "p", "input": "a"}
+    for events in ([begin, delta], [begin, delta, done(0, **item)]):
+        whole = fates(*events, ended("incomplete", output=[{"type": "message"}, {**item, "status": "completed"}]))
+        assert [type(each) for each in whole] == [ToolInvocation]
+        cut = fates(*events, ended("completed", output=[{"type": "message"}, {**item, "status": "incomplete"}]))
+        assert [type(each) for each in cut] == [InvocationFailed]
 
 
 def test_who_runs_a_call_follows_from_its_item():
@@ -278,12 +350,11 @@ def test_items_at_the_end_that_were_there_under_another_index_do_not_count_again
     assert [call.call_id for call in checked(fed(*events)).calls] == ["call_new"]
 
 
-def test_calls_over_the_limit_are_lost_with_their_text_and_the_stream_goes_on():
+def test_how_many_calls_may_be_open_is_not_for_the_source_to_say():
     events = [function(0, "f"), function(1, "g"), arguments(1, "{}"), text("output_text", 2, 0, "on")]
     answer = checked(fed(*events, limits=Limits(open_calls=1)))
-    assert [call.name for call in answer.calls] == ["f"]
+    assert [(call.name, call.arguments) for call in answer.calls] == [("f", ""), ("g", "{}")]
     assert answer.content == "on"
-    assert [entry["type"] for entry in answer.raw] == ["call_over_limit", "call_over_limit"]
 
 
 def test_its_events_are_recognised():

@@ -294,8 +294,8 @@ def test_a_call_that_is_cut_shows_what_came_and_is_not_complete(operator: Any, h
 
 def test_a_free_form_text_is_the_argument_input_and_cut_it_is_not_finished():
     for done, status in ((True, "complete"), (False, "truncated")):
-        delta = ToolCallDelta(0, "c", "free", "some text", kind="text", done=done)
-        last = partial([ChunkResponse(tool_calls=(delta,))])[-1]
+        delta = ToolCallDelta(0, "c", "free", "some text", kind="text")
+        last = partial([ChunkResponse(tool_calls=(delta,)), *(STOP if done else ())])[-1]
         assert (last.snapshot(), last.status, last.is_complete) == ({"input": "some text"}, status, done)
         assert last.is_finished(("input",)) == done
 

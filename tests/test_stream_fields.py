@@ -10,6 +10,7 @@ import pytest
 import reactivex
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from strategies.cuts import cuts, every_cut_in_two
 
 from penstock.events import (
@@ -24,6 +25,7 @@ from penstock.events import (
     to_json,
 )
 from penstock.operators import (
+    FILE_TOOLS,
     FieldSpec,
     Interrupted,
     Limits,
@@ -36,6 +38,7 @@ from penstock.operators import (
 )
 
 CALLS = ChunkResponse(finish_reason="tool_calls")
+STRICT = stream_fields(replace(spec, strict=True) for spec in FILE_TOOLS)
 MARKED = FieldSpec("write_file", "content", ("path",), ("path",), markers=("<S>", "<E>"))
 
 
@@ -126,7 +129,7 @@ def test_start_waits_for_the_required_metadata_and_what_was_kept_back_follows_it
 
 def test_start_waits_until_the_end_at_most_and_what_is_required_is_missed_there() -> None:
     missing = {"loc": ["path"], "msg": "missing", "type": "missing"}
-    start, content, end = run('{"content": "a"}')
+    start, content, end = run('{"content": "a"}', fields=STRICT)
     assert told([start, content]) == [
         ("START", "write_file", {"tool_name": "write_file"}),
         ("CONTENT", "write_file", "a"),
@@ -136,6 +139,38 @@ def test_start_waits_until_the_end_at_most_and_what_is_required_is_missed_there(
         "reason": "missing_path",
         "metadata": {"tool_name": "write_file", "error": missing},
     }
+
+
+@pytest.mark.parametrize("text", ['{"content": "a"}', '{"file_path": "a.py", "content": "x"}', "{}"])
+def test_a_call_that_does_not_fit_a_spec_that_is_not_strict_passes_as_it_is(text: str) -> None:
+    for pieces in ([text], list(text)):
+        plain = run(*pieces, fields=stream_fields(()))
+        assert run(*pieces) == plain
+        assert [event.segment_type for event in plain] == ["tool_call"] * len(plain)
+
+
+def test_a_call_that_does_not_fit_passes_from_a_dumped_state_too() -> None:
+    before, after = '{"file_path": "a", "n": 1e999, "con', 'tent": "x"}'
+    straight = run(before, after)
+    first, second, third, end = chunks_of([before, after])
+    chain, moved = (stage(to_segments(turn_id="t"), stream_fields()) for _ in range(2))
+    assert chain.feed(first) == chain.feed(second) == []
+    moved.load(msgspec.json.decode(msgspec.json.encode(chain.dump())))
+    assert [*moved.feed(third), *moved.feed(end), *moved.close()] == straight
+
+
+def test_where_start_was_out_a_call_that_does_not_fit_ends_without_what_is_missing() -> None:
+    options: dict[str, Any]
+    for options in ({"start": "immediate"}, {"limits": Limits(deferred_length=3)}):
+        events = run('{"content": "', "abcd", 'e"}', fields=stream_fields(**options))
+        assert {event.segment_type for event in events} == {"write_file"}
+        assert events[-1].payload == {"status": "complete", "metadata": {"tool_name": "write_file"}}
+
+
+def test_a_cut_call_is_not_asked_whether_it_fits() -> None:
+    events = run('{"content": "a')
+    assert [event.segment_type for event in events] == ["write_file"] * 3
+    assert events[-1].payload["status"] == "truncated"
 
 
 def test_start_waits_until_too_much_is_kept_back() -> None:
@@ -334,10 +369,11 @@ def test_calls_that_the_provider_runs_stay_what_they_are() -> None:
 
 
 def test_a_free_form_call_of_a_named_tool_ends_with_its_input() -> None:
-    events = run("x", "y", kind="text")
+    events = run("x", "y", kind="text", fields=STRICT)
     assert [event.type for event in events] == ["SEGMENT_START", "SEGMENT_END"]
     metadata = events[-1].payload["metadata"]
     assert {**metadata, "error": None} == {"tool_name": "write_file", "kind": "text", "input": "xy", "error": None}
+    assert run("x", "y", kind="text") == run("x", "y", kind="text", fields=stream_fields(()))
 
 
 def test_a_native_part_is_in_start_and_end() -> None:

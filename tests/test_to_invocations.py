@@ -10,6 +10,7 @@ import pytest
 import reactivex
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from pydantic import BaseModel, Field
 from strategies.cuts import cuts
 
@@ -27,6 +28,7 @@ from penstock.events import (
     to_json,
 )
 from penstock.operators import (
+    FILE_TOOLS,
     Failed,
     FieldSpec,
     Interrupted,
@@ -337,8 +339,26 @@ def test_what_is_no_model_is_a_usage_error_when_the_operator_is_made(tools: Any)
 # file segments
 
 
-def test_a_file_tool_without_its_path_is_not_invoked() -> None:
-    given = result('{"content": "x"}', name="write_file")
+@pytest.mark.parametrize("limits", [Limits(), Limits(deferred_length=3)])
+def test_a_built_in_spec_refuses_no_call(limits: Limits) -> None:
+    text = '{"file_path": "a.py", "content": "long enough"}'
+    chunks = [ChunkResponse(tool_calls=(ToolCallDelta(0, None, None, each),)) for each in text]
+    head = ChunkResponse(tool_calls=(ToolCallDelta(0, "c", "write_file"),))
+    chain = (to_segments(), stream_fields(limits=limits), to_invocations(keep_segments=True))
+    events = list(drive([head, *chunks, ChunkResponse(finish_reason="tool_calls")], *chain))
+    assert isinstance(events[-1], ToolInvocation)
+    assert events[-1].arguments == {"file_path": "a.py", "content": "long enough"}
+    assert events[-2].payload["status"] == "complete"
+    again = list(drive([from_json(to_json(event)) for event in events[:-1]], to_invocations()))
+    assert [each.arguments for each in again] == [events[-1].arguments]
+
+
+def test_a_file_tool_without_its_path_is_not_invoked_where_its_spec_is_strict() -> None:
+    specs = [replace(spec, strict=True) for spec in FILE_TOOLS]
+    call = ToolCallDelta(0, "c", "write_file", '{"content": "x"}', done=True)
+    (given,) = drive(
+        [ChunkResponse(tool_calls=(call,))], to_segments(), stream_fields(specs), to_invocations(fields=specs)
+    )
     assert isinstance(given, InvocationFailed)
     assert (given.reason, given.raw) == ("missing_path", '{"content": "x"}')
     assert given.errors == ({"loc": ["path"], "msg": "missing", "type": "missing"},)

@@ -312,15 +312,163 @@ def test_a_nameless_call_does_not_seal_another_when_the_stream_is_interrupted() 
     assert ends(run(chunk, how=Interrupted("stop")))["c"]["status"] == "interrupted"
 
 
-def test_a_call_without_arguments_is_complete_when_the_provider_says_so() -> None:
-    for seal in (call(ToolCallDelta(0, done=True)), STOP, CALLS, Chunk(is_complete=True)):
-        assert told(run(call(ToolCallDelta(0, "c", "f")), seal)) == ["S tool_call c", "E c complete"]
+WITHOUT_EVIDENCE_IN_THEIR_TEXT = {
+    "no arguments": ToolCallDelta(0, "c", "f"),
+    "blanks": ToolCallDelta(0, "c", "f", " \n"),
+    "free-form text": ToolCallDelta(0, "c", "f", "{}", kind="text"),
+    "no free-form text": ToolCallDelta(0, "c", "f", kind="text"),
+    "a provider's object": ToolCallDelta(0, "c", "f", "{}", kind="object"),
+}
+DONE = call(ToolCallDelta(0, done=True))
+EVIDENCE: dict[str, list[ChunkResponse]] = {
+    "finish stop": [STOP],
+    "finish tool_calls": [CALLS],
+    "finish pause": [Chunk(finish_reason="pause")],
+    "is_complete": [Chunk(is_complete=True)],
+    "a status": [call(ToolCallDelta(0, status="completed"))],
+    "a status with done": [call(ToolCallDelta(0, done=True, status="completed"))],
+    "a status after done": [DONE, call(ToolCallDelta(0, done=True, status="completed"))],
+    "done and a later call": [DONE, call(ToolCallDelta(1, "d", "g"))],
+    "done and later text": [DONE, Chunk(content="x")],
+    "done and later reasoning": [DONE, Chunk(reasoning="x")],
+    "done and a later image": [DONE, Chunk(image_urls=("u",))],
+    "a later call and the end of the answer": [call(ToolCallDelta(1, "d", "g")), Chunk(finish_reason="length")],
+    "another call under its index": [call(ToolCallDelta(0, "d", "g"))],
+}
+NO_EVIDENCE: dict[str, tuple[list[ChunkResponse], str]] = {
+    "nothing": ([], "truncated"),
+    "done": ([DONE], "truncated"),
+    "a later call": ([call(ToolCallDelta(1, "d", "g", "{}"))], "truncated"),
+    "later text": ([Chunk(content="x")], "truncated"),
+    "later text, and the end of the answer": (
+        [Chunk(content="x"), Chunk(finish_reason="length")],
+        "truncated (length)",
+    ),
+    "finish length": ([DONE, Chunk(finish_reason="length")], "truncated (length)"),
+    "finish content_filter": ([DONE, Chunk(finish_reason="content_filter")], "truncated (content_filter)"),
+    "finish refusal": ([DONE, Chunk(finish_reason="refusal")], "truncated (refusal)"),
+    "an unknown finish": ([DONE, Chunk(finish_reason="other", finish_reason_raw="new")], "truncated (new)"),
+    "a finish that is a cut": (
+        [DONE, Chunk(finish_reason="pause", finish_reason_raw="steered", is_cut=True)],
+        "truncated (steered)",
+    ),
+    "a cancelled answer": (
+        [DONE, Chunk(finish_reason="other", finish_reason_raw="cancelled")],
+        "interrupted (cancelled)",
+    ),
+    "an error": ([DONE, Chunk(finish_reason="error")], "failed (provider_error)"),
+    "incomplete, and a regular finish": (
+        [call(ToolCallDelta(0, done=True, status="incomplete")), CALLS],
+        "truncated (incomplete)",
+    ),
+    "incomplete, and a later call": (
+        [call(ToolCallDelta(0, done=True, status="incomplete")), call(ToolCallDelta(1, "d", "g")), CALLS],
+        "truncated (incomplete)",
+    ),
+    "incomplete after done, and a regular finish": (
+        [DONE, call(ToolCallDelta(0, done=True, status="incomplete")), CALLS],
+        "truncated (incomplete)",
+    ),
+}
 
 
-@pytest.mark.parametrize("finish", ["length", "content_filter", "pause", "refusal", "other", None])
-def test_a_call_without_arguments_is_truncated_when_nobody_says_that_it_has_ended(finish: Any) -> None:
-    events = run(call(ToolCallDelta(0, "c", "f")), Chunk(finish_reason=finish))
+@pytest.mark.parametrize("what", WITHOUT_EVIDENCE_IN_THEIR_TEXT)
+@pytest.mark.parametrize("seal", EVIDENCE)
+def test_what_cannot_close_is_sealed_at_once_by_what_shows_that_the_model_had_finished(what: str, seal: str) -> None:
+    for eager in (False, True):
+        chain = stage(to_segments(turn_id="t", eager=eager))
+        chain.feed(call(WITHOUT_EVIDENCE_IN_THEIR_TEXT[what]))
+        *before, last = EVIDENCE[seal]
+        early = [event for chunk in before for event in chain.feed(chunk)]
+        assert "c" not in ends(early)
+        assert ends(chain.feed(last))["c"]["status"] == "complete"
+
+
+@pytest.mark.parametrize("what", WITHOUT_EVIDENCE_IN_THEIR_TEXT)
+@pytest.mark.parametrize("case", NO_EVIDENCE)
+def test_what_cannot_close_is_not_complete_by(what: str, case: str) -> None:
+    chunks, end = NO_EVIDENCE[case]
+    events = run(call(WITHOUT_EVIDENCE_IN_THEIR_TEXT[what]), *chunks)
+    assert f"E c {end}" in told(events)
+
+
+@pytest.mark.parametrize("how", [Interrupted("x"), Failed(ValueError("x")), Failed(ProviderError("x"))])
+@pytest.mark.parametrize("what", WITHOUT_EVIDENCE_IN_THEIR_TEXT)
+def test_what_cannot_close_is_not_complete_when_the_stream_breaks(what: str, how: How) -> None:
+    events = run(call(WITHOUT_EVIDENCE_IN_THEIR_TEXT[what]), DONE, how=how)
+    assert ends(events)["c"]["status"] in ("interrupted", "failed")
+
+
+@pytest.mark.parametrize("seal", EVIDENCE)
+def test_an_object_that_did_not_come_is_never_complete(seal: str) -> None:
+    events = run(call(ToolCallDelta(0, "c", "f", kind="object")), *EVIDENCE[seal])
     assert ends(events)["c"]["status"] == "truncated"
+
+
+def test_closed_json_is_sealed_whatever_its_status_says() -> None:
+    chunk = call(ToolCallDelta(0, "c", "f", "{}", done=True, status="incomplete"))
+    assert told(run(chunk))[-1] == "E c complete"
+
+
+def test_a_status_does_not_close_json_that_is_open() -> None:
+    chunk = call(ToolCallDelta(0, "c", "f", '{"a": ', done=True, status="completed"))
+    assert told(run(chunk, CALLS))[-1] == "E c truncated"
+
+
+def test_arguments_that_contradict_each_other_fail_their_call_with_the_texts() -> None:
+    texts = {"deltas": '{"a": 1}', "item": '{"a": 2}'}
+    events = run(
+        call(ToolCallDelta(0, "c", "f", '{"a": 1}')), call(ToolCallDelta(0, done=True, contradiction=texts)), CALLS
+    )
+    assert told(events)[-1] == "E c failed (contradiction)"
+    assert ends(events)["c"]["metadata"]["error"]["texts"] == texts
+
+
+@pytest.mark.parametrize("options", [{"eager": True}, {}])
+def test_a_contradiction_that_comes_after_the_end_is_a_notice(options: dict[str, Any]) -> None:
+    first = call(ToolCallDelta(0, "c", "f", "{}"), ToolCallDelta(1, "d", "g", "{}"))
+    late = call(ToolCallDelta(0, done=True, contradiction={"deltas": "{}", "item": "[]"}))
+    lines = told(run(first, late, CALLS, **options))
+    assert lines.count("! contradiction") == 1
+    assert [line for line in lines if line.startswith("E")] == ["E c complete", "E d complete"]
+
+
+@pytest.mark.parametrize("number", [300, 5000])
+@pytest.mark.parametrize("delta", [{"arguments_delta": "{}"}, {}, {"kind": "text", "arguments_delta": "x"}])
+def test_any_number_of_calls_that_do_not_grow_at_the_same_time_are_complete(number: int, delta: dict[str, Any]) -> None:
+    deltas = [ToolCallDelta(index, f"c{index}", "f", **delta) for index in range(number)]
+    one_by_one = run(*(call(each) for each in deltas), CALLS)
+    assert [each["status"] for each in ends(one_by_one).values()] == ["complete"] * number
+    assert told(run(call(*deltas), CALLS)) == told(one_by_one)
+
+
+def test_calls_that_grow_at_the_same_time_are_limited_and_each_has_its_end() -> None:
+    deltas = [ToolCallDelta(index, f"c{index}", "f", '{"a": ') for index in range(300)]
+    rest = [ToolCallDelta(index, arguments_delta="1}") for index in range(300)]
+    events = run(*(call(each) for each in (*deltas, *rest)), CALLS)
+    statuses = [(each["status"], each.get("reason")) for each in ends(events).values()]
+    assert statuses.count(("complete", None)) == 256
+    assert statuses.count(("failed", "limit")) == 44
+    assert told(events).count("! late_arguments") == 44
+
+
+def test_calls_whose_name_does_not_come_are_limited_and_each_has_its_end() -> None:
+    deltas = [ToolCallDelta(index, f"c{index}", arguments_delta="{}") for index in range(5)]
+    events = run(*(call(each) for each in deltas), CALLS, limits=Limits(open_calls=3))
+    reasons = [each["reason"] for each in ends(events).values()]
+    assert sorted(reasons) == ["limit", "limit", "malformed", "malformed", "malformed"]
+
+
+def test_a_call_with_the_id_of_another_one_says_so() -> None:
+    deltas = [ToolCallDelta(index, "x", "f", "{}") for index in range(3)]
+    starts = [event for event in run(call(*deltas), CALLS) if event.type == "SEGMENT_START"]
+    assert [event.payload["metadata"].get("repeats") for event in starts] == [None, "x", "x"]
+
+
+def test_an_id_that_another_choice_has_too_is_not_repeated() -> None:
+    chunks = [call(ToolCallDelta(0, "x", "f", "{}"), choice=choice) for choice in (0, 1)]
+    starts = [event for event in run(*chunks) if event.type == "SEGMENT_START"]
+    assert [event.payload["metadata"] for event in starts] == [{"tool_name": "f"}] * 2
 
 
 @pytest.mark.parametrize("text", [" ", "\n\t\r "])
@@ -451,7 +599,7 @@ def test_a_free_form_call_streams_its_text_as_the_field_input() -> None:
         ToolCallDelta(0, "c", "patch", kind="text"),
         *(ToolCallDelta(0, arguments_delta=each) for each in ('{"', "a\n")),
     ]
-    events = run(*(call(each) for each in deltas), call(ToolCallDelta(0, done=True)))
+    events = run(*(call(each) for each in deltas), STOP)
     assert told(events) == ["S tool_call c", 'C {"', "C a\n", "E c complete"]
     assert events[0].payload["metadata"] == events[-1].payload["metadata"] == {"tool_name": "patch", "kind": "text"}
     pieces = [piece for event in events for piece in event.fragments or ()]
@@ -463,14 +611,6 @@ def test_a_free_form_call_streams_its_text_as_the_field_input() -> None:
         (("input",), "DONE", None, 4),
         ((), "DONE", None, 4),
     ]
-
-
-def test_a_free_form_call_is_sealed_by_the_providers_word_only() -> None:
-    free = call(ToolCallDelta(0, "c", "f", "{}", kind="text"))
-    for seal in (STOP, CALLS, call(ToolCallDelta(0, done=True))):
-        assert told(run(free, seal))[-1] == "E c complete"
-    for nothing in (Chunk(), Chunk(finish_reason="length"), call(ToolCallDelta(1, "d", "g", "{}"))):
-        assert ends(run(free, nothing))["c"]["status"] == "truncated"
 
 
 def test_a_call_that_the_provider_runs_says_so_in_its_metadata() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from test_cli import CODE, ENVIRONMENT, ROOT
 
-from penstock.sources.openai_chat import FINISH_REASONS
+from penstock.sources.finish_reasons import CHAT_FINISHES, finish_of
 
 REASONING_ELSEWHERE = {"snowflake-chat/pydantic-ai.test_snowflake_thinking_streaming.sse": 13}
 """The index counts no reasoning where it comes in `reasoning_details` alone; the stream has it."""
@@ -52,7 +52,7 @@ def assert_true(entry: Entry, answer: Entry) -> None:
         assert call["choice"] == true_call.get("choice", 0), name
         assert call["wire_kind"] == true_call["kind"], name
         assert call["id"] == true_call["id"] or (not true_call["id"] and call["id"].endswith(f":call_{number}")), name
-    finish = [FINISH_REASONS.get(reason, "other") for reason in entry["finish"]]
+    finish = [finish_of(CHAT_FINISHES, reason).reason for reason in entry["finish"]]
     assert answer["finish_reason"] == (finish[0] if finish else None), name
     assert (answer["error"] is not None) == ("error-in-stream" in entry["notable"]), name
     complete = [call["status"] == "complete" for call in answer["calls"]]

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from strategies.cuts import cut_at
 
-from penstock.events.chunk_response import ChunkResponse, FinishReason, TokenUsage, ToolCallDelta
+from penstock.events.chunk_response import ArgumentsKind, ChunkResponse, FinishReason, TokenUsage, ToolCallDelta
 
 # What an answer is made of: a move is a chunk that says one thing. A chunk says reasoning first, calls last.
 RANKS = ("native", "reasoning", "content", "refusal", "image_urls", "tool_calls", "end")
+
+CUTS = (("pause", "steered", True), ("tool_calls", "message_stop", True), ("other", "cancelled", False))
+"""Finishes by other words than the reason has: the reason, the words, whether the model was cut."""
 
 FINISHES: tuple[FinishReason | None, ...] = (
     *("stop", "tool_calls", "tool_calls", "stop", None),
@@ -155,6 +158,7 @@ def _calls(
 ) -> list[ToolCallDelta]:
     tool = draw(st.sampled_from(("write_file", "write_file", "edit_file", "patch_file", "run_bash", "add", "look_up")))
     free_form = tool == "add" and not draw(st.integers(0, 2))
+    kind: ArgumentsKind = "text" if free_form else "json" if draw(st.integers(0, 9)) else "object"
     text = draw(st.text('ab\n"{', max_size=9)) if free_form else draw(argument_texts(tool))
     pieces = cut_by(random, text)
     before = 0 if named_first or draw(st.integers(0, 5)) else random.randint(0, len(pieces))
@@ -163,7 +167,7 @@ def _calls(
         call_id,
         tool,
         pieces[before] if before < len(pieces) and random.randrange(2) else "",
-        kind="text" if free_form else "json",
+        kind=kind,
         executed_by="client" if draw(st.integers(0, 9)) else "provider",
         native=None if draw(st.integers(0, 9)) else {"signature": "s"},
     )
@@ -172,11 +176,12 @@ def _calls(
     moves = [ToolCallDelta(index, arguments_delta=piece) for piece in pieces[:before]]
     moves.append(header)
     moves += [ToolCallDelta(index, arguments_delta=piece, **common) for piece in rest]
+    status = draw(st.sampled_from((None, None, None, "completed", "incomplete")))
     match draw(st.sampled_from(("not", "not", "last", "after"))):
         case "last":
-            moves[-1] = replace(moves[-1], done=True)
+            moves[-1] = replace(moves[-1], done=True, status=status)
         case "after":
-            moves.append(ToolCallDelta(index, done=True, **common))
+            moves.append(ToolCallDelta(index, done=True, status=status, **common))
     return moves
 
 
@@ -215,7 +220,10 @@ def answers(draw: st.DrawFn, *, choices: int | None = None) -> list[ChunkRespons
     for choice in range(number):
         reason = draw(st.sampled_from(FINISHES))
         said = draw(st.booleans())
-        if reason is not None or said:
+        if not draw(st.integers(0, 9)):
+            cut, words, is_cut = draw(st.sampled_from(CUTS))
+            moves.append(ChunkResponse(choice=choice, finish_reason=cut, finish_reason_raw=words, is_cut=is_cut))
+        elif reason is not None or said:
             moves.append(ChunkResponse(choice=choice, finish_reason=reason, is_complete=said))
     if draw(st.booleans()):
         moves.append(ChunkResponse(usage=TokenUsage(1, 2, 3)))
@@ -301,7 +309,8 @@ def _one_delta(former: ChunkResponse, move: ChunkResponse) -> ToolCallDelta | No
     first, second = former.tool_calls[0], move.tool_calls[0]
     if first.index != second.index or first.done or second.call_id or second.name or second.native:
         return None
-    return replace(first, arguments_delta=first.arguments_delta + second.arguments_delta, done=second.done)
+    text = first.arguments_delta + second.arguments_delta
+    return replace(first, arguments_delta=text, done=second.done, status=second.status)
 
 
 def recut(answer: Sequence[ChunkResponse]) -> st.SearchStrategy[list[ChunkResponse]]:
@@ -334,6 +343,11 @@ def _cut_delta(random: Random, delta: ToolCallDelta) -> list[ToolCallDelta]:
     last = len(pieces) - 1
     same = ToolCallDelta(delta.index, kind=delta.kind, executed_by=delta.executed_by)
     return [
-        replace(delta if place == 0 else same, arguments_delta=piece, done=delta.done and place == last)
+        replace(
+            delta if place == 0 else same,
+            arguments_delta=piece,
+            done=delta.done and place == last,
+            status=delta.status if place == last else None,
+        )
         for place, piece in enumerate(pieces)
     ]

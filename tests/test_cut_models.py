@@ -1,0 +1,64 @@
+"""A call that the model did not finish is never invoked, however well the stream around it is formed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from strategies.cut_models import OTHER, WIRES, Answer, Wire, answers_of
+
+from penstock.events import InvocationFailed, ProviderError, SegmentEvent, ToolInvocation
+from penstock.operators import compose, drive, stream_fields, to_invocations, to_segments
+from penstock.sources import decode_sdk
+
+AT_LEAST = 50_000
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.api)
+@pytest.mark.parametrize("eager", [False, True])
+def test_what_is_invoked_is_the_uncut_call(wire: Wire, *, eager: bool):
+    chain = compose(
+        decode_sdk(wire.api, turn_id="t"),
+        to_segments(eager=eager),
+        stream_fields(),
+        to_invocations(keep_segments=True),
+    )
+    for answer in answers_of(wire):
+        assert_no_half_call(answer, events_of(answer, chain))
+
+
+def events_of(answer: Answer, chain: Any) -> list[Any]:
+    events: list[Any] = []
+    try:
+        events.extend(drive(answer.events, chain))
+    except ProviderError:
+        assert not answer.must_be_invoked, answer.name
+    return events
+
+
+def assert_no_half_call(answer: Answer, events: list[Any]) -> None:
+    """Assert the oracle: an invocation equals the uncut call, or does not exist; each call has one end and one result."""
+    name, arguments = answer.name, answer.kind.arguments
+    segments = [event for event in events if isinstance(event, SegmentEvent)]
+    begun = [event for event in segments if event.type == "SEGMENT_START"]
+    assert sorted(event.segment_id for event in begun) == sorted(
+        event.segment_id for event in segments if event.type == "SEGMENT_END"
+    ), name
+    calls = {
+        event.segment_id
+        for event in begun
+        if event.segment_type not in ("text", "reasoning")
+        and event.payload["metadata"].get("executed_by") != "provider"
+    }
+    results = {each.id: each for each in events if isinstance(each, ToolInvocation | InvocationFailed)}
+    assert set(results) == calls, name
+    mine = [each for each in results.values() if each.name != OTHER]
+    for each in mine:
+        if isinstance(each, ToolInvocation):
+            assert each.arguments == arguments, name
+    if answer.must_be_invoked and arguments is not None:
+        assert [type(each) for each in mine] == [ToolInvocation], name
+
+
+def test_there_are_enough_of_them():
+    assert sum(1 for wire in WIRES for _ in answers_of(wire)) >= AT_LEAST

@@ -52,6 +52,9 @@ COMPLAINTS = "tests/test_complaints.py"
 LAWS_OF_TEXT = "tests/test_text_laws.py"
 CALLS_IN_TEXT = "tests/test_text_calls_laws.py"
 EARLINESS = "tests/test_text_earliness.py"
+SEGMENTS = "tests/test_to_segments.py"
+CUT_MODELS = "tests/test_cut_models.py"
+RESPONSES = "tests/test_openai_responses.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -196,27 +199,23 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a call is executed though the stream broke before it was sealed",
-        (
-            Edit(
-                "operators/native_calls.py", "            if completed:\n", "            if call.closed or completed:\n"
-            ),
-        ),
+        (Edit("operators/native_calls.py", "if completed and call.is_sealed:", "if call.is_sealed:"),),
         (f"{LAWS} closed_root", f"{LAWS} sealing"),
     ),
     Mutant(
         "finish by length unseals what had closed",
         (
             Edit(
-                "operators/native_calls.py",
-                '        if finish == "error":\n',
-                '        if finish in ("error", "length"):\n',
+                "operators/answer_segments.py",
+                'if finish != "error":',
+                'if finish not in ("error", "length"):',
             ),
         ),
         (f"{LAWS} closed_root", f"{LAWS} sealing"),
     ),
     Mutant(
         "another call's beginning seals nothing",
-        (Edit("operators/native_calls.py", "            if other.closed:\n", "            if False:\n"),),
+        (Edit("operators/native_calls.py", "            if other.is_sealed:\n", "            if False:\n"),),
         (f"{LAWS} sealing",),
     ),
     Mutant(
@@ -235,8 +234,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/to_segments.py",
-                "            choice.end_text(events, status, reason)\n",
-                "            choice.end_text(events if isinstance(how, Completed) else [], status, reason)\n",
+                "            choice.end_text(events, *choice.end_of(how, choice.finish))\n",
+                "            if not hasattr(how, 'error'):\n                choice.end_text(events, *choice.end_of(how, choice.finish))\n",
             ),
         ),
         (f"{LAWS} every_start",),
@@ -576,6 +575,234 @@ MUTANTS: tuple[Mutant, ...] = (
             ),
         ),
         ("tests/test_auto.py first_one_decides",),
+    ),
+    # The model was cut, and the wire is whole.
+    Mutant(
+        "done alone seals what cannot close",
+        (
+            Edit(
+                "operators/native_calls.py",
+                "            elif call.done and call.status is None:\n                self.unproven[call.index] = call\n",
+                '            elif call.done:\n                self.end(call, events, "complete")\n',
+            ),
+        ),
+        (f"{SEGMENTS} what_cannot_close", f"{CUT_MODELS} anthropic"),
+    ),
+    Mutant(
+        "a later call seals what cannot close before the answer has ended",
+        (
+            Edit(
+                "operators/native_calls.py",
+                "                other.is_followed = True\n",
+                '                self.growing.pop(other.index)\n                self.end(other, events, "complete")\n'
+                "                continue\n",
+            ),
+        ),
+        (f"{SEGMENTS} what_cannot_close",),
+    ),
+    Mutant(
+        "nothing that comes later seals what is done",
+        (
+            Edit(
+                "operators/native_calls.py",
+                "        for call in list(self.unproven.values()):\n",
+                "        for call in ():\n",
+            ),
+        ),
+        (f"{SEGMENTS} what_cannot_close",),
+    ),
+    Mutant(
+        "incomplete outweighs nothing",
+        (
+            Edit(
+                "operators/native_calls.py",
+                ' and call.status != "incomplete"\n            if call.is_sealed',
+                "\n            if call.is_sealed",
+            ),
+        ),
+        (f"{SEGMENTS} what_cannot_close", f"{CUT_MODELS} responses"),
+    ),
+    Mutant(
+        "any finish is regular",
+        (Edit("operators/answer_segments.py", "finish in REGULAR and not chunk.is_cut", "True"),),
+        (f"{SEGMENTS} what_cannot_close", f"{CUT_MODELS} chat"),
+    ),
+    Mutant(
+        "a cut that sounds regular is regular",
+        (Edit("operators/answer_segments.py", " and not chunk.is_cut", ""),),
+        (f"{SEGMENTS} what_cannot_close", f"{CUT_MODELS} gemini"),
+    ),
+    Mutant(
+        "an unknown word is a regular finish",
+        (Edit("sources/finish_reasons.py", "table.get(word, _OTHER)", "table.get(word, _STOP)"),),
+        (f"{CUT_MODELS} chat",),
+    ),
+    Mutant(
+        "the end of the stream seals what cannot close",
+        (
+            Edit(
+                "operators/native_calls.py",
+                'elif completed and status == "truncated" and not call.needs_evidence:',
+                'elif completed and status == "truncated":',
+            ),
+        ),
+        (f"{SEGMENTS} what_cannot_close", f"{CUT_MODELS} ollama"),
+    ),
+    Mutant(
+        "the closing of a provider's object seals it",
+        (Edit("operators/native_call.py", 'return self.kind == "json" and self.closed', "return self.closed"),),
+        (f"{SEGMENTS} what_cannot_close", f"{CUT_MODELS} responses"),
+    ),
+    Mutant(
+        "a built-in tool's object that never came is complete",
+        (
+            Edit(
+                "operators/native_calls.py",
+                'status == "complete" and call.kind == "object"',
+                'status == "" and call.kind == "object"',
+            ),
+        ),
+        (f"{SEGMENTS} did_not_come",),
+    ),
+    Mutant(
+        "the status of items is not read",
+        (
+            Edit(
+                "sources/responses_items.py",
+                "return _STATUSES.get(status) if isinstance(status, str) else None",
+                "return None",
+            ),
+        ),
+        (f"{RESPONSES} free_form", f"{CUT_MODELS} responses"),
+    ),
+    Mutant(
+        "in_progress means completed",
+        (
+            Edit(
+                "sources/responses_items.py",
+                '    "completed": "completed",\n',
+                '    "completed": "completed",\n    "in_progress": "completed",\n',
+            ),
+        ),
+        (f"{CUT_MODELS} responses",),
+    ),
+    Mutant(
+        "half a patch is the model's own JSON",
+        (
+            Edit(
+                "sources/responses_items.py",
+                '"apply_patch", "operation", "object"',
+                '"apply_patch", "operation", "json"',
+            ),
+        ),
+        (f"{CUT_MODELS} responses",),
+    ),
+    Mutant(
+        "the empty input of every block is its arguments",
+        (
+            Edit(
+                "sources/anthropic_messages.py",
+                'if given := block.get("input"):',
+                'if (given := block.get("input")) is not None:',
+            ),
+        ),
+        (f"{CUT_MODELS} anthropic",),
+    ),
+    Mutant(
+        "arguments that are missing are the model's JSON",
+        (
+            Edit("sources/gemini.py", '"json" if is_whole and args is not None else "object"', '"json"'),
+            Edit("sources/ollama.py", '"object" if given is None else "json"', '"json"'),
+        ),
+        (f"{CUT_MODELS} gemini", f"{CUT_MODELS} ollama"),
+    ),
+    Mutant(
+        "arguments that come again are not compared",
+        (
+            Edit(
+                "sources/call_tracker.py",
+                "if text and call.is_compared and not same_arguments",
+                "if not text and not same_arguments",
+            ),
+        ),
+        (f"{RESPONSES} disagree",),
+    ),
+    Mutant(
+        "a contradiction waits for an end that does not come",
+        (Edit("sources/call_tracker.py", "return held + self.contradicted()", "return held"),),
+        (f"{RESPONSES} contradiction_is_told",),
+    ),
+    Mutant(
+        "a contradiction after the end is told by nobody",
+        (
+            Edit(
+                "operators/native_calls.py",
+                "            if delta.contradiction:\n                detail",
+                "            if delta.contradiction is delta:\n                detail",
+            ),
+        ),
+        (f"{SEGMENTS} contradiction",),
+    ),
+    Mutant(
+        "calls that have ended count as open",
+        (
+            Edit(
+                "operators/native_calls.py",
+                "if len(self.growing) > self._limits.open_calls:",
+                "if len(self._ended) + len(self.open) > self._limits.open_calls:",
+            ),
+        ),
+        ("tests/test_many_calls.py many",),
+    ),
+    Mutant(
+        "a call without a name is lost",
+        (
+            Edit(
+                "sources/call_tracker.py",
+                "        nameless, self._nameless = self._nameless, []\n        return nameless\n",
+                "        return []\n",
+            ),
+        ),
+        ("tests/test_call_tracker.py name",),
+    ),
+    Mutant(
+        "a call that is repeated is run again",
+        (
+            Edit(
+                "operators/to_invocations.py",
+                "(first := self._first_of(call, result)) != result.id",
+                "(first := self._first_of(call, result)) == 0",
+            ),
+        ),
+        (f"{LAWS} repeated_under",),
+    ),
+    Mutant(
+        "another call with the same id is not run",
+        (
+            Edit(
+                "operators/to_invocations.py",
+                "json.dumps([invocation.name, invocation.arguments], sort_keys=True)",
+                "json.dumps(invocation.name)",
+            ),
+        ),
+        (f"{LAWS} shares_an_id",),
+    ),
+    Mutant(
+        "a built-in spec refuses a call",
+        (
+            Edit(
+                "operators/stream_fields.py",
+                "required = call.spec.required if call.spec.strict else ()",
+                "required = call.spec.required",
+            ),
+            Edit("operators/to_invocations.py", "spec is not None and spec.strict and any", "spec is not None and any"),
+        ),
+        ("tests/test_to_invocations.py built_in_spec",),
+    ),
+    Mutant(
+        "a call that does not fit its spec is shown as what it is not",
+        (Edit("operators/stream_fields.py", "            return [*call.held, event]\n", "            pass\n"),),
+        ("tests/test_stream_fields.py fit",),
     ),
 )
 

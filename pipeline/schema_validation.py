@@ -43,7 +43,7 @@ def raise_for_schema(arguments: dict[str, Any], schema: dict[str, Any], name: st
     faults: list[InitErrorDetails] = []
     for fault in _validator(schema).iter_errors(arguments):
         message: Any = fault.message if len(fault.message) <= _LONGEST else f"{fault.message[:_LONGEST]}…"
-        kind = PydanticCustomError(fault.validator, message)
+        kind = PydanticCustomError(fault.validator or "false", message)  # `false` as a schema has no keyword
         faults.append(InitErrorDetails(type=kind, loc=tuple(fault.absolute_path), input=fault.instance))
     if faults:
         raise ValidationError.from_exception_data(name, faults)

@@ -86,11 +86,10 @@ def _different(schemas: list[Any]) -> list[Any]:
 
 def _identity(schema: Any, depth: int) -> Any:
     """Return the same for what was put together here of the same schemas, which happens anew at each step."""
-    if isinstance(schema, dict) and len(cast("dict[str, Any]", schema)) == 1 and depth <= _DEEPEST:
-        for word, parts in cast("dict[str, Any]", schema).items():
-            if word in ("allOf", "anyOf") and isinstance(parts, list):
-                several = cast("list[object]", parts)
-                return word, frozenset(_identity(each, depth + 1) for each in several)
+    given = cast("dict[str, Any]", schema) if isinstance(schema, dict) and depth <= _DEEPEST else {}
+    for word in ("allOf", "anyOf"):
+        if len(given) == 1 and isinstance(parts := given.get(word), list):
+            return word, frozenset(_identity(each, depth + 1) for each in cast("list[object]", parts))
     return id(schema)
 
 

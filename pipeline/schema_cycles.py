@@ -121,6 +121,6 @@ def _values(schema: Schema, words: tuple[str, ...], named: tuple[str, ...]) -> I
         if isinstance(several := schema.get(word), Mapping):
             held += cast("Mapping[str, Any]", several).values()
     for each in held:
-        for one in cast("list[Any]", each) if isinstance(each, list) else (each,):
+        for one in cast("list[object]", each) if isinstance(each, list) else (each,):
             if isinstance(one, dict):
                 yield cast("Schema", one)

@@ -18,7 +18,10 @@ def check_schema(schema: dict[str, Any], name: str) -> None:
     try:
         from jsonschema.exceptions import SchemaError  # noqa: PLC0415 - an extra, and slow to import
     except ModuleNotFoundError as error:
-        message = 'validate=True needs a JSON Schema validator: pip install "penstock[jsonschema]"'
+        message = (
+            "validate=True needs a JSON Schema validator, and so does coerce=False for a JSON Schema: "
+            'pip install "penstock[jsonschema]"'
+        )
         raise UsageError(message) from error
     try:
         _validator(schema).check_schema(schema)

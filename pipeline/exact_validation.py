@@ -26,6 +26,13 @@ _TYPES: dict[type, frozenset[str]] = {
     float: frozenset(("integer", "number")),
     str: frozenset(("string",)),
 }
+_WANTS_PYTHON = frozenset(
+    (
+        *("date_type", "datetime_type", "time_type", "time_delta_type", "bytes_type", "is_instance_of"),
+        *("set_type", "frozen_set_type", "tuple_type", "deque_type", "ordered_dict_type", "counter_type"),
+    )
+)
+"""What pydantic's strict mode says of a text or a list that stands for something of Python's."""
 
 
 def exact_instance(model: type[_Model], arguments: dict[str, Any], schema: Schema) -> _Model:
@@ -39,22 +46,33 @@ def exact_instance(model: type[_Model], arguments: dict[str, Any], schema: Schem
     Input should be a valid integer
 
     It is pydantic's strict mode for JSON: what JSON can only say as a text (dates, UUIDs, bytes), as a list (tuples,
-    sets) or as a whole number (floats) is welcome. That mode is not enough: a model with an `__init__` of its own
-    leaves it, and true passes for a listed 1. So the types are compared with the schema's, too.
+    sets) or as a whole number (floats) is welcome. That mode alone is not enough. A model with an `__init__` of its own
+    leaves it, and true passes for a listed 1: so the types are compared with the schema's, too. And behind a validator
+    that comes before or around pydantic's, it wants Python's own dates and sets: those the other mode may make.
     """
     leaves = list(_Described(schema).leaves(arguments, schema))
     if any(isinstance(value, int) and value.bit_length() > _MOST_BITS for value, _, _ in leaves):
         model.model_validate(arguments)  # which refuses it for a float; the strict mode would make it infinite
-    instance = model.model_validate_json(json.dumps(arguments), strict=True)
-    faults: list[InitErrorDetails] = []
-    for value, names, place in leaves:
-        if names.isdisjoint(_TYPES.get(cast("type", type(value)), names)):
-            expected = {"expected": " or ".join(sorted(names))}
-            kind = PydanticCustomError("type", "Input should be of type {expected}", expected)
-            faults.append(InitErrorDetails(type=kind, loc=place, input=value))
+    faults = [_fault(*leaf) for leaf in leaves if _is_other(*leaf)]
+    try:
+        instance = model.model_validate_json(json.dumps(arguments), strict=True)
+    except ValidationError as error:
+        if faults or any(each["type"] not in _WANTS_PYTHON for each in error.errors(include_input=False)):
+            raise
+        return model.model_validate(arguments)
     if faults:
         raise ValidationError.from_exception_data(model.__name__, faults)
     return instance
+
+
+def _is_other(value: Any, names: frozenset[str], _place: _Place) -> bool:
+    return names.isdisjoint(_TYPES.get(cast("type", type(value)), names))
+
+
+def _fault(value: Any, names: frozenset[str], place: _Place) -> InitErrorDetails:
+    expected = {"expected": " or ".join(sorted(names))}
+    kind = PydanticCustomError("type", "Input should be of type {expected}", expected)
+    return InitErrorDetails(type=kind, loc=place, input=value)
 
 
 class _Described:

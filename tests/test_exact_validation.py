@@ -16,7 +16,16 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, BeforeValidator, Field, RootModel, ValidationError, create_model, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    RootModel,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 from typing_extensions import TypedDict
 
 from penstock.events import ChunkResponse, InvocationFailed, ToolCallDelta, ToolInvocation, UsageError
@@ -74,6 +83,18 @@ def test_another_type_is_refused_by_tools_of_every_sort(kind: Any, text: str) ->
         assert isinstance(failed, InvocationFailed), made
         assert failed.reason == "invalid"
         assert tuple(failed.errors[0]["loc"]) == ("it",)
+
+
+def test_a_whole_float_is_no_integer_but_to_a_json_schema() -> None:
+    for made_of in (function_of(int), create_model("take", it=(int, ...))):
+        assert called(tool(made_of, name="take", coerce=False), '{"it": 2.0}').reason == "invalid"
+    assert isinstance(called(tools_of(int)[-1], '{"it": 2.0}'), ToolInvocation)
+
+
+def test_a_value_under_another_of_its_names_is_looked_at_too() -> None:
+    made = tool(create_model("take", it=(int, Field(validation_alias=AliasChoices("it", "that")))), coerce=False)
+    assert called(made, '{"that": 1}').model.it == 1
+    assert called(made, '{"that": "1"}').reason == "invalid"
 
 
 WELCOME = {int: ("12", "-1", "1" + "0" * 60), bool: ("true", "false"), float: ("1.5", "1", "1e3"), str: ('"1"', '""')}
@@ -275,7 +296,7 @@ def test_validators_before_and_around_pydantics_change_nothing(model: Any) -> No
             made.validate(refused)
     for kind, said, value in NOT_IN_JSON:
         if kind not in (dict[int, float], date | int):  # keys and unions, whose faults are not told apart
-            behind = Annotated[kind, BeforeValidator(unchanged)]
+            behind: Any = Annotated[kind, BeforeValidator(unchanged)]
             assert called(tool(function_of(behind), coerce=False), in_json({"it": said})).model.it == value
 
 
@@ -321,7 +342,7 @@ def test_it_decorates() -> None:
         return it
 
     assert called(take, '{"it": "1"}').reason == "invalid"
-    assert take("1") == "1"  # type: ignore[arg-type]
+    assert take("1") == "1"
 
 
 def test_without_jsonschema_it_is_told_when_the_tool_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,6 +359,10 @@ def test_a_long_list_costs_little_more_than_its_length() -> None:
         from penstock.operators.inner_schema import inner_schema  # noqa: PLC0415
         from penstock.pipeline import exact_validation  # noqa: PLC0415
 
-        patch.setattr(exact_validation, "inner_schema", lambda *a: (looked.append(a), inner_schema(*a))[1])
+        def counted(*given: Any) -> Any:
+            looked.append(given)
+            return inner_schema(*given)
+
+        patch.setattr(exact_validation, "inner_schema", counted)
         made.validate({"it": [{"a": 1}] * 10_000})
     assert len(looked) < 300

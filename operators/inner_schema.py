@@ -90,7 +90,7 @@ def _identity(schema: Any, depth: int) -> Any:
     for word in ("allOf", "anyOf"):
         if len(given) == 1 and isinstance(parts := given.get(word), list):
             return word, frozenset(_identity(each, depth + 1) for each in cast("list[object]", parts))
-    return id(schema)
+    return id(cast("object", schema))
 
 
 def _of_object(schema: Mapping[str, Any], key: str) -> list[_Part]:

@@ -65,8 +65,8 @@ def exact_instance(model: type[_Model], arguments: dict[str, Any], schema: Schem
     return instance
 
 
-def _is_other(value: Any, names: frozenset[str], _place: _Place) -> bool:
-    return names.isdisjoint(_TYPES.get(cast("type", type(value)), names))
+def _is_other(value: object, names: frozenset[str], _place: _Place) -> bool:
+    return names.isdisjoint(_TYPES.get(type(value), names))
 
 
 def _fault(value: Any, names: frozenset[str], place: _Place) -> InitErrorDetails:

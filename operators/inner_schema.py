@@ -12,6 +12,8 @@ from .schema_kinds import referred, schema_list
 _NOTHING: Final[Mapping[str, Any]] = {}
 _DEEPEST: Final = 32
 """Alternatives and references inside each other; a schema below says nothing."""
+_MOST: Final = 2000
+"""Schemas that are looked at for one step; where it takes more, nothing is said."""
 
 
 class _Part(NamedTuple):
@@ -34,31 +36,42 @@ def inner_schema(schema: Any, step: str | int, root: Any = None) -> Any:
     References are followed. What several parts say at once comes as `allOf`, what alternatives say as `anyOf`. What is
     said of all other properties or items counts where no part has something to say of this one.
     """
-    said = _said(schema, step, root, {}, 0)
-    return None if not said else _at_once(said)
+    search = _Search(step, root)
+    said = search.said(schema, 0)
+    return None if not said or search.left < 0 else _at_once(said)
 
 
-def _said(schema: Any, step: str | int, root: Any, known: dict[str, list[_Part]], depth: int) -> list[_Part]:
-    """Give what is said at once, `known` being what references say: nothing as long as they are being looked up."""
-    if not isinstance(schema, Mapping) or depth > _DEEPEST:
-        return []
-    given = cast("Mapping[str, Any]", schema)
-    said = _of_object(given, step) if isinstance(step, str) else _of_array(given, step)
-    reference = given.get("$ref")
-    if isinstance(reference, str):
-        if reference not in known:
-            known[reference] = []
-            known[reference] = _said(referred(reference, root), step, root, known, depth + 1)
-        said += known[reference]
-    for each in schema_list(given.get("allOf")):
-        said += _said(each, step, root, known, depth + 1)
-    for word in ("anyOf", "oneOf"):
-        ways = [_said(each, step, root, known, depth + 1) for each in schema_list(given.get(word))]
-        parts = _different([_at_once(way) for way in ways if way])
-        if parts:
-            is_own = any(part.is_own for way in ways for part in way)
-            said.append(_Part(is_own, parts[0] if len(parts) == 1 else {"anyOf": parts}))
-    return [part for part in said if part.is_own] or said
+class _Search:
+    def __init__(self, step: str | int, root: Any) -> None:
+        self._step = step
+        self._root = root
+        self._known: dict[str, list[_Part]] = {}
+        """What references say: nothing as long as they are being looked up."""
+        self.left = _MOST
+
+    def said(self, schema: Any, depth: int) -> list[_Part]:
+        """Return what is said at once."""
+        self.left -= 1
+        if not isinstance(schema, Mapping) or depth > _DEEPEST or self.left < 0:
+            return []
+        given = cast("Mapping[str, Any]", schema)
+        step = self._step
+        said = _of_object(given, step) if isinstance(step, str) else _of_array(given, step)
+        reference = given.get("$ref")
+        if isinstance(reference, str):
+            if reference not in self._known:
+                self._known[reference] = []
+                self._known[reference] = self.said(referred(reference, self._root), depth + 1)
+            said += self._known[reference]
+        for each in schema_list(given.get("allOf")):
+            said += self.said(each, depth + 1)
+        for word in ("anyOf", "oneOf"):
+            ways = [self.said(each, depth + 1) for each in schema_list(given.get(word))]
+            parts = _different([_at_once(way) for way in ways if way])
+            if parts:
+                is_own = any(part.is_own for way in ways for part in way)
+                said.append(_Part(is_own, parts[0] if len(parts) == 1 else {"anyOf": parts}))
+        return [part for part in said if part.is_own] or said
 
 
 def _at_once(parts: list[_Part]) -> Any:
@@ -68,7 +81,16 @@ def _at_once(parts: list[_Part]) -> Any:
 
 def _different(schemas: list[Any]) -> list[Any]:
     """Leave out what is there already: alternatives often refer to the same definition."""
-    return list({id(each): each for each in schemas}.values())
+    return list({_identity(each, 0): each for each in schemas}.values())
+
+
+def _identity(schema: Any, depth: int) -> Any:
+    """Return the same for what was put together here of the same schemas, which happens anew at each step."""
+    given = cast("dict[str, Any]", schema) if isinstance(schema, dict) and depth <= _DEEPEST else {}
+    for word in ("allOf", "anyOf"):
+        if len(given) == 1 and isinstance(parts := given.get(word), list):
+            return word, frozenset(_identity(each, depth + 1) for each in cast("list[object]", parts))
+    return id(cast("object", schema))
 
 
 def _of_object(schema: Mapping[str, Any], key: str) -> list[_Part]:

@@ -35,21 +35,27 @@ def plain_schema(schema: Any, root: Any) -> dict[str, Any]:
     >>> plain_schema({"anyOf": [{"type": "null"}, {"$ref": "#/$defs/N"}]}, {"$defs": {"N": {"type": "integer"}}})
     {'type': 'integer'}
     """
-    return _plain(schema, root, 0)
+    return _plain(schema, root, {}, 0)
 
 
-def _plain(schema: Any, root: Any, depth: int) -> dict[str, Any]:
+def _plain(schema: Any, root: Any, known: dict[str, dict[str, Any]], depth: int) -> dict[str, Any]:
+    """Return what `plain_schema` does; `known`: what references mean, nothing as long as they are being looked up."""
     if not isinstance(schema, Mapping) or depth > _DEEPEST * 4:
         return {}
     given = cast("Mapping[str, Any]", schema)
     plain = {key: value for key, value in given.items() if key not in ("$ref", "anyOf", "oneOf", "allOf")}
-    more = [referred(given["$ref"], root)] if "$ref" in given else []
+    more: list[Any] = []
+    if isinstance(reference := given.get("$ref"), str):
+        if reference not in known:
+            known[reference] = {}
+            known[reference] = _plain(referred(reference, root), root, known, depth + 1)
+        more.append(known[reference])
     for word in ("anyOf", "oneOf"):
         ways = [each for each in schema_list(given.get(word)) if kinds_of(each, root).names != _NULL]
         more += ways[:1]
     more += schema_list(given.get("allOf"))
     for each in more:
-        other = _plain(each, root, depth + 1)
+        other = _plain(each, root, known, depth + 1)
         both = {word: join(plain[word], other[word]) for word, join in _JOINED if word in other and word in plain}
         plain = plain | {word: said for word, said in other.items() if word not in plain} | both
     return plain

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any, Protocol, TypeAlias, cast, get_args
 
 from msgspec.structs import replace
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from ..events.errors import UsageError
 from ..events.fragment import JsonError
@@ -21,6 +21,7 @@ from .limits import DEFAULT_LIMITS, Limits
 from .segment_end import RESERVED, OpenSegments, end_payload, end_status, error_detail
 from .stage import How, Operator, lift
 from .tool_parameters import known_name
+from .validated import validated
 from .whole_json import decode_json
 
 Model: TypeAlias = type[BaseModel] | None
@@ -32,7 +33,11 @@ class ToolLike(Protocol):
     @property
     def name(self) -> str: ...
     def validate(self, arguments: dict[str, Any], /) -> BaseModel | None:
-        """Give the model's instance, None where there is no model; raise pydantic's `ValidationError`."""
+        """Return the model's instance, None where there is no model.
+
+        What it raises makes the call `invalid`. The text of pydantic's `ValidationError`, of a `ValueError` and of an
+        `AssertionError` stands in `errors`; of any other exception only the class and the place do.
+        """
         ...
 
 
@@ -71,7 +76,7 @@ def to_invocations(
 
     - `tools`: names with their pydantic models (None: no model), or several models, named as their classes, and tools
       (`ToolLike`), in any mixture. With `tools`, other names fail as `unknown_tool`, arguments that do not validate as
-      `invalid`.
+      `invalid`, whatever the validation raises.
     - `keep_segments`: pass the segment events too; the END of a call that fails here says so.
     - `fields`: what the segments of `stream_fields` mean, where they were read back from JSON.
     - `ignore_case`: of the tools' names, for models that write them by hand; the invocation has the tool's own name.
@@ -299,16 +304,9 @@ class _ToInvocations:
         validator = validators[name]
         if validator is None:
             return "", [], None
-        model: BaseModel | None
-        try:
-            if isinstance(validator, type):
-                model = validator.model_validate(arguments)
-            else:
-                model = validator.validate(arguments)
-        except ValidationError as error:
-            details = error.errors(include_url=False, include_context=False, include_input=False)
-            return "invalid", [dict(detail) for detail in details], None
-        return "", [], model
+        validate = validator.model_validate if isinstance(validator, type) else validator.validate
+        model, errors = validated(validate, arguments)
+        return ("", [], model) if errors is None else ("invalid", errors, None)
 
     def dump(self) -> Any:
         return {

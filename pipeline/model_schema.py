@@ -47,7 +47,7 @@ def model_schema(model: type[BaseModel], owner: str) -> Schema:
     """Give the JSON Schema of what a model validates; `UsageError` where it has none, or none of an object."""
     try:
         schema = model.model_json_schema(schema_generator=_PlainSchema)
-    except (PydanticUserError, NameError) as error:
+    except (PydanticUserError, NameError, LookupError, RecursionError) as error:
         message = f"the parameters of {owner} have no JSON Schema: {str(error).splitlines()[0]}"
         raise UsageError(message) from error
     schema = object_schema(schema, owner)

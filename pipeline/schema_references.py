@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from ..events.errors import UsageError
 from .json_schema import Schema, malformed, map_subschemas, with_finite_defaults
+from .schema_cycles import reference_cycle
 
 _DEFINITION = re.compile(r"#/(\$defs|definitions)/([^/]+)")
 _MOST_SCHEMAS = 10_000
@@ -121,12 +122,7 @@ def _unescaped(key: str) -> str:
     return unquote(key).replace("~1", "/").replace("~0", "~")
 
 
-def object_schema(given: Mapping[str, Any], owner: str) -> Schema:
-    """Give a schema of a tool's parameters as a copy that describes an object; `UsageError` for another.
-
-    A reference at the root is followed: every provider wants to read `"type": "object"` there. A default that is no
-    finite number is told in the description, for JSON has no other numbers.
-    """
+def _checked_copy(given: Mapping[str, Any], owner: str) -> Schema:
     schema = deepcopy(dict(given))
     if fault := malformed(schema):
         message = f"the parameters of {owner}: {fault}"
@@ -137,6 +133,27 @@ def object_schema(given: Mapping[str, Any], owner: str) -> Schema:
     except (TypeError, ValueError) as error:
         message = f"the parameters of {owner} are no JSON: {error}"
         raise UsageError(message) from error
+    return schema
+
+
+def object_schema(given: Mapping[str, Any], owner: str) -> Schema:
+    """Give a schema of a tool's parameters as a copy that describes an object; `UsageError` for another.
+
+    A reference at the root is followed: every provider wants to read `"type": "object"` there. A default that is no
+    finite number is told in the description, for JSON has no other numbers. References that come back to themselves
+    without a property or an item between are a `UsageError`, see `reference_cycle`; recursive schemas are welcome.
+    """
+    try:
+        schema = _checked_copy(given, owner)
+    except RecursionError:
+        message = f"the parameters of {owner} are nested too deeply, or contain themselves"
+        raise UsageError(message) from None
+    if cycle := reference_cycle(schema):
+        message = (
+            f"the parameters of {owner}: the references {' -> '.join(map(repr, cycle))} come back to where they began "
+            "without a property or an item between, so no value decides them; take one of them out"
+        )
+        raise UsageError(message)
     try:
         recursive_references(schema)
         root, seen = schema, set[str]()

@@ -18,7 +18,10 @@ def check_schema(schema: dict[str, Any], name: str) -> None:
     try:
         from jsonschema.exceptions import SchemaError  # noqa: PLC0415 - an extra, and slow to import
     except ModuleNotFoundError as error:
-        message = 'validate=True needs a JSON Schema validator: pip install "penstock[jsonschema]"'
+        message = (
+            "validate=True needs a JSON Schema validator, and so does coerce=False for a JSON Schema: "
+            'pip install "penstock[jsonschema]"'
+        )
         raise UsageError(message) from error
     try:
         _validator(schema).check_schema(schema)
@@ -43,7 +46,7 @@ def raise_for_schema(arguments: dict[str, Any], schema: dict[str, Any], name: st
     faults: list[InitErrorDetails] = []
     for fault in _validator(schema).iter_errors(arguments):
         message: Any = fault.message if len(fault.message) <= _LONGEST else f"{fault.message[:_LONGEST]}…"
-        kind = PydanticCustomError(fault.validator, message)
+        kind = PydanticCustomError(fault.validator or "false", message)  # `false` as a schema has no keyword
         faults.append(InitErrorDetails(type=kind, loc=tuple(fault.absolute_path), input=fault.instance))
     if faults:
         raise ValidationError.from_exception_data(name, faults)

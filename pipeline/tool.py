@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from ..events.errors import UsageError
 from ..events.tool_invocation import ToolInvocation
+from .exact_validation import exact_instance
 from .model_schema import model_schema
 from .schema_references import object_schema
 from .schema_validation import check_schema, raise_for_schema
@@ -24,6 +25,8 @@ from .without_nulls import without_nulls
 
 # The widest rule of all providers; `tool_schemas` asks for that of its provider.
 _NAME = re.compile(r"[a-zA-Z0-9_.:-]{1,128}")
+_SAID = ("name", "description", "strict", "coerce")
+"""What a tool that is made again of its function would not know."""
 
 
 class Tool(Struct, frozen=True, eq=False, kw_only=True):
@@ -35,6 +38,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
     - `strict`: True for the provider's strict mode wherever there is one, False for never, None for whatever
       `tool_schemas(strict=...)` says.
     - `validates`: whether a tool without a model checks arguments against `parameters`.
+    - `coerce`: whether the model may turn one type of JSON into another, as "12" into 12. False implies `validates`.
     """
 
     name: str
@@ -44,6 +48,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
     function: Callable[..., Any] | None = None
     strict: bool | None = None
     validates: bool = False
+    coerce: bool = True
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -51,19 +56,24 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
             raise UsageError(message)
         parameters = object_schema(self.parameters, f"tool {self.name!r}")
         force_setattr(self, "parameters", parameters)
+        if not self.coerce:
+            force_setattr(self, "validates", True)  # noqa: FBT003 - the value itself
         if self.validates and self.model is None:
             check_schema(parameters, self.name)
 
     def validate(self, arguments: dict[str, Any]) -> BaseModel | None:
-        """Give the model's instance of a call's arguments, None without a model; raises pydantic's `ValidationError`.
+        """Return the model's instance of a call's arguments, None without a model; raises pydantic's `ValidationError`.
 
-        A null for a parameter that is optional and cannot be null counts as not given.
+        A null for a parameter that is optional and cannot be null counts as not given. What the model's own validators
+        raise besides passes; in a stream it makes the call `invalid`.
         """
-        if self.model is not None:
-            return self.model.model_validate(without_nulls(arguments, self.parameters))
-        if self.validates:
-            raise_for_schema(without_nulls(arguments, self.parameters), self.parameters, self.name)
-        return None
+        if self.model is None and not self.validates:
+            return None
+        given = without_nulls(arguments, self.parameters)
+        if self.model is None:
+            raise_for_schema(given, self.parameters, self.name)
+            return None
+        return self.model.model_validate(given) if self.coerce else exact_instance(self.model, given, self.parameters)
 
     def run(self, invocation: ToolInvocation) -> Any:
         """Call the function with the validated arguments of a call, and give its result: of an async one an awaitable.
@@ -75,6 +85,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
             message = f"tool {self.name!r} {what}"
             raise UsageError(message)
         if self.model is None:
+            self.validate(invocation.arguments)
             return self.function(**without_nulls(invocation.arguments, self.parameters))
         given: Any = invocation.model
         if not isinstance(given, self.model):  # read back from JSON, or not validated so far
@@ -97,7 +108,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
         if module in sys.modules and _found(module, path) is self:
             return _found, (module, path)
         if self.function is not None and self.model is not None:
-            return partial(tool, name=self.name, description=self.description, strict=self.strict), (self.function,)
+            return partial(_make, **{name: getattr(self, name) for name in _SAID}), (self.function,)
         return partial(Tool, **{name: getattr(self, name) for name in self.__struct_fields__}), ()
 
 
@@ -110,10 +121,16 @@ def tool(
     description: str | None = None,
     strict: bool | None = None,
     validate: bool = False,
+    coerce: bool | None = None,
 ) -> Tool: ...
 @overload
 def tool(
-    *, name: str | None = None, description: str | None = None, strict: bool | None = None, validate: bool = False
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    strict: bool | None = None,
+    validate: bool = False,
+    coerce: bool | None = None,
 ) -> Callable[[Any], Tool]: ...
 
 
@@ -125,6 +142,7 @@ def tool(
     description: str | None = None,
     strict: bool | None = None,
     validate: bool = False,
+    coerce: bool | None = None,
 ) -> Tool | Callable[[Any], Tool]:
     """Make a tool of a typed function, a pydantic model, a JSON Schema or a provider's definition; also a decorator.
 
@@ -142,9 +160,14 @@ def tool(
     - A definition has a name and parameters, in the form of any provider that `tool_schemas` knows, or of MCP; a plain
       JSON Schema needs `name=`. With `validate=True` arguments are checked against it, which takes the extra
       "jsonschema"; without, every object is accepted.
-    - `name`, `description` and `strict` replace what the value says; see `Tool`.
+    - `coerce`: with True, the default, pydantic turns one type of JSON into another where it sees a way: "yes" into
+      True, "1_000" into 1000, true into 1. With False a value of another type than the schema says is refused; what
+      JSON has no type for, as dates, is still read from its text. A JSON Schema is then checked as with
+      `validate=True`: it never turns anything.
+    - `name`, `description`, `strict` and `coerce` replace what the value says; see `Tool`.
     """
-    said = {"name": name, "description": description, "strict": strict, "validates": validate or None}
+    said: dict[str, Any] = {"name": name, "description": description, "strict": strict, "coerce": coerce}
+    said["validates"] = validate or None
     chosen: dict[str, Any] = {key: each for key, each in said.items() if each is not None}
     return partial(_make, **chosen) if value is None else _make(value, **chosen)
 

@@ -61,22 +61,25 @@ def _branches(schema: Schema, root: Schema) -> Iterator[Schema]:
 
 def accepts_null(schema: Schema, root: Schema) -> bool:
     """Whether null is valid, as far as types, enums, alternatives and references say."""
-    return _accepts_null(schema, root, frozenset())
+    return _accepts_null(schema, root, {})
 
 
-def _accepts_null(schema: Any, root: Schema, seen: frozenset[str]) -> bool:
+def _accepts_null(schema: Any, root: Schema, known: dict[str, bool]) -> bool:
+    """Return what `accepts_null` does; `known`: what references say, yes as long as they are being looked up."""
     if not isinstance(schema, dict):
         return schema is not False
     described = cast("Schema", schema)
     reference = described.get("$ref")
-    if isinstance(reference, str) and reference not in seen:
-        seen |= {reference}
-        if not _accepts_null(definition(root, reference), root, seen):
+    if isinstance(reference, str):
+        if reference not in known:
+            known[reference] = True
+            known[reference] = _accepts_null(definition(root, reference), root, known)
+        if not known[reference]:
             return False
     return (
         ("type" not in described or "null" in types_of(described))
         and None in described.get("enum", (None,))
         and described.get("const") is None
-        and all(any(_accepts_null(each, root, seen) for each in described.get(key, (True,))) for key in _ANY)
-        and all(_accepts_null(each, root, seen) for each in described.get("allOf", ()))
+        and all(any(_accepts_null(each, root, known) for each in described.get(key, (True,))) for key in _ANY)
+        and all(_accepts_null(each, root, known) for each in described.get("allOf", ()))
     )

@@ -804,6 +804,109 @@ MUTANTS: tuple[Mutant, ...] = (
         (Edit("operators/stream_fields.py", "            return [*call.held, event]\n", "            pass\n"),),
         ("tests/test_stream_fields.py fit",),
     ),
+    Mutant(
+        "what a validator raises ends the stream",
+        (
+            Edit(
+                "operators/validated.py",
+                "    except Exception as error:  # noqa: BLE001 - a",
+                "    except ValueError as error:  # a",
+            ),
+        ),
+        ("tests/test_validated.py whatever",),
+    ),
+    Mutant(
+        "what any exception of a validator says is told",
+        (
+            Edit(
+                "operators/validated.py",
+                "isinstance(error, ValueError | AssertionError)",
+                "isinstance(error, Exception)",
+            ),
+        ),
+        ("tests/test_validated.py quoted",),
+    ),
+    Mutant(
+        "a validator's message is told whole",
+        (Edit("operators/validated.py", "if len(message) <= _LONGEST else", "if message else"),),
+        ("tests/test_validated.py whole_file",),
+    ),
+    Mutant(
+        "reference cycles are made tools of",
+        (Edit("pipeline/schema_references.py", "if cycle := reference_cycle(schema):", "if cycle := list[str]():"),),
+        ("tests/test_schema_cycles.py",),
+    ),
+    Mutant(
+        "recursion through items is a reference cycle",
+        (Edit("pipeline/schema_cycles.py", '"if", "then", "else")', '"if", "then", "else", "items")'),),
+        ("tests/test_schema_cycles.py welcome",),
+    ),
+    Mutant(
+        "reference cycles through dependentSchemas are not seen",
+        (Edit("pipeline/schema_cycles.py", '("dependentSchemas", "dependencies")', '("dependencies",)'),),
+        ("tests/test_schema_cycles.py whatever_form",),
+    ),
+    Mutant(
+        "reference cycles through $dynamicRef are not seen",
+        (Edit("pipeline/schema_cycles.py", '("$ref", "$dynamicRef", "$recursiveRef")', '("$ref", "$recursiveRef")'),),
+        ("tests/test_schema_cycles.py whatever_form",),
+    ),
+    Mutant(
+        "a reference cycle is named with the way to it",
+        (Edit("pipeline/schema_cycles.py", "path[on_path[id(step[0])] + 1 :]", "path"),),
+        ("tests/test_schema_cycles.py names_the_cycle",),
+    ),
+    Mutant(
+        "what a schema says of a deep value is put together anew at each step",
+        (Edit("operators/inner_schema.py", "{_identity(each, 0): each", "{id(each): each"),),
+        ("tests/test_schema_cycles.py stays_small",),
+    ),
+    Mutant(
+        "coerce=False coerces",
+        (Edit("pipeline/exact_validation.py", "strict=True)", "strict=False)"),),
+        ("tests/test_exact_validation.py",),
+    ),
+    Mutant(
+        "coerce=False leaves all to pydantic's strict mode",
+        (Edit("pipeline/exact_validation.py", "    if faults:\n", "    if faults == [()]:\n"),),
+        ("tests/test_exact_validation.py",),
+    ),
+    Mutant(
+        "coerce=False makes a whole number infinite",
+        (Edit("pipeline/exact_validation.py", "value.bit_length() > _MOST_BITS", "value.bit_length() < 0"),),
+        ("tests/test_exact_validation.py wherever",),
+    ),
+    Mutant(
+        "coerce=False refuses dates behind a validator",
+        (Edit("pipeline/exact_validation.py", "        if faults or any(", "        if True or any("),),
+        ("tests/test_exact_validation.py around",),
+    ),
+    Mutant(
+        "coerce=False takes sets of anything behind a validator",
+        (Edit("pipeline/exact_validation.py", "        if faults or any(", "        if any("),),
+        ("tests/test_exact_validation.py around",),
+    ),
+    Mutant(
+        "coerce=False accepts everything for a JSON Schema",
+        (Edit("pipeline/tool.py", "        if not self.coerce:\n", "        if self.coerce is None:\n"),),
+        ("tests/test_exact_validation.py every_sort",),
+    ),
+    Mutant(
+        "a tool that is made again coerces",
+        (Edit("pipeline/tool.py", '("name", "description", "strict", "coerce")', '("name", "description", "strict")'),),
+        ("tests/test_exact_validation.py elsewhere",),
+    ),
+    Mutant(
+        "a function beside a JSON Schema runs without validation",
+        (
+            Edit(
+                "pipeline/tool.py",
+                "            self.validate(invocation.arguments)\n            return",
+                "            return",
+            ),
+        ),
+        ("tests/test_exact_validation.py read_back",),
+    ),
 )
 
 

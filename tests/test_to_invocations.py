@@ -259,18 +259,6 @@ def test_a_tool_validates_by_itself(tools: Any) -> None:
     assert unknown.reason == "unknown_tool"
 
 
-def test_what_a_tools_validation_raises_by_mistake_is_the_streams_error_after_the_ends() -> None:
-    class Broken:
-        name = "add"
-
-        def validate(self, arguments: dict[str, Any]) -> BaseModel | None:
-            raise KeyError(*arguments)
-
-    chain = drive(segments_of('{"a": 1}'), to_invocations([Broken()]))
-    with pytest.raises(KeyError):
-        list(chain)
-
-
 def test_two_tools_of_one_name_are_a_usage_error_when_the_operator_is_made() -> None:
     with pytest.raises(UsageError, match="two tools are named 'add'"):
         to_invocations([Adder(), Adder()])

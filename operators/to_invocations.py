@@ -340,8 +340,11 @@ class _ToInvocations:
 
 def _digest(invocation: ToolInvocation) -> str:
     """Return 32 characters that are equal for equal names and arguments, and only for them."""
-    written = json.dumps([invocation.name, invocation.arguments], sort_keys=True)
-    return blake2b(written.encode(), digest_size=16).hexdigest()
+    try:
+        written = json.dumps([invocation.name, invocation.arguments], sort_keys=True)
+    except (RecursionError, TypeError, ValueError):  # limits of the user's own, or arguments that a validator changed
+        written = f"{invocation.name} {invocation.raw}"
+    return blake2b(written.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 def _mistyped(tool: str, metadata: dict[str, Any]) -> list[Notice]:

@@ -14,7 +14,8 @@ from reactivex.subject import Subject
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from ..operators.interrupt_on import interrupt_on
+from ..operators.attempts import Attempts
+from ..operators.interrupt_on import interruptible
 from ..operators.limits import Limits
 from ..operators.stage import Operator, stage
 from ..sinks.fan_out import AsyncFanOut, FanOut
@@ -150,8 +151,9 @@ class Pipeline:
     def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[Any]:
         """Give the events of a stream as an Observable; nothing is requested until somebody subscribes.
 
-        `source` as with `stream` and `astream`, or an Observable of such items. Sinks need a loop that can wait for
-        them: a pipeline with sinks is a `UsageError` here.
+        `source` as with `stream` and `astream`, or an Observable of such items. A subscription after one that broke
+        off, as `ops.retry(2)` of reactivex makes it, has a turn id of its own: `t#2` after `t`. Sinks need a loop that
+        can wait for them: a pipeline with sinks is a `UsageError` here.
         """
         if self.sinks:
             message = "sinks= run with stream(...) and astream(...); subscribe to an Observable instead, or share it"
@@ -165,11 +167,12 @@ class Pipeline:
         given: Any = source
         is_decoded = isinstance(source, Observable)
         chunks = decode_through(machines)(given) if is_decoded else stream_through(given, machines)
+        attempts = Attempts()
 
         def subscribe(observer: Any, scheduler: Any = None) -> Any:
             signal = self._started(_Signal(None if callable(given) else given))
             asked = stream_through(signal.noting(given), machines) if callable(given) else chunks
-            return interrupt_on(signal, operator)(asked).subscribe(observer, scheduler=scheduler)
+            return interruptible(signal, operator, asked, attempts).subscribe(observer, scheduler=scheduler)
 
         return Observable(subscribe)
 

@@ -61,7 +61,12 @@ def taken(events: Observable[Any], *operators: Any) -> list[Any]:
     seen: list[Any] = []
     errors: list[Exception] = []
     done = threading.Event()
-    events.pipe(*operators).subscribe(seen.append, lambda error: (errors.append(error), done.set()), done.set)
+
+    def fail(error: Exception) -> None:
+        errors.append(error)
+        done.set()
+
+    events.pipe(*operators).subscribe(seen.append, fail, done.set)
     assert done.wait(20)
     assert errors == []
     return seen
@@ -158,7 +163,8 @@ def test_an_error_behind_the_operators_is_an_attempt_as_well(of: Any, fails: str
             reactivex.from_iterable(turn()),
         ]
         source = reactivex.defer(lambda _: subscriptions.pop(0))
-        chunks = source.pipe(to_segments(turn_id="t"), rx.timeout(0.05))
+        segments: Observable[Any] = source.pipe(to_segments(turn_id="t"))
+        chunks = segments.pipe(rx.timeout(0.05))
     else:
         check = raising_once("SEGMENT_CONTENT")
         behind: Any = rx.map(check) if fails == "a function of Rx" else lift(lambda: Raises(check))

@@ -348,13 +348,13 @@ def test_after_a_stream_was_left_its_sinks_have_the_bound_in_all(kind: str):
         return sum(1 for _ in events if not pause.wait(0.1))
 
     async def main() -> list[Any]:
-        fan_out = AsyncFanOut([slow], close_timeout=SOON)
+        fan_out = AsyncFanOut([slow], close_timeout=0.5)
         for number in range(100):
             await fan_out.feed(number)
         return await fan_out.close(GeneratorExit())
 
     def plain() -> list[Any]:
-        fan_out = FanOut([slow], close_timeout=SOON)
+        fan_out = FanOut([slow], close_timeout=0.5)
         for number in range(100):
             fan_out.feed(number)
         return fan_out.close(GeneratorExit())

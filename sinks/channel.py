@@ -88,7 +88,8 @@ class Channel:
             self._tell()
             return True
 
-    def __len__(self) -> int:
+    @property
+    def waiting(self) -> int:
         """How many items wait for the reader."""
         return len(self._items)
 

@@ -24,7 +24,7 @@ class Patience:
 
     def is_over(self, *, in_all: bool) -> bool:
         """Whether to give the sink up after that wait; `in_all`: also where it took something."""
-        left = len(self._line.channel)
+        left = self._line.channel.waiting
         if in_all or left == self._left:
             return True
         self._left = left

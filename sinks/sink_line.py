@@ -105,7 +105,7 @@ class SinkLine:
     def end(self, error: Exception | None) -> None:
         """Tell the sink that nothing more comes."""
         if self.ended_at is None:
-            self.ended_at, self.left = monotonic(), len(self.channel)
+            self.ended_at, self.left = monotonic(), self.channel.waiting
             if isinstance(self.sink, EventQueue):
                 self.sink.release()  # its reader may take the rest at any time
         self.channel.end(error)

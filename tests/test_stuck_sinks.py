@@ -274,7 +274,7 @@ def test_a_run_that_waits_for_a_sink_ends_when_it_is_left(kind: str, sink: Any, 
 
 
 def _is_full(run: Any) -> bool:
-    return len(run._state.fan_out._lines[0].channel) >= 4
+    return run._state.fan_out._lines[0].channel.waiting >= 4
 
 
 def _until_full(run: Any) -> None:

@@ -7,10 +7,11 @@ from threading import Lock
 from typing import Any, TypeAlias, cast
 
 from reactivex import Observable, abc
-from reactivex.disposable import CompositeDisposable, SingleAssignmentDisposable
+from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignmentDisposable
 
 from ..events.errors import UsageError
 from ..events.segment_event import SegmentEvent
+from .attempts import Attempts
 from .segment_end import OpenSegments
 from .stage import Completed, Failed, How, Interrupted, Operator, StageChain, checked_operators, compose, lift, stage
 
@@ -47,16 +48,18 @@ def interrupt_on(signal: Observable[Any], *operators: Operator[Any, Any]) -> RxO
         message = f"interrupt_on takes the signal first, an Observable such as a Subject; got {signal!r}"
         raise UsageError(message)
     chain = compose(*checked_operators(operators, "interrupt_on")) if operators else lift(_PassSegments)
+    return lambda source: interruptible(signal, chain, source, Attempts())
 
-    def interrupted(source: Observable[Any]) -> Observable[Any]:
-        def subscribe(
-            observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None
-        ) -> abc.DisposableBase:
-            return _Run(stage(chain), observer).start(source, signal, scheduler)
 
-        return Observable(subscribe)
+def interruptible(
+    signal: Observable[Any], operator: Operator[Any, Any], source: Observable[Any], attempts: Attempts
+) -> Observable[Any]:
+    """Run an operator until a signal comes; `attempts` are those at the turn of the source."""
 
-    return interrupted
+    def subscribe(observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None) -> abc.DisposableBase:
+        return _Run(stage(operator), observer, attempts).start(source, signal, scheduler)
+
+    return Observable(subscribe)
 
 
 class _Run:
@@ -66,8 +69,9 @@ class _Run:
     nothing is delivered ends the stream; otherwise whoever is delivering does, when that is done.
     """
 
-    def __init__(self, chain: StageChain[Any, Any], observer: abc.ObserverBase[Any]) -> None:
+    def __init__(self, chain: StageChain[Any, Any], observer: abc.ObserverBase[Any], attempts: Attempts) -> None:
         self._chain = chain
+        self._attempt = attempts.begin(chain)
         self._observer = observer
         self._upstream = SingleAssignmentDisposable()
         self._signal = SingleAssignmentDisposable()
@@ -86,7 +90,7 @@ class _Run:
             self._upstream.disposable = source.subscribe(
                 self._on_next, self._on_error, self._on_completed, scheduler=scheduler
             )
-        return CompositeDisposable(self._upstream, self._signal)
+        return CompositeDisposable(self._upstream, self._signal, Disposable(self._attempt.break_off))
 
     def _on_signal(self, value: Any) -> None:
         self._end(Interrupted(value if isinstance(value, str) else ""))
@@ -144,8 +148,10 @@ class _Run:
             events = self._chain.last_words
         self._deliver(events)
         if isinstance(how, Failed):
+            self._attempt.break_off()
             self._observer.on_error(how.error)
         else:
+            self._attempt.complete()
             self._observer.on_completed()
 
     def _deliver(self, events: list[Any]) -> None:

@@ -101,9 +101,9 @@ class _Answer:
 
 class _ParseText:
     def __init__(self, dialects: tuple[Dialect, ...], options: TextOptions, turn_id: str | None) -> None:
-        self._ids = TurnIds(turn_id)
+        self.ids = TurnIds(turn_id)
         self._limits = options.limits
-        self._new = partial(_Answer, ids=self._ids, dialects=dialects, options=options)
+        self._new = partial(_Answer, ids=self.ids, dialects=dialects, options=options)
         self._answers: dict[int, _Answer] = {0: self._new(0)}
         self._engine = self._answers[0].engine
         self._text_only = True
@@ -156,14 +156,14 @@ class _ParseText:
 
     def dump(self) -> Any:
         return [
-            self._ids.dump(),
+            self.ids.dump(),
             self._text_only,
             [[number, each.segments.dump(), each.engine.dump()] for number, each in self._answers.items()],
         ]
 
     def load(self, state: Any) -> None:
         ids, self._text_only, answers = state
-        self._ids.load(ids)
+        self.ids.load(ids)
         for number, segments, engine in answers:
             answer = self._answer(number)
             answer.segments.load(segments)
@@ -172,7 +172,7 @@ class _ParseText:
     def _feed_chunk(self, chunk: ChunkResponse, events: list[Segment]) -> None:
         self._text_only = False
         answer = self._answer(chunk.choice)
-        segments, ids = answer.segments, self._ids
+        segments, ids = answer.segments, self.ids
         if chunk.response_id:
             ids.response_id = chunk.response_id
         if chunk.reasoning or chunk.native:

@@ -14,9 +14,11 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct, to_builtins
 from reactivex import Observable, abc
-from reactivex.disposable import SingleAssignmentDisposable
+from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignmentDisposable
 
 from ..events.errors import UsageError
+from .attempts import Attempts
+from .turn_ids import TurnIds
 
 
 class Completed(Struct, frozen=True):
@@ -70,10 +72,12 @@ class Operator(Generic[In, Out]):
         self.factories = factories
 
     def __call__(self, source: Observable[In]) -> Observable[Out]:
+        attempts = Attempts()
+
         def subscribe(
             observer: abc.ObserverBase[Out], scheduler: abc.SchedulerBase | None = None
         ) -> abc.DisposableBase:
-            return _subscribe(self, source, observer, scheduler)
+            return _subscribe(self, source, observer, scheduler, attempts)
 
         return Observable(subscribe)
 
@@ -136,6 +140,11 @@ class StageChain(Generic[In, Out]):
             return []
         self._closed = True
         return self._close_from(0, [], how or Completed())
+
+    @property
+    def ids(self) -> TurnIds | None:
+        """The ids of the turn, where a stage makes them."""
+        return next((ids for each in self._stages if isinstance(ids := getattr(each, "ids", None), TurnIds)), None)
 
     def dump(self) -> Any:
         """Give the state as plain data, to go on elsewhere with `load`."""
@@ -344,8 +353,10 @@ def _subscribe(
     source: Observable[Any],
     observer: abc.ObserverBase[Any],
     scheduler: abc.SchedulerBase | None,
+    attempts: Attempts,
 ) -> abc.DisposableBase:
     chain: StageChain[Any, Any] = stage(operator)
+    attempt = attempts.begin(chain)
     upstream = SingleAssignmentDisposable()
     feed, emit = chain.feed, observer.on_next
     consumers_error: Exception | None = None
@@ -362,6 +373,7 @@ def _subscribe(
     def fail(error: Exception) -> None:
         upstream.dispose()
         deliver(chain.last_words)
+        attempt.break_off()
         observer.on_error(error)
 
     def on_next(item: Any) -> None:
@@ -388,11 +400,13 @@ def _subscribe(
             upstream.dispose()
             raise error
         if end(Failed(error)):
+            attempt.break_off()
             observer.on_error(error)
 
     def on_completed() -> None:
         if end(Completed()):
+            attempt.complete()
             observer.on_completed()
 
     upstream.disposable = source.subscribe(on_next, on_error, on_completed, scheduler=scheduler)
-    return upstream
+    return CompositeDisposable(upstream, Disposable(attempt.break_off))

@@ -40,7 +40,8 @@ def to_segments(
     close ends as `truncated`, what is not JSON as `failed` with reason `malformed`, arguments that the provider sent
     twice and differently as `failed` with reason `contradiction`; nothing is ever completed by guessing.
 
-    - `turn_id`: given to every event; else the wire's response id, else a random one per subscription.
+    - `turn_id`: given to every event; else the wire's response id, else a random one per subscription. A retry, as by
+      `ops.retry(2)` of reactivex, has a turn id of its own: `t#2`.
     - `eager`: seal a call as soon as its JSON root closes; only JSON that the model wrote.
     - `end_arguments`: put the decoded `arguments` into the END metadata of each complete JSON call.
     """
@@ -49,9 +50,9 @@ def to_segments(
 
 class _ToSegments:
     def __init__(self, turn_id: str | None, limits: Limits, *, eager: bool, end_arguments: bool) -> None:
-        self._ids = TurnIds(turn_id)
+        self.ids = TurnIds(turn_id)
         self._new_choice = partial(
-            AnswerSegments, ids=self._ids, limits=limits, eager=eager, with_arguments=end_arguments
+            AnswerSegments, ids=self.ids, limits=limits, eager=eager, with_arguments=end_arguments
         )
         self._choice = self._new_choice(0)
         self._choices = {0: self._choice}
@@ -61,7 +62,7 @@ class _ToSegments:
         choice = self._choice
         if chunk.choice != choice.number:
             choice = self._choice_of(chunk.choice)
-        ids = self._ids
+        ids = self.ids
         if chunk.response_id is not ids.response_id and chunk.response_id:
             ids.response_id = chunk.response_id
         if chunk.reasoning or chunk.native:
@@ -86,11 +87,11 @@ class _ToSegments:
         return events
 
     def dump(self) -> Any:
-        return [self._ids.dump(), self._choice.number, [choice.dump() for choice in self._choices.values()]]
+        return [self.ids.dump(), self._choice.number, [choice.dump() for choice in self._choices.values()]]
 
     def load(self, state: Any) -> None:
         ids, current, choices = state
-        self._ids.load(ids)
+        self.ids.load(ids)
         for each in choices:
             self._choice_of(each[0]).load(each)
         self._choice_of(current)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -14,12 +15,33 @@ class TurnIds:
     ('call_1', 'call_1#2', 't:text_0', 't:choice_2:text_0')
     """
 
-    __slots__ = ("_counts", "response_id", "turn_id")
+    __slots__ = ("_counts", "attempt", "former", "response_id", "turn_id")
 
     def __init__(self, turn_id: str | None) -> None:
         self.turn_id = turn_id
         self.response_id: str | None = None
         self._counts: dict[str, int] = {}
+        self.former: Mapping[str, int] = {}
+        self.attempt: tuple[str, int] | None = None
+        """The turn id without its number, and the number; None for a random one, which nobody has had before."""
+        if turn_id is not None:
+            self.attempt = turn_id, 1
+
+    def retry(self, former: Mapping[str, int]) -> None:
+        """Number this turn after former attempts at it: the last number of each turn id. Before the first id.
+
+        >>> ids = TurnIds("t")
+        >>> ids.retry({"t": 1})
+        >>> ids.turn_id, ids.made(0, "text_0"), ids.unique("call_1")
+        ('t#2', 't#2:text_0', 'call_1')
+        """
+        self.former = former
+        if self.turn_id is not None:
+            self.turn_id = self._numbered(self.turn_id)
+
+    @property
+    def are_used(self) -> bool:
+        return bool(self._counts)
 
     def made(self, choice: int, name: str) -> str:
         """Give a made id, unique in the turn."""
@@ -36,11 +58,16 @@ class TurnIds:
             wanted = f"{wanted}#{count}"
 
     def dump(self) -> Any:
-        return [self.turn_id, self.response_id, self._counts]
+        return [self.turn_id, self.response_id, self._counts, self.former]
 
     def load(self, state: Any) -> None:
-        self.turn_id, self.response_id, self._counts = state
+        self.turn_id, self.response_id, self._counts, self.former = state
 
     def _fix(self) -> None:
         if self.turn_id is None:
-            self.turn_id = self.response_id or f"turn_{uuid4().hex}"
+            self.turn_id = self._numbered(self.response_id) if self.response_id else f"turn_{uuid4().hex}"
+
+    def _numbered(self, turn_id: str) -> str:
+        number = self.former.get(turn_id, 0) + 1
+        self.attempt = turn_id, number
+        return turn_id if number == 1 else f"{turn_id}#{number}"

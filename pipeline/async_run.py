@@ -151,6 +151,8 @@ class _State:
         finally:
             if self.fan_out is not None:
                 self.results = await self.fan_out.close(error)
+        if error is None and self.fan_out is not None and self.fan_out.failure is not None:
+            raise self.fan_out.failure
 
 
 class _WokenError(Exception):

@@ -14,7 +14,8 @@ from reactivex.subject import Subject
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from ..operators.interrupt_on import interrupt_on
+from ..operators.attempts import Attempts
+from ..operators.interrupt_on import interruptible
 from ..operators.limits import Limits
 from ..operators.stage import Operator, stage
 from ..sinks.fan_out import AsyncFanOut, FanOut
@@ -64,7 +65,8 @@ class Pipeline:
     - `turn_id`: for all streams; `stream(...)` takes one for a single stream.
     - `sinks`: each gets all events, through a queue of `queue_size`; a sink that does not keep up holds the stream
       (`when_full="block"`), is left behind ("drop_sink"), or ends the stream ("fail"). One that raises is logged, and
-      the others go on.
+      the others go on. After the stream a sink that neither ends nor takes an event for `close_timeout` seconds is
+      given up, with a `StuckSinkError`; after a cancellation, a close or Ctrl-C it has that time in all.
     - `settings`: instead of the environment's. Further options go to the strategy: `fields=`, `start=`, `eager=`...
 
     It keeps no state of a stream: use it for many, also at the same time, in threads and in tasks. What is wrong with
@@ -82,6 +84,7 @@ class Pipeline:
         sinks: Iterable[Callable[..., Any]] = (),
         queue_size: int = 1024,
         when_full: WhenFull = "block",
+        close_timeout: float = 10.0,
         settings: Settings | None = None,
         **options: Any,
     ) -> None:
@@ -99,13 +102,14 @@ class Pipeline:
             "sinks": self.sinks,
             "queue_size": queue_size,
             "when_full": when_full,
+            "close_timeout": close_timeout,
             "settings": settings,
             **options,
         }
         self._api = api
         self._choices: Choices = choices
         self._limits = _checked_limits(options.get("limits"), settings)
-        self._queue: dict[str, Any] = {"maxsize": queue_size, "when_full": when_full}
+        self._queue: dict[str, Any] = {"maxsize": queue_size, "when_full": when_full, "close_timeout": close_timeout}
         chosen = resolved(settings.strategy if strategy is None else strategy)
         self._dialect = chosen.dialects[0] if isinstance(chosen, TextStrategy) else None
         self._new_strategy = strategy_maker(chosen, self.tools, settings, self._limits, options)
@@ -120,7 +124,7 @@ class Pipeline:
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread starts a stream
         self._runs: WeakSet[Any] = WeakSet()
         self._new_machine = any_machine(api, choices=choices, turn_id=turn_id, limits=self._limits)
-        sink_lines(self.sinks, queue_size, when_full)  # says what is wrong with them
+        sink_lines(self.sinks, **self._queue)  # says what is wrong with them
 
     def stream(self, source: Any, *, turn_id: str | None = None, sinks: Iterable[Callable[..., Any]] = ()) -> Run:
         """Give the events of a stream, for a plain loop.
@@ -150,8 +154,9 @@ class Pipeline:
     def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[Any]:
         """Give the events of a stream as an Observable; nothing is requested until somebody subscribes.
 
-        `source` as with `stream` and `astream`, or an Observable of such items. Sinks need a loop that can wait for
-        them: a pipeline with sinks is a `UsageError` here.
+        `source` as with `stream` and `astream`, or an Observable of such items. A subscription after one that broke
+        off, as `ops.retry(2)` of reactivex makes it, has a turn id of its own: `t#2` after `t`. Sinks need a loop that
+        can wait for them: a pipeline with sinks is a `UsageError` here.
         """
         if self.sinks:
             message = "sinks= run with stream(...) and astream(...); subscribe to an Observable instead, or share it"
@@ -165,11 +170,12 @@ class Pipeline:
         given: Any = source
         is_decoded = isinstance(source, Observable)
         chunks = decode_through(machines)(given) if is_decoded else stream_through(given, machines)
+        attempts = Attempts()
 
         def subscribe(observer: Any, scheduler: Any = None) -> Any:
             signal = self._started(_Signal(None if callable(given) else given))
             asked = stream_through(signal.noting(given), machines) if callable(given) else chunks
-            return interrupt_on(signal, operator)(asked).subscribe(observer, scheduler=scheduler)
+            return interruptible(signal, operator, asked, attempts).subscribe(observer, scheduler=scheduler)
 
         return Observable(subscribe)
 

@@ -111,6 +111,8 @@ class _State:
         finally:
             if self.fan_out is not None:
                 self.results = self.fan_out.close(error)
+        if error is None and self.fan_out is not None and self.fan_out.failure is not None:
+            raise self.fan_out.failure
 
 
 def _events(state: _State, flow: Flow) -> Generator[Any, None, None]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..events.chunk_response import ChunkResponse
 from ..operators.stage import How, Operator, StageChain, lift, stage
+from ..operators.turn_ids import TurnIds
 from ..sources.any_provider import AnyProvider
 from ..sources.machine import Machine
 
@@ -56,6 +57,10 @@ class _ByStream:
         self._chosen: bool | None = None
         self._chain: StageChain[ChunkResponse, Any] = stage(native)
 
+    @property
+    def ids(self) -> TurnIds | None:
+        return self._chain.ids
+
     def feed(self, chunk: ChunkResponse) -> Iterable[Any]:
         if self._chosen is None:
             self._choose(is_text=self._is_text())
@@ -75,4 +80,7 @@ class _ByStream:
 
     def _choose(self, *, is_text: bool) -> None:
         self._chosen = is_text
+        before = self.ids
         self._chain = stage(self._in_text if is_text else self._native)
+        if before is not None and self.ids is not None:
+            self.ids.retry(before.former)

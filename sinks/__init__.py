@@ -8,7 +8,7 @@ from .json_lines import json_lines, read_json_lines
 from .notebook_view import notebook_view
 from .plain_view import plain_view
 from .sink import Sink, SyncSink, Target, TwinSink, each_event
-from .sink_line import SlowSinkError
+from .sink_line import SlowSinkError, StuckSinkError
 from .terminal_view import terminal_view
 from .thread_queue import ThreadQueue, thread_queue
 from .to_sse import SSE_HEADERS, to_sse
@@ -22,6 +22,7 @@ __all__ = [
     "Sink",
     "SlowSinkError",
     "StreamCutError",
+    "StuckSinkError",
     "SyncSink",
     "Target",
     "ThreadQueue",

@@ -11,6 +11,9 @@ from typing import Any, Self
 
 from ..events.errors import PenstockError, UsageError
 
+_TURN, _TURNS = 0.05, 10
+"""Seconds that a reader gets to make room, so many times over: a process that stood still has lost one of them."""
+
 
 class StreamCutError(PenstockError):
     """Somebody left the stream before its end: by Ctrl-C, a cancellation, or a loop that broke off."""
@@ -85,10 +88,24 @@ class Channel:
             self._tell()
             return True
 
+    @property
+    def waiting(self) -> int:
+        """How many items wait for the reader."""
+        return len(self._items)
+
     def put(self, item: Any) -> None:
         with self._lock:
             while not self.offer(item):
                 self._sleep()
+
+    def put_in_turn(self, item: Any) -> bool:
+        """Put an item once the reader makes room; False if it had its turn, half a second, and took nothing."""
+        with self._lock:
+            for _ in range(_TURNS):
+                if self.offer(item):
+                    return True
+                self._sleep(_TURN)
+            return self.offer(item)
 
     async def aput(self, item: Any) -> None:
         while True:
@@ -97,6 +114,18 @@ class Channel:
                     return
                 change = self._next_change()
             await self._until(change)
+
+    async def aput_in_turn(self, item: Any) -> bool:
+        for _ in range(_TURNS):
+            with self._lock:
+                if self.offer(item):
+                    return True
+                change = self._next_change()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TURN):
+                    await self._until(change)
+        await asyncio.sleep(0)  # where the loop stood still, the time was over before the reader had its turn
+        return self.offer(item)
 
     def release(self) -> None:
         """Let the writer wait no longer: from now on there is room for everything."""
@@ -111,6 +140,13 @@ class Channel:
                 self._is_ended = True
                 self._error = as_error(error)
             self._tell()  # a second time too: the first may have been broken off by a KeyboardInterrupt
+
+    def cut(self, error: Exception) -> None:
+        """End at once: what was not read is dropped, and the reader gets this error whatever the first end was."""
+        with self._lock:
+            self._is_ended, self._error = True, error
+            self._items.clear()
+            self._tell()
 
     @property
     def error(self) -> Exception | None:
@@ -159,10 +195,10 @@ class Channel:
             raise self._error
         raise end
 
-    def _sleep(self) -> None:
+    def _sleep(self, seconds: float | None = None) -> None:
         self._sleepers += 1
         try:
-            self._change.wait()
+            self._change.wait(seconds)
         finally:
             self._sleepers -= 1
 

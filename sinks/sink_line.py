@@ -7,8 +7,10 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from contextvars import copy_context
 from inspect import isasyncgen, isasyncgenfunction, isgenerator, isgeneratorfunction, signature
+from time import monotonic
 from types import FunctionType, ModuleType
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -25,7 +27,7 @@ WhenFull: TypeAlias = Literal["block", "drop_sink", "fail"]
 
 
 class SlowSinkError(PenstockError):
-    """A sink's queue was full: raised inside the sink (`drop_sink`), or to the stream (`fail`)."""
+    """A sink's queue was full, and it took nothing: raised inside the sink (`drop_sink`), or to the stream (`fail`)."""
 
     def __init__(self, sink: str, maxsize: int) -> None:
         super().__init__(sink, maxsize)
@@ -39,22 +41,56 @@ class SlowSinkError(PenstockError):
         )
 
 
+class StuckSinkError(SlowSinkError):
+    """A sink did not end in time after its stream: its result, and with `when_full="fail"` raised to the stream."""
+
+    def __init__(self, sink: str, maxsize: int, timeout: float) -> None:
+        super().__init__(sink, maxsize)
+        self.args = sink, maxsize, timeout
+        self.timeout = timeout
+
+    def __str__(self) -> str:
+        return (
+            f"{self.sink} did not end, and took no event, within {self.timeout:g} seconds after its stream: "
+            "look where it hangs, or give it longer with close_timeout="
+        )
+
+
 class SinkLine:
     """One sink and the queue before it."""
 
-    __slots__ = ("channel", "name", "result", "sink", "task", "thread")
+    __slots__ = (
+        "channel",
+        "ended_at",
+        "is_abandoned",
+        "is_given_up",
+        "left",
+        "maxsize",
+        "name",
+        "result",
+        "sink",
+        "task",
+        "thread",
+    )
 
     def __init__(self, sink: Callable[..., Any], maxsize: int) -> None:
         self.sink = sink
+        self.maxsize = maxsize
         function: Any = getattr(sink, "func", sink)  # of a partial
         self.name: str = getattr(function, "__qualname__", None) or repr(function)
         self.channel = Channel(maxsize)
         self.result: Any = None
         self.thread: threading.Thread | None = None
-        self.task: asyncio.Task[None] | None = None
+        self.task: asyncio.Task[Any] | None = None
+        self.ended_at: float | None = None
+        """When the sink was told of the end, and how many events were `left` to it then."""
+        self.left = 0
+        self.is_given_up = self.is_abandoned = False
 
     def take(self, result: Any) -> None:
         """Note what the sink gave; `UsageError` for what somebody would still have to run."""
+        if self.is_given_up:
+            return
         if isinstance(result, TwinSink | EventQueue) or isgenerator(result) or isasyncgen(result):
             message = f"this is no sink, for it takes no events: it gave {result!r}, which nobody runs"
             raise UsageError(message)
@@ -66,8 +102,40 @@ class SinkLine:
         if isinstance(self.sink, EventQueue):
             self.sink.release()
 
+    def end(self, error: Exception | None) -> None:
+        """Tell the sink that nothing more comes."""
+        if self.ended_at is None:
+            self.ended_at, self.left = monotonic(), self.channel.waiting
+            if isinstance(self.sink, EventQueue):
+                self.sink.release()  # its reader may take the rest at any time
+        self.channel.end(error)
+
+    def give_up(self, timeout: float) -> None:
+        """Wait for this sink no longer: what it does from now on counts for nothing."""
+        if self.is_given_up:
+            return
+        self.is_given_up = True
+        error = StuckSinkError(self.name, self.maxsize, timeout)
+        error.__cause__ = self.channel.error
+        self.result = error
+        self.channel.cut(error)
+        _LOGGER.warning("%s; the stream ends without it", error)
+
+    def cancel(self) -> None:
+        """Cancel the task in which an async sink runs, in whatever loop."""
+        if self.task is not None:
+            with suppress(RuntimeError):  # that loop is closed
+                self.task.get_loop().call_soon_threadsafe(self.task.cancel)
+
+    def abandon(self) -> None:
+        """End the task of a sink that was given up, whatever the sink does with cancellations."""
+        self.is_abandoned = True
+        self.cancel()
+
     def fail(self, error: BaseException) -> None:
         """Note an exception of the sink, and log it if it is the sink's own."""
+        if self.is_given_up:
+            return
         self.result = error
         if error is not self.channel.error and not isinstance(error, asyncio.CancelledError):
             # The message of another's may be a tool's arguments.
@@ -85,13 +153,13 @@ class SinkLine:
         """Whether the sink is known to give an awaitable; others show it when they were called."""
         return bool(getattr(self.sink, "needs_async", is_async_function(self.sink)))
 
-    def overflow(self, maxsize: int, when_full: WhenFull) -> None:
+    def overflow(self, when_full: WhenFull) -> None:
         """Raise `SlowSinkError`, or end this line with it."""
-        error = SlowSinkError(self.name, maxsize)
+        error = SlowSinkError(self.name, self.maxsize)
         if when_full == "fail":
             raise error
         _LOGGER.warning("%s; the stream goes on without it", error)
-        self.channel.end(error)
+        self.end(error)
 
     def start_thread(self, work: Callable[[], None]) -> threading.Thread:
         """Start a thread with the caller's context variables; a daemon, so that a stuck sink cannot hold the exit."""
@@ -101,10 +169,15 @@ class SinkLine:
         return thread
 
 
-def sink_lines(sinks: Iterable[Callable[..., Any]], maxsize: int, when_full: WhenFull) -> list[SinkLine]:
+def sink_lines(
+    sinks: Iterable[Callable[..., Any]], maxsize: int, when_full: WhenFull, close_timeout: float
+) -> list[SinkLine]:
     """Make the lines for several sinks; `UsageError` for what is none."""
     if when_full not in get_args(WhenFull):
         message = f"when_full= is one of {', '.join(map(repr, get_args(WhenFull)))}, got {when_full!r}"
+        raise UsageError(message)
+    if type(close_timeout) not in (int, float) or not 0 < close_timeout <= threading.TIMEOUT_MAX:
+        message = f"close_timeout= is a number of seconds above 0, got {close_timeout!r}"
         raise UsageError(message)
     Channel(maxsize)  # says what is wrong with it, also where there are no sinks
     lines: list[SinkLine] = []

@@ -227,7 +227,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 "if False:",
             ),
         ),
-        (f"{LAWS} again", f"{LAWS} sealing"),
+        (f"{SEGMENTS} ended_call", f"{LAWS} again", f"{LAWS} sealing"),
     ),
     Mutant(
         "no END when the stream fails",
@@ -906,6 +906,143 @@ MUTANTS: tuple[Mutant, ...] = (
             ),
         ),
         ("tests/test_exact_validation.py read_back",),
+    ),
+    Mutant(
+        "a closing stream waits for a stuck thread for ever",
+        (
+            Edit(
+                "sinks/fan_out.py",
+                "                return False\n        return True\n\n    def _give_up",
+                "                pass\n        return True\n\n    def _give_up",
+            ),
+        ),
+        ("tests/test_stuck_sinks.py whatever_its_sinks_do",),
+    ),
+    Mutant(
+        "a closing stream waits for a stuck task for ever",
+        (
+            Edit(
+                "sinks/fan_out.py",
+                "                return False\n        return True\n\n    async def _stopped",
+                "                pass\n        return True\n\n    async def _stopped",
+            ),
+        ),
+        ("tests/test_stuck_sinks.py whatever_its_sinks_do",),
+    ),
+    Mutant(
+        "a stuck sink that takes events after the end is given up",
+        (Edit("sinks/patience.py", "if in_all or left == self._left:", "if left >= 0:"),),
+        ("tests/test_stuck_sinks.py makes_progress",),
+    ),
+    Mutant(
+        "a stuck sink of a stream that was left is waited for while it takes events",
+        (Edit("sinks/patience.py", "if in_all or left == self._left:", "if left == self._left:"),),
+        ("tests/test_stuck_sinks.py the_bound_in_all",),
+    ),
+    Mutant(
+        "a stuck sink that was given up is not told to the stream that it fails",
+        (Edit("sinks/fan_out.py", 'if self._when_full != "fail" or self._is_left:', "if self._when_full:"),),
+        ("tests/test_stuck_sinks.py whatever_its_sinks_do",),
+    ),
+    Mutant(
+        "a stuck sink that was given up goes on with its queue",
+        (Edit("sinks/sink_line.py", "        self.channel.cut(error)\n", ""),),
+        ("tests/test_stuck_sinks.py no_more_events",),
+    ),
+    Mutant(
+        "a stuck sink that swallows its cancellations keeps its task",
+        (
+            Edit(
+                "sinks/run_sink.py",
+                "if self._line.is_abandoned or isinstance(error, GeneratorExit):",
+                "if isinstance(error, GeneratorExit):",
+            ),
+        ),
+        ("tests/test_stuck_sinks.py no_task_is_left",),
+    ),
+    Mutant(
+        "a cancellation that comes while stuck sinks are waited for is swallowed",
+        (
+            Edit(
+                "sinks/fan_out.py",
+                "            await self._stopped(lines, self._close_timeout)\n            raise\n",
+                "            await self._stopped(lines, self._close_timeout)\n            stuck = []\n",
+            ),
+        ),
+        ("tests/test_stuck_sinks.py ends_as_cancelled",),
+    ),
+    Mutant(
+        "a queue whose reader comes after the stream is a stuck sink",
+        (Edit("sinks/sink_line.py", "                self.sink.release()  # its", "                pass  # its"),),
+        ("tests/test_stuck_sinks.py keeps_everything",),
+    ),
+    Mutant(
+        "a slow sink is one that has no room, also on a thread that had no turn",
+        (
+            Edit(
+                "sinks/channel.py",
+                "            for _ in range(_TURNS):\n"
+                "                if self.offer(item):\n"
+                "                    return True\n"
+                "                self._sleep(_TURN)\n",
+                "",
+            ),
+        ),
+        ("tests/test_stuck_sinks.py from_memory",),
+    ),
+    Mutant(
+        "a slow sink is one whose loop stood still",
+        (
+            Edit(
+                "sinks/channel.py",
+                "        for _ in range(_TURNS):\n            with self._lock:",
+                "        for _ in range(1):\n            with self._lock:",
+            ),
+            Edit(
+                "sinks/channel.py",
+                "        await asyncio.sleep(0)  # where the loop stood still, the time was over before the reader had its "
+                "turn\n        return self.offer(item)\n",
+                "        return False\n",
+            ),
+        ),
+        ("tests/test_stuck_sinks.py stood_still",),
+    ),
+    Mutant(
+        "a retry after an error has the ids of the attempt before",
+        (Edit("operators/attempts.py", "            self._attempts.note(*ids.attempt)\n", "            pass\n"),),
+        ("tests/test_retry.py",),
+    ),
+    Mutant(
+        "a retry after an error behind the operators has the ids of the attempt before",
+        (
+            Edit(
+                "operators/stage.py",
+                "return CompositeDisposable(upstream, Disposable(attempt.break_off))",
+                "return CompositeDisposable(upstream, Disposable())",
+            ),
+        ),
+        ("tests/test_retry.py error_behind",),
+    ),
+    Mutant(
+        "a retry is seen in every second subscription",
+        (
+            Edit(
+                "operators/attempts.py",
+                "    def complete(self) -> None:\n",
+                "    def complete(self) -> None:\n        self.break_off()\n",
+            ),
+        ),
+        ("tests/test_retry.py by_themselves",),
+    ),
+    Mutant(
+        "a retry of a pipeline loses its number where the stream says what it is",
+        (Edit("pipeline/strategy_by_stream.py", "            self.ids.retry(before.former)\n", "            pass\n"),),
+        ("tests/test_retry.py turn_id_of_its_own",),
+    ),
+    Mutant(
+        "a retry is numbered also where the wire gave another id",
+        (Edit("operators/turn_ids.py", "self.former.get(turn_id, 0) + 1", "max([0, *self.former.values()]) + 1"),),
+        ("tests/test_retry.py another_id",),
     ),
 )
 

@@ -42,5 +42,5 @@ def _with_whole_numbers(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _with_whole_numbers(each) for key, each in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
-        return [_with_whole_numbers(each) for each in cast("list[Any]", value)]
+        return [_with_whole_numbers(each) for each in cast("list[object]", value)]
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -190,8 +190,8 @@ class OpenAIChat:
         if (details := delta.get("reasoning_details")) and (details := replayable_details(details)):
             said["native"] = {"reasoning_details": details}
         if delta.get("tool_calls") or delta.get("function_call"):
-            calls = self._calls(choice.calls, delta)
-            if calls := (*choice.calls.nameless(), *calls):
+            found = self._calls(choice.calls, delta)
+            if calls := (*choice.calls.nameless(), *found):
                 said["tool_calls"] = calls
         if raw:
             said["raw"] = tuple(raw)

@@ -11,12 +11,23 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from strategies.cuts import cut_at
 
-from penstock.events.chunk_response import ArgumentsKind, ChunkResponse, FinishReason, TokenUsage, ToolCallDelta
+from penstock.events.chunk_response import (
+    ArgumentsKind,
+    CallStatus,
+    ChunkResponse,
+    FinishReason,
+    TokenUsage,
+    ToolCallDelta,
+)
 
 # What an answer is made of: a move is a chunk that says one thing. A chunk says reasoning first, calls last.
 RANKS = ("native", "reasoning", "content", "refusal", "image_urls", "tool_calls", "end")
 
-CUTS = (("pause", "steered", True), ("tool_calls", "message_stop", True), ("other", "cancelled", False))
+CUTS: tuple[tuple[FinishReason, str, bool], ...] = (
+    ("pause", "steered", True),
+    ("tool_calls", "message_stop", True),
+    ("other", "cancelled", False),
+)
 """Finishes by other words than the reason has: the reason, the words, whether the model was cut."""
 
 FINISHES: tuple[FinishReason | None, ...] = (
@@ -176,7 +187,8 @@ def _calls(
     moves = [ToolCallDelta(index, arguments_delta=piece) for piece in pieces[:before]]
     moves.append(header)
     moves += [ToolCallDelta(index, arguments_delta=piece, **common) for piece in rest]
-    status = draw(st.sampled_from((None, None, None, "completed", "incomplete")))
+    statuses: tuple[CallStatus | None, ...] = (None, None, None, "completed", "incomplete")
+    status = draw(st.sampled_from(statuses))
     match draw(st.sampled_from(("not", "not", "last", "after"))):
         case "last":
             moves[-1] = replace(moves[-1], done=True, status=status)

@@ -324,6 +324,7 @@ def _gemini_whole(written: str, _: str) -> Events:
 
 
 def _gemini_streamed(written: str, closing: str) -> Events:
+    leaf: dict[str, Any]
     found = _gemini_part({"functionCall": {"name": "f", "willContinue": True}})
     if written:
         leaf = {"jsonPath": "$.path", "stringValue": "a.py"}

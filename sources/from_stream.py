@@ -13,7 +13,8 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from .any_provider import AnyProvider
-from .apis import NewMachine, api_of
+from .apis import NewMachine
+from .checked_machine import checked_machine
 from .from_gemini import check_gemini_stream, gemini_exception
 from .from_ollama import ollama_exception
 from .from_openai_chat import check_choices
@@ -73,7 +74,7 @@ def any_machine(
     It may be called with another `turn_id=`.
     """
     check_choices(choices)
-    of_api: NewMachine = AnyProvider if api is None else api_of(api).new_machine
+    of_api: NewMachine = AnyProvider if api is None else partial(checked_machine, api)
     new_machine = partial(of_api, choices=choices, turn_id=turn_id, limits=limits)
     new_machine()  # what the API refuses is told now, not in mid-stream
     return new_machine

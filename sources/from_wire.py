@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable
+from functools import partial
 
 from reactivex import Observable
 
@@ -10,6 +11,7 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from .apis import api_of
+from .checked_machine import checked_machine
 from .decode_wire import WireMachine
 from .from_openai_chat import check_choices
 from .openai_chat import Choices
@@ -42,14 +44,11 @@ def from_wire(
     """
     known = api_of(api)
     check_choices(choices)
+    new_machine = partial(checked_machine, known.name, choices=choices, turn_id=turn_id, limits=limits)
     if isinstance(byte_chunks, bytes | bytearray):
         byte_chunks = [bytes(byte_chunks)]
     _check_bytes(byte_chunks)
-    return bridge(
-        byte_chunks,
-        lambda: WireMachine(known.new_machine(choices=choices, turn_id=turn_id, limits=limits), known.new_decoder()),
-        _check_bytes,
-    )
+    return bridge(byte_chunks, lambda: WireMachine(new_machine(), known.new_decoder()), _check_bytes)
 
 
 def _check_bytes(byte_chunks: object) -> None:

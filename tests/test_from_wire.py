@@ -232,7 +232,7 @@ def test_data_that_is_not_json_is_a_fatal_error(data: str, type_: str, detail: s
     ],
 )
 def test_json_that_is_no_chunk_passes_as_raw(data: str, raw: dict[str, Any] | None):
-    [chunk], ends = by_wire([f"data: {data}\n\n".encode()])
+    [chunk], ends = by_wire([b'data: {"choices": []}\n\n', f"data: {data}\n\n".encode()])
     assert chunk.raw == (raw or json.loads(data),)
     assert ends == ["completed"]
 

@@ -80,6 +80,8 @@ class WireMachine:
         return responses
 
     def close(self, how: How, /) -> list[ChunkResponse]:
+        if self._unread is not None:
+            self._unread.is_at_end = True
         last = self._events(self._decoder.close()) if isinstance(how, Completed) and not self.stopped else []
         if self._unread is not None and self.failure is None:
             self._unread.settle()
@@ -130,6 +132,7 @@ class _Unread:
     def __init__(self, machine: CheckedMachine, beginning: bytes = b"") -> None:
         self._machine = machine
         self.beginning = bytearray(beginning)
+        self.is_at_end = False
 
     def note(self, piece: bytes) -> bool:
         """Keep a piece whose events the machine was fed; tell whether there is still nothing that it understood."""
@@ -139,8 +142,9 @@ class _Unread:
         return not self._machine.is_understood
 
     def is_text(self, line: str, decoder: Decoder) -> bool:
-        """Tell whether a line is text, and not a line of JSON that is cut or wrong: a body of another kind."""
-        return not self._machine.is_understood and isinstance(decoder, NdjsonDecoder) and line[:1] != "{"
+        """Tell whether a line is of a body of another kind, and not JSON that is cut or wrong."""
+        is_other = line[:1] != "{" or (line == "{" and not self.is_at_end)
+        return is_other and isinstance(decoder, NdjsonDecoder) and not self._machine.is_understood
 
     def settle(self) -> None:
         self._machine.look_at(bytes(self.beginning))

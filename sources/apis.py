@@ -49,8 +49,7 @@ def _is_chat(event: dict[str, Any]) -> bool:
     if event.get("object") == "text_completion":  # the older API: its choices have `text`, which nobody reads here
         return False
     inner = fields_of(event.get("data")) or {}  # Mistral's SDK wraps its chunks in events
-    # Some relatives have null in a chunk that tells nothing but its envelope.
-    has_choices = any(isinstance(each.get("choices", 0), list | None) for each in (event, inner))
+    has_choices = isinstance(event.get("choices"), list) or isinstance(inner.get("choices"), list)
     return has_choices or str(event.get("object", "")).startswith("chat.completion")
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, convert, structs, to_builtins
 
 from ..events.chunk_response import ChunkResponse
-from ..events.errors import UsageError
+from ..events.errors import PenstockError, UsageError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import Completed, Failed, How
 from .apis import api_of
@@ -41,7 +41,7 @@ class _Unknown(Struct):
 class CheckedMachine:
     """A provider's machine, for an answer that has to be its own.
 
-        {"type": "message_start"}    [ChunkResponse(raw=...)]    not openai-chat's
+        {"type": "message_start"}    [ChunkResponse(raw=...)]    not of openai-chat
         close(Completed())           []                          `failure` is a UsageError that says whose it looks like
 
     - Understood is an item that the API has, or of which its machine makes more than `raw` while no other API has it.
@@ -50,8 +50,15 @@ class CheckedMachine:
       an answer that is broken off is not judged.
     """
 
-    stopped = property(attrgetter("_machine.stopped"))
-    failure = property(attrgetter("_machine.failure"))
+    if TYPE_CHECKING:
+
+        @property
+        def stopped(self) -> bool: ...
+        @property
+        def failure(self) -> PenstockError | None: ...
+    else:  # read after every item, and so without a call
+        stopped = property(attrgetter("_machine.stopped"))
+        failure = property(attrgetter("_machine.failure"))
 
     def __init__(self, machine: Machine, api: str) -> None:
         self._own = self._machine = machine
@@ -109,7 +116,7 @@ class CheckedMachine:
         else:
             items = "the only item" if unknown.count == 1 else f"none of the {unknown.count} items"
             is_not = "is not" if unknown.count == 1 else "is"
-            what = f"{items} of this stream {is_not} {self._api}'s: {listed(unknown.kinds, shown=_SHOWN)}"
+            what = f"{items} of this stream {is_not} of {self._api}: {listed(unknown.kinds, shown=_SHOWN)}"
         return f"{what}; {self._advice()}"
 
     def _advice(self) -> str:

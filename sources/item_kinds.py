@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import cast
 
 from .apis import APIS
 from .sdk_fields import entries_of, fields_of
@@ -43,18 +43,20 @@ def says_nothing(item: object) -> bool:
 
 
 def described(item: object) -> str:
-    """Return the kind of an item with its type or its keys, and nothing else of its content.
+    """Return the kind of an item with its type or its keys, of an SDK's object those unknown to it, and nothing else.
 
     >>> described({"type": "message_start", "message": {}}), described({"a": 1, "b": 2}), described(42)
     ("a dict of type 'message_start'", "a dict with 'a', 'b'", 'int')
     """
     fields = fields_of(item)
-    kind = "a dict" if isinstance(item, dict) else _kind(item)
+    if isinstance(item, dict):
+        kind = "a dict" if item else "an empty dict"
+    else:
+        kind = _kind(item)
     if fields is not None and isinstance(word := fields.get("type"), str) and _TYPE.fullmatch(word):
         return f"{kind} of type {word!r}"
-    if isinstance(item, dict):
-        return f"{kind} with {_keys(cast('dict[object, object]', item))}" if item else "an empty dict"
-    return kind
+    named = cast("object", item) if isinstance(item, dict) else getattr(item, "__pydantic_extra__", None)
+    return f"{kind} with {_keys(cast('dict[object, object]', named))}" if named else kind
 
 
 def listed(kinds: Iterable[str], *, shown: int) -> str:
@@ -72,7 +74,7 @@ def _kind(item: object) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _keys(item: dict[Any, object]) -> str:
+def _keys(item: dict[object, object]) -> str:
     return listed((_key(key) for key in item), shown=_KEYS_SHOWN)
 
 

@@ -21,17 +21,16 @@ _FIELD = re.compile(rb"(?:data|event|id|retry)?(?::|\Z)")
 _DATA = re.compile(rb"(?:\A|[\r\n])data(?:[:\r\n]|\Z)")
 
 
-def apis_of_body(body: bytes) -> list[str]:
+def apis_of_body(body: bytes) -> Iterator[str]:
     r"""Return the names of the APIs that have one of the first events of this body.
 
-    >>> apis_of_body(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n')
+    >>> [*apis_of_body(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n')]
     ['openai-chat']
     """
-    return [
-        api.name
-        for api in APIS
-        if any(api.name in apis_of(item) for item in _items(islice(_events(body, api.new_decoder()), _EVENTS_ASKED)))
-    ]
+    for api in APIS:
+        events = islice(_events(body, api.new_decoder()), _EVENTS_ASKED)
+        if any(api.name in apis_of(item) for item in _items(events)):
+            yield api.name
 
 
 def described_body(body: bytes) -> str | None:
@@ -40,7 +39,7 @@ def described_body(body: bytes) -> str | None:
     >>> described_body(b"<html>"), described_body(b'{"error": {}}'), described_body(b"Hi")
     ('HTML or XML', "JSON, a dict with 'error'", 'text')
     >>> described_body(b'data: {"a": 1}\n\n'), described_body(b": wait\n\ndata: {")
-    ("server-sent events, a dict with 'a'", None)
+    ("server-sent events without names, a dict with 'a'", None)
     """
     body = body.lstrip(_BEFORE)
     if not body:

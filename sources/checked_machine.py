@@ -97,7 +97,7 @@ class CheckedMachine:
     def _first(self, item: Any, /) -> list[ChunkResponse]:
         responses = self._machine.feed(item)
         apis = apis_of(item)
-        if self._machine.failure is not None or self._api in apis or (not apis and any(map(_is_more, responses))):
+        if self._api in apis or (not apis and any(map(_is_more, responses))):
             self.is_understood, self._unknown = True, _Unknown()
             self.feed = self._machine.feed
         elif not says_nothing(item):

@@ -620,8 +620,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sources/checked_machine.py",
-                "self._machine.failure is not None or self._api in apis",
-                "self._api in apis",
+                "and not self.is_understood and not self._machine.stopped",
+                "and not self.is_understood",
             ),
         ),
         ("tests/test_checked_machine.py failure",),
@@ -631,8 +631,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sources/checked_machine.py",
-                "        if self._machine.failure is not None or self._api in apis",
-                "        if self._machine.failure is not None or (not self._unknown.count and self._api in apis)",
+                "        if self._api in apis",
+                "        if (not self._unknown.count and self._api in apis)",
             ),
         ),
         ("tests/test_checked_machine.py late",),
@@ -674,6 +674,33 @@ MUTANTS: tuple[Mutant, ...] = (
         "keep-alives over the limit vanish",
         (Edit("sources/any_provider.py", "return [ChunkResponse(raw=(plain,))] if plain else []", "return []"),),
         ("tests/test_any_provider.py keep_alives",),
+    ),
+    Mutant(
+        "rows beyond the shown ones are not counted",
+        (
+            Edit(
+                "events/card.py",
+                'f"… {number - ROWS:,} more"] if number > ROWS else []',
+                '"…"] if number > 10**9 else []',
+            ),
+        ),
+        ("tests/test_mime_bundle.py beyond",),
+    ),
+    Mutant(
+        "a token count of Infinity breaks the stream",
+        (
+            Edit(
+                "sources/gemini_fields.py",
+                'reasoning = token_count(fields, "thoughts_token_count")',
+                'reasoning = int(fields.get("prompt_token_count") or 0) * 0',
+            ),
+        ),
+        ("tests/test_gemini.py count_that",),
+    ),
+    Mutant(
+        "data that is not JSON is cut without a word",
+        (Edit("sources/provider_error.py", "if len(error.doc) > _SHOWN else", "if len(error.doc) > 10**9 else"),),
+        ("tests/test_from_wire.py how_long",),
     ),
 )
 

@@ -301,9 +301,11 @@ def test_one_understood_item_late_in_the_stream_is_enough_and_nothing_is_lost(ap
 @pytest.mark.parametrize("api", EVERY_API)
 def test_a_failure_of_the_provider_or_the_connection_stays_the_outcome(api: str):
     failing = {"type": "error", "error": {"message": "busy"}}
-    _, [end] = collected(from_stream([42, failing], api))
-    assert isinstance(end, ProviderError)
-    assert end.detail == "busy"
+    others = [{**each, "error": {"message": "busy"}} for other, each in HELLO.items() if other != api]
+    for item in [failing, *(others if api != "anthropic-messages" else [])]:  # whose errors are events of their own
+        _, [end] = collected(from_stream([42, item], api))
+        assert isinstance(end, ProviderError)
+        assert end.detail == "busy"
 
     def lost() -> Iterator[Any]:
         yield 42

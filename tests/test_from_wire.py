@@ -401,3 +401,12 @@ def test_sixty_kilobytes_of_arguments_arrive_whole():
     body = b"".join(event(delta) for delta in [first, *deltas]) + event({}, "tool_calls")
     answer = checked(by_wire([body[at : at + 1400] for at in range(0, len(body), 1400)])[0])
     assert answer.calls[0].arguments == text
+
+
+def test_of_data_that_is_not_json_the_beginning_is_said_and_how_long_it_is():
+    _, [end] = by_wire([event({"content": "a"}), b"data: " + b"x" * 5000 + b"\n\n"])
+    assert isinstance(end, ProviderError)
+    assert end.detail.endswith("xxx'... (5,000 characters)")
+    _, [end] = by_wire([event({"content": "a"}), b"data: oops\n\n"])
+    assert isinstance(end, ProviderError)
+    assert end.detail.endswith("in 'oops'")

@@ -51,7 +51,8 @@ def from_stream(
       or a zero-argument callable (also async) that makes the call at subscription; or an iterable of the wire's JSON as
       dicts, of texts, or of ChunkResponses. An open stream has one subscriber. What is none of these is a `UsageError`.
     - `api`: as in `from_wire`; without it the first item says whose the stream is, and one that does not is a
-      `UsageError`. Keep-alives before it are waited through.
+      `UsageError`. Keep-alives before it are waited through. An answer of which the named API understood nothing ends
+      with a `UsageError` that says what its items look like.
     - `choices`, `turn_id`, `limits`, `dispose()` and errors as with the provider's own source.
     """
     return stream_through(source, any_machine(api, choices=choices, turn_id=turn_id, limits=limits))

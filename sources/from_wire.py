@@ -36,7 +36,8 @@ def from_wire(
     Hi
 
     - `api`: `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini` or `ollama`;
-      aliases are `chat`, `responses`, `anthropic`, `google` and the like; `UsageError` for another.
+      aliases are `chat`, `responses`, `anthropic`, `google` and the like; `UsageError` for another, and at the end of a
+      body of which nothing was understood: it says what the body looks like.
     - `byte_chunks`: bytes, an iterable or async iterable of them, or a zero-argument callable that gives one. An
       iterator has one subscriber; a list any number.
     - The rest is as with `from_openai_chat`; both ways give equal ChunkResponses, but where an SDK gives up: on bytes

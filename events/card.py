@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -48,6 +49,15 @@ class Card(Struct, frozen=True):
     prose: bool = False
     """Whether long lines of the body wrap."""
     rows: tuple[tuple[str, Any], ...] = ()
+
+
+def first_of(words: Iterable[str], number: int) -> list[str]:
+    """Return the first of so many words, and how many more there are.
+
+    >>> first_of(iter("abcd"), 4), first_of((str(each) for each in range(100)), 100)[-2:]
+    (['a', 'b', 'c', 'd'], ['29', '… 70 more'])
+    """
+    return [*islice(words, ROWS), *([f"… {number - ROWS:,} more"] if number > ROWS else [])]
 
 
 def mime_bundle(cards: Iterable[Card], heading: str = "") -> MimeBundle:

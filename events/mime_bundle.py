@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import fields
 
-from .card import ROWS, Card, MimeBundle, Tone, mime_bundle
+from .card import Card, MimeBundle, Tone, first_of, mime_bundle
 from .chunk_response import ChunkResponse
 from .excerpt import counted, ending, value_text
 from .segment_event import SegmentEvent
@@ -54,7 +53,9 @@ def brief_card(event: object) -> Card:
     """Give the card of an event that stands below its segment: an invocation as one line, without what was streamed."""
     if not isinstance(event, ToolInvocation):
         return card_of(event)
-    arguments = ", ".join(f"{name}={short_value(value)}" for name, value in islice(event.arguments.items(), ROWS))
+    arguments = ", ".join(
+        first_of((f"{name}={short_value(value)}" for name, value in event.arguments.items()), len(event.arguments))
+    )
     return Card(f"→ {event.name}({arguments})", "run", "good")
 
 

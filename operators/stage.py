@@ -50,7 +50,8 @@ class Stage(Protocol[In_contra, Out_co]):
 
     `feed` gives what has become certain with this item, `close` what the end settles; `dump` gives the state as
     plain data that msgspec can encode, and `load` goes on from there. Configuration is not state. Both are called
-    by `StageChain`, which sees to it that nothing is fed after the close and that a second close gives nothing.
+    by `StageChain`, which sees to it that nothing is fed after the close and that a second close gives nothing. A stage
+    whose `close` raises may have what is still to be delivered in an attribute `last_words`, as the chain itself has.
     """
 
     def feed(self, item: In_contra, /) -> Iterable[Out_co]: ...
@@ -179,6 +180,7 @@ class StageChain(Generic[In, Out]):
                     given += each.feed(event)
                 given += each.close(how)
             except Exception as error:
+                given += getattr(each, "last_words", ())
                 self.last_words = self._close_from(position + 1, given, Failed(error))
                 raise
             events = given

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
-from ..events.card import ROWS, Card, MimeBundle, mime_bundle
+from ..events.card import Card, MimeBundle, first_of, mime_bundle
 from ..events.excerpt import Excerpt, counted
 from ..events.mime_bundle import PROSE, TONES, brief_card, short_value
 from ..events.segment_event import SegmentEvent
@@ -41,14 +40,13 @@ def segment_card(segment: Segment, excerpt: Excerpt | None = None) -> Card:
 
 def _facts(segment: Segment) -> tuple[str, ...]:
     """Give the metadata in small words; the path speaks for itself."""
-    told = (
+    told = [
         (name, value)
         for name, value in segment.metadata.items()
         if name not in FOR_PROGRAMS and (name != "tool_name" or value != segment.type)
-    )
-    return tuple(
-        str(value) if name == "path" else f"{name}: {short_value(value)}" for name, value in islice(told, ROWS)
-    )
+    ]
+    said = (str(value) if name == "path" else f"{name}: {short_value(value)}" for name, value in told)
+    return tuple(first_of(said, len(told)))
 
 
 def segment_bundle(segment: Segment) -> MimeBundle:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from ..events.chunk_response import ChunkResponse
-from ..events.errors import ProviderError, UsageError
+from ..events.errors import PenstockError, UsageError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import How
-from .apis import APIS, api_of
+from .apis import api_of
+from .item_kinds import KNOWN_APIS, apis_of, described, says_nothing
 from .machine import Machine
 from .openai_chat import Choices
 from .plain_streams import Chunks, Texts
 from .sdk_fields import Fields, fields_of
 from .surrogates import plain_json
 
-HELD_AT_MOST = 16
-"""Items before the telling one that are held, to be given to its machine, too; what more comes there is left out."""
+HELD_AT_MOST = 256
+"""Items before the telling one that are held, to be given to its machine, too; of more the oldest pass as `raw`."""
 
 _PLAIN: dict[str, Callable[[], Machine]] = {"chunks": Chunks, "texts": Texts}
-# They come from several providers, and say nothing at all.
-_KEEP_ALIVES = ("ping", "keepalive")
-_KEYS_SHOWN = 6
 
 
 class AnyProvider:
@@ -51,7 +49,7 @@ class AnyProvider:
         return self._machine.stopped
 
     @property
-    def failure(self) -> ProviderError | None:
+    def failure(self) -> PenstockError | None:
         return self._machine.failure
 
     @property
@@ -89,12 +87,18 @@ class AnyProvider:
             return []
         name = _name_of(item)
         if name is None:
-            if len(self._held) < HELD_AT_MOST:
-                self._held.append(item)
-            return []
+            return self._hold(item)
         self._become(name)
         items, self._held = [*self._held, item], []
         return [response for each in items for response in self._machine.feed(each)]
+
+    def _hold(self, item: Any) -> list[ChunkResponse]:
+        """Hold what says nothing; of what is over the limit nothing is lost."""
+        self._held.append(item)
+        if len(self._held) <= HELD_AT_MOST:
+            return []
+        plain = plain_json(self._held.pop(0))
+        return [ChunkResponse(raw=(plain,))] if plain else []
 
 
 def _name_of(item: Any) -> str | None:
@@ -103,20 +107,19 @@ def _name_of(item: Any) -> str | None:
         return "chunks"
     if isinstance(item, str):
         return "texts"
-    known = ", ".join(repr(api.name) for api in APIS)
     if isinstance(item, bytes | bytearray | memoryview):
-        message = f"this stream gives bytes; from_wire(api, ...) reads them, with api one of {known}"
+        message = f"this stream gives bytes; from_wire(api, ...) reads them, with api one of {KNOWN_APIS}"
         raise UsageError(message)
     fields = fields_of(item)
     names: list[str] = []
     if fields is not None:
-        names = [api.name for api in APIS if api.is_its_own(fields)] or _names_of_error(fields)
+        names = apis_of(item) or _names_of_error(fields)
         if len(names) == 1:
             return names[0]
-        if not fields or (not names and fields.get("type") in _KEEP_ALIVES):
+        if not names and says_nothing(item):
             return None
     who = f"may be of {' or '.join(names)}" if names else "does not say which provider's it is"
-    message = f"the first item of this stream, {_described(item)}, {who}; pass api=, one of {known}"
+    message = f"the first item of this stream, {described(item)}, {who}; pass api=, one of {KNOWN_APIS}"
     raise UsageError(message)
 
 
@@ -129,12 +132,3 @@ def _names_of_error(fields: Fields) -> list[str]:
     if isinstance(inner.get("status"), str):
         return ["gemini"]
     return ["openai-chat"] if error or fields.get("object") == "error" else []
-
-
-def _described(item: object) -> str:
-    kind = type(item)
-    if not isinstance(item, dict):
-        return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    keys = [repr(key) for key in cast("dict[object, object]", item)]
-    more = ["..."] if len(keys) > _KEYS_SHOWN else []
-    return f"a dict with {', '.join(keys[:_KEYS_SHOWN] + more)}"

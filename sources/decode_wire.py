@@ -7,15 +7,20 @@ from functools import partial
 from typing import Any, cast
 
 from ..events.chunk_response import ChunkResponse
-from ..events.errors import ProviderError, UsageError
+from ..events.errors import PenstockError, ProviderError, UsageError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import Completed, Failed, How, Operator, lift
 from .apis import Decoder, api_of
+from .checked_machine import CheckedMachine, checked_machine
 from .machine import Machine
 from .machine_stage import MachineStage
+from .ndjson import NdjsonDecoder
 from .openai_chat import Choices
 from .provider_error import invalid_data
 from .sse import ServerSentEvent, SseDecoder
+
+_KEPT = 64 * 1024
+"""Bytes of a body that are enough to tell what it looks like."""
 
 
 def decode_wire(
@@ -44,11 +49,15 @@ def decode_wire(
 
 
 class WireMachine:
-    """The bytes of one answer through the machine of its provider."""
+    """The bytes of one answer through the machine of its provider.
+
+    While a `CheckedMachine` has understood nothing, the beginning of the body is kept, to say what it looks like.
+    """
 
     def __init__(self, machine: Machine, decoder: Decoder | None = None) -> None:
         self._decoder = decoder or SseDecoder()
         self._machine = machine
+        self._unread = _Unread(machine) if isinstance(machine, CheckedMachine) else None
         self._failure: ProviderError | None = None
         self._is_done = False
 
@@ -57,27 +66,39 @@ class WireMachine:
         return self._is_done or self._machine.stopped
 
     @property
-    def failure(self) -> ProviderError | None:
+    def failure(self) -> PenstockError | None:
         return self._failure or self._machine.failure
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         if not isinstance(item, bytes | bytearray | memoryview):
             message = f"the wire is bytes, got {type(item).__name__}; encode text with .encode()"
             raise UsageError(message)
-        return self._events(self._decoder.feed(bytes(cast("bytes", item))))
+        piece = bytes(cast("bytes", item))
+        responses = self._events(self._decoder.feed(piece))
+        if self._unread is not None and not self._unread.note(piece):
+            self._unread = None
+        return responses
 
     def close(self, how: How, /) -> list[ChunkResponse]:
+        if self._unread is not None:
+            self._unread.is_at_end = True
         last = self._events(self._decoder.close()) if isinstance(how, Completed) and not self.stopped else []
+        if self._unread is not None and self.failure is None:
+            self._unread.settle()
         return last + self._machine.close(how)
 
     def dump(self) -> Any:
         failure = self._failure and [self._failure.detail, self._failure.type]
-        return [self._decoder.dump(), self._machine.dump(), self._is_done, failure]
+        unread = self._unread and self._unread.beginning.decode("latin-1")
+        return [self._decoder.dump(), self._machine.dump(), self._is_done, failure, unread]
 
     def load(self, state: Any, /) -> None:
-        decoder, machine, self._is_done, failure = state
+        decoder, machine, self._is_done, failure, unread = state
         self._decoder.load(decoder)
         self._machine.load(machine)
+        self._unread = None
+        if unread is not None and isinstance(self._machine, CheckedMachine):
+            self._unread = _Unread(self._machine, unread.encode("latin-1"))
         self._failure = ProviderError(failure[0], type=failure[1]) if failure else None
 
     def _events(self, events: list[ServerSentEvent]) -> list[ChunkResponse]:
@@ -95,6 +116,9 @@ class WireMachine:
         try:
             event = json.loads(data)
         except (ValueError, RecursionError) as error:
+            if self._unread is not None and self._unread.is_text(data, self._decoder):
+                responses += self._machine.feed(data)
+                return
             self._failure = invalid_data(error)
             self._failure.__cause__ = error
             responses += self._machine.close(Failed(self._failure))
@@ -102,7 +126,31 @@ class WireMachine:
             responses += self._machine.feed(event)
 
 
+class _Unread:
+    """The beginning of a body of which nothing is understood yet."""
+
+    def __init__(self, machine: CheckedMachine, beginning: bytes = b"") -> None:
+        self._machine = machine
+        self.beginning = bytearray(beginning)
+        self.is_at_end = False
+
+    def note(self, piece: bytes) -> bool:
+        """Keep a piece whose events the machine was fed; tell whether there is still nothing that it understood."""
+        room = _KEPT - len(self.beginning)
+        if room > 0:
+            self.beginning += piece[:room]
+        return not self._machine.is_understood
+
+    def is_text(self, line: str, decoder: Decoder) -> bool:
+        """Tell whether a line is of a body of another kind, and not JSON that is cut or wrong."""
+        is_other = line[:1] != "{" or (line == "{" and not self.is_at_end)
+        return is_other and isinstance(decoder, NdjsonDecoder) and not self._machine.is_understood
+
+    def settle(self) -> None:
+        self._machine.look_at(bytes(self.beginning))
+
+
 def _stage(api: str, choices: Choices, turn_id: str | None, limits: Limits) -> MachineStage:
     known = api_of(api)
-    machine = known.new_machine(choices=choices, turn_id=turn_id, limits=limits)
+    machine = checked_machine(known.name, choices=choices, turn_id=turn_id, limits=limits)
     return MachineStage(WireMachine(machine, known.new_decoder()))

@@ -8,7 +8,7 @@ from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
 from ..operators.limits import DEFAULT_LIMITS, Limits
-from .anthropic_messages import AnthropicMessages
+from .checked_machine import checked_machine
 from .stream_bridge import bridge
 from .stream_check import check_stream
 
@@ -38,7 +38,8 @@ def from_anthropic(
     a fine-grained or cut call passes as it came, valid or not. Follows the Messages streaming reference.
     """
     check_anthropic_stream(source)
-    return bridge(source, partial(AnthropicMessages, turn_id=turn_id, limits=limits), check_anthropic_stream)
+    new_machine = partial(checked_machine, "anthropic-messages", turn_id=turn_id, limits=limits)
+    return bridge(source, new_machine, check_anthropic_stream)
 
 
 def check_anthropic_stream(source: object) -> None:

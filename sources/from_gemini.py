@@ -13,8 +13,9 @@ from reactivex import Observable
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
 from ..operators.limits import DEFAULT_LIMITS, Limits
+from .checked_machine import checked_machine
 from .from_openai_chat import check_choices
-from .gemini import RUNS_FUNCTIONS, Gemini
+from .gemini import RUNS_FUNCTIONS
 from .gemini_fields import gemini_error
 from .openai_chat import Choices
 from .provider_error import invalid_data
@@ -51,7 +52,7 @@ def from_gemini(
     Arguments streamed on Vertex AI come as they are, `PartialArgs` says how. Follows the generateContent reference.
     """
     check_choices(choices)
-    new_machine = partial(Gemini, choices=choices, turn_id=turn_id, limits=limits)
+    new_machine = partial(checked_machine, "gemini", choices=choices, turn_id=turn_id, limits=limits)
     return bridge(translated(source, check_gemini_stream, gemini_exception), new_machine, _is_checked)
 
 

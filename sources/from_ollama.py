@@ -12,7 +12,7 @@ from reactivex import Observable
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
 from ..operators.limits import DEFAULT_LIMITS, Limits
-from .ollama import Ollama
+from .checked_machine import checked_machine
 from .provider_error import error_in_body, invalid_data
 from .sdk_stream import translated
 from .stream_bridge import bridge
@@ -42,7 +42,7 @@ def from_ollama(
 
     Ollama's OpenAI-compatible stream is for `from_openai_chat`. Follows Ollama's API document.
     """
-    new_machine = partial(Ollama, turn_id=turn_id, limits=limits)
+    new_machine = partial(checked_machine, "ollama", turn_id=turn_id, limits=limits)
     return bridge(translated(source, check_ollama_stream, ollama_exception), new_machine, _is_checked)
 
 

@@ -9,7 +9,8 @@ from reactivex import Observable
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.limits import DEFAULT_LIMITS, Limits
-from .openai_chat import Choices, OpenAIChat
+from .checked_machine import checked_machine
+from .openai_chat import Choices
 from .stream_bridge import bridge
 from .stream_check import check_stream
 
@@ -41,7 +42,8 @@ def from_openai_chat(
     """
     check_choices(choices)
     check_chat_stream(source)
-    return bridge(source, partial(OpenAIChat, choices=choices, turn_id=turn_id, limits=limits), check_chat_stream)
+    new_machine = partial(checked_machine, "openai-chat", choices=choices, turn_id=turn_id, limits=limits)
+    return bridge(source, new_machine, check_chat_stream)
 
 
 def check_choices(choices: object) -> None:

@@ -8,7 +8,7 @@ from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
 from ..operators.limits import DEFAULT_LIMITS, Limits
-from .openai_responses import OpenAIResponses
+from .checked_machine import checked_machine
 from .stream_bridge import bridge
 from .stream_check import check_stream
 
@@ -39,7 +39,8 @@ def from_openai_responses(
     the client's. Follows the Responses streaming reference.
     """
     check_responses_stream(source)
-    return bridge(source, partial(OpenAIResponses, turn_id=turn_id, limits=limits), check_responses_stream)
+    new_machine = partial(checked_machine, "openai-responses", turn_id=turn_id, limits=limits)
+    return bridge(source, new_machine, check_responses_stream)
 
 
 def check_responses_stream(source: object) -> None:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
 
 from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.limits import DEFAULT_LIMITS, Limits
-from .apis import APIS, Decoder
+from .body_kinds import apis_of_body
 from .from_wire import from_wire
+from .item_kinds import KNOWN_APIS
 from .openai_chat import Choices
-from .sse import ServerSentEvent
-
-_EVENTS_ASKED = 32
 
 
 def from_recording(
@@ -57,20 +51,7 @@ def recognised_api(body: bytes) -> str:
     >>> recognised_api(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n')
     'openai-chat'
     """
-    for api in APIS:
-        for event in islice(_events(body, api.new_decoder()), _EVENTS_ASKED):
-            try:
-                data: Any = json.loads(event.data)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(data, dict) and api.is_its_own(cast("dict[str, Any]", data)):
-                return api.name
-    known = ", ".join(repr(api.name) for api in APIS)
-    message = f"this body does not say which provider's it is; pass api=, one of {known}"
+    if (name := next(apis_of_body(body), None)) is not None:
+        return name
+    message = f"this body does not say which provider's it is; pass api=, one of {KNOWN_APIS}"
     raise UsageError(message)
-
-
-def _events(body: bytes, decoder: Decoder) -> Iterator[ServerSentEvent]:
-    for start in range(0, len(body), 4096):
-        yield from decoder.feed(body[start : start + 4096])
-    yield from decoder.close()

@@ -13,7 +13,8 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from .any_provider import AnyProvider
-from .apis import NewMachine, api_of
+from .apis import NewMachine
+from .checked_machine import checked_machine
 from .from_gemini import check_gemini_stream, gemini_exception
 from .from_ollama import ollama_exception
 from .from_openai_chat import check_choices
@@ -50,7 +51,8 @@ def from_stream(
       or a zero-argument callable (also async) that makes the call at subscription; or an iterable of the wire's JSON as
       dicts, of texts, or of ChunkResponses. An open stream has one subscriber. What is none of these is a `UsageError`.
     - `api`: as in `from_wire`; without it the first item says whose the stream is, and one that does not is a
-      `UsageError`. Keep-alives before it are waited through.
+      `UsageError`. Keep-alives before it are waited through. An answer of which the named API understood nothing ends
+      with a `UsageError` that says what its items look like.
     - `choices`, `turn_id`, `limits`, `dispose()` and errors as with the provider's own source.
     """
     return stream_through(source, any_machine(api, choices=choices, turn_id=turn_id, limits=limits))
@@ -73,7 +75,7 @@ def any_machine(
     It may be called with another `turn_id=`.
     """
     check_choices(choices)
-    of_api: NewMachine = AnyProvider if api is None else api_of(api).new_machine
+    of_api: NewMachine = AnyProvider if api is None else partial(checked_machine, api)
     new_machine = partial(of_api, choices=choices, turn_id=turn_id, limits=limits)
     new_machine()  # what the API refuses is told now, not in mid-stream
     return new_machine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable
+from functools import partial
 
 from reactivex import Observable
 
@@ -10,6 +11,7 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from .apis import api_of
+from .checked_machine import checked_machine
 from .decode_wire import WireMachine
 from .from_openai_chat import check_choices
 from .openai_chat import Choices
@@ -34,7 +36,8 @@ def from_wire(
     Hi
 
     - `api`: `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini` or `ollama`;
-      aliases are `chat`, `responses`, `anthropic`, `google` and the like; `UsageError` for another.
+      aliases are `chat`, `responses`, `anthropic`, `google` and the like; `UsageError` for another, and at the end of a
+      body of which nothing was understood: it says what the body looks like.
     - `byte_chunks`: bytes, an iterable or async iterable of them, or a zero-argument callable that gives one. An
       iterator has one subscriber; a list any number.
     - The rest is as with `from_openai_chat`; both ways give equal ChunkResponses, but where an SDK gives up: on bytes
@@ -42,14 +45,11 @@ def from_wire(
     """
     known = api_of(api)
     check_choices(choices)
+    new_machine = partial(checked_machine, known.name, choices=choices, turn_id=turn_id, limits=limits)
     if isinstance(byte_chunks, bytes | bytearray):
         byte_chunks = [bytes(byte_chunks)]
     _check_bytes(byte_chunks)
-    return bridge(
-        byte_chunks,
-        lambda: WireMachine(known.new_machine(choices=choices, turn_id=turn_id, limits=limits), known.new_decoder()),
-        _check_bytes,
-    )
+    return bridge(byte_chunks, lambda: WireMachine(new_machine(), known.new_decoder()), _check_bytes)
 
 
 def _check_bytes(byte_chunks: object) -> None:

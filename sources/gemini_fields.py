@@ -13,6 +13,7 @@ from ..events.errors import ProviderError
 from .provider_error import error_in_body
 from .sdk_fields import Fields, entries_of, fields_of
 from .surrogates import plain_json, without_halves
+from .token_count import token_count
 
 
 def gemini_fields(value: Any) -> Fields | None:
@@ -78,11 +79,11 @@ def gemini_usage(given: Any) -> TokenUsage | None:
     fields = gemini_fields(given)
     if fields is None:
         return None
-    reasoning = _count(fields, "thoughts_token_count")
-    prompt = _count(fields, "prompt_token_count") + _count(fields, "tool_use_prompt_token_count")
-    completion = _count(fields, "candidates_token_count") + reasoning
-    total = _count(fields, "total_token_count") or prompt + completion
-    usage = TokenUsage(prompt, completion, total, _count(fields, "cached_content_token_count"), reasoning)
+    reasoning = token_count(fields, "thoughts_token_count")
+    prompt = token_count(fields, "prompt_token_count") + token_count(fields, "tool_use_prompt_token_count")
+    completion = token_count(fields, "candidates_token_count") + reasoning
+    total = token_count(fields, "total_token_count") or prompt + completion
+    usage = TokenUsage(prompt, completion, total, token_count(fields, "cached_content_token_count"), reasoning)
     return usage if usage != TokenUsage() else None
 
 
@@ -99,11 +100,6 @@ def gemini_error(body: Any, status: Any = None) -> ProviderError:
     http = status if isinstance(status, int) and 400 <= status < 600 else found.status
     code = found.code or (str(status) if isinstance(status, int) else None)
     return ProviderError(found.detail, code=code, type=word(kind) or found.type, status=http)
-
-
-def _count(fields: Fields, name: str) -> int:
-    value = fields.get(name)
-    return int(value) if isinstance(value, int | float) and value > 0 else 0
 
 
 @lru_cache(maxsize=1024)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from ..events.chunk_response import ChunkResponse
-from ..events.errors import ProviderError
+from ..events.errors import PenstockError
 from ..operators.stage import How
 
 
@@ -14,13 +14,14 @@ class Machine(Protocol):
 
     `stopped`: nothing more is wanted; what is fed now gives nothing.
     `failure`: how the stream has to end: with this as its error, at once if `stopped`, else at its end. The chunk
-    that says so has been given. `close(Failed(error))` gives such a chunk for an error from outside.
+    that says so has been given. `close(Failed(error))` gives such a chunk for an error from outside. A failure that is
+    no `ProviderError` is the caller's to fix, and has no chunk.
     """
 
     @property
     def stopped(self) -> bool: ...
     @property
-    def failure(self) -> ProviderError | None: ...
+    def failure(self) -> PenstockError | None: ...
     def feed(self, item: Any, /) -> list[ChunkResponse]: ...
     def close(self, how: How, /) -> list[ChunkResponse]: ...
     def dump(self) -> Any: ...

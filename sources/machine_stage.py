@@ -13,6 +13,8 @@ from .provider_error import provider_error
 class MachineStage:
     """A stage cannot give values and raise at once, so a failure is raised at the next item or at the end.
 
+    What the machine gives at that end is in `last_words`.
+
     What an SDK or a transport raised is raised again as `ProviderError`, so that the stages behind end what is open as
     the provider's failure or as a lost connection.
     """
@@ -21,6 +23,7 @@ class MachineStage:
         self._machine = machine
         self.dump = machine.dump
         self.load = machine.load
+        self.last_words: list[ChunkResponse] = []
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         if self._machine.failure is not None and self._machine.stopped:
@@ -32,5 +35,6 @@ class MachineStage:
             raise ours
         responses = self._machine.close(how)
         if self._machine.failure is not None and isinstance(how, Completed):
+            self.last_words = responses
             raise self._machine.failure
         return responses

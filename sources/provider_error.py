@@ -12,6 +12,7 @@ from .surrogates import plain_json, without_halves
 
 _TRANSPORTS = frozenset({"aiohttp", "h11", "h2", "httpcore", "httpcore2", "httpx", "httpx2"})
 _CLIENTS = _TRANSPORTS | {"anthropic", "google", "openai"}
+_SHOWN = 200
 _NO_MESSAGE = "the provider reported an error without a message"
 
 
@@ -41,8 +42,9 @@ def error_fields(error: ProviderError) -> dict[str, Any]:
 def invalid_data(error: Exception) -> ProviderError:
     """Say that an event's data is not JSON (or not text), with the beginning of it."""
     if isinstance(error, json.JSONDecodeError):
-        begin = without_halves(error.doc[:200])
-        return ProviderError(f"not JSON: {error.msg} at {error.pos} in {begin!r}", type="invalid_json")
+        begin = without_halves(error.doc[:_SHOWN])
+        more = f"... ({len(error.doc):,} characters)" if len(error.doc) > _SHOWN else ""
+        return ProviderError(f"not JSON: {error.msg} at {error.pos} in {begin!r}{more}", type="invalid_json")
     if isinstance(error, UnicodeDecodeError):
         return ProviderError(f"not UTF-8: {error.reason} at {error.start}", type="invalid_utf8")
     reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)

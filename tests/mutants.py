@@ -1044,6 +1044,131 @@ MUTANTS: tuple[Mutant, ...] = (
         (Edit("operators/turn_ids.py", "self.former.get(turn_id, 0) + 1", "max([0, *self.former.values()]) + 1"),),
         ("tests/test_retry.py another_id",),
     ),
+    Mutant(
+        "an answer of another API is none's concern",
+        (
+            Edit(
+                "sources/checked_machine.py",
+                "        if is_judged and (self._unknown.count or self._unknown.body):\n",
+                "        if is_judged and self._unknown.count > 10**9:\n",
+            ),
+        ),
+        ("tests/test_checked_machine.py another_api",),
+    ),
+    Mutant(
+        "whatever the machine makes more of than raw is understood, another API's item too",
+        (
+            Edit(
+                "sources/checked_machine.py",
+                "(not apis and any(map(_is_more, responses)))",
+                "any(map(_is_more, responses))",
+            ),
+        ),
+        ("tests/test_checked_machine.py every_stream",),
+    ),
+    Mutant(
+        "a keep-alive speaks against its answer",
+        (Edit("sources/checked_machine.py", "elif not says_nothing(item):", "else:"),),
+        ("tests/test_checked_machine.py keep_alives",),
+    ),
+    Mutant(
+        "an answer that was broken off is judged",
+        (
+            Edit(
+                "sources/checked_machine.py",
+                "is_judged = isinstance(how, Completed) and not",
+                "is_judged = not",
+            ),
+        ),
+        ("tests/test_checked_machine.py not_judged",),
+    ),
+    Mutant(
+        "a provider's failure is not the outcome of an answer that was not understood",
+        (
+            Edit(
+                "sources/checked_machine.py",
+                "and not self.is_understood and not self._machine.stopped",
+                "and not self.is_understood",
+            ),
+        ),
+        ("tests/test_checked_machine.py failure",),
+    ),
+    Mutant(
+        "an item that is understood late comes too late",
+        (
+            Edit(
+                "sources/checked_machine.py",
+                "        if self._api in apis",
+                "        if (not self._unknown.count and self._api in apis)",
+            ),
+        ),
+        ("tests/test_checked_machine.py late",),
+    ),
+    Mutant(
+        "a body without events is no error",
+        (Edit("sources/decode_wire.py", "            self._unread.settle()\n", "            pass\n"),),
+        ("tests/test_checked_machine.py without_events",),
+    ),
+    Mutant(
+        "an event stream that is cut in its first event is text",
+        (Edit("sources/body_kinds.py", 'return None if _is_begun_stream(body) else "text"', 'return "text"'),),
+        ("tests/test_checked_machine.py cut_of_an_own",),
+    ),
+    Mutant(
+        "the check stays in the way of what was understood",
+        (
+            Edit(
+                "sources/checked_machine.py", "            self.feed = self._machine.feed\n        elif", "        elif"
+            ),
+        ),
+        ("tests/test_checked_machine.py costs",),
+    ),
+    Mutant(
+        "a check that goes on elsewhere has forgotten what came",
+        (
+            Edit(
+                "sources/checked_machine.py", "self._unknown = convert(unknown, _Unknown)", "self._unknown = _Unknown()"
+            ),
+        ),
+        ("tests/test_checked_machine.py dumped_and_loaded",),
+    ),
+    Mutant(
+        "what a failing end gives is lost",
+        (Edit("sources/machine_stage.py", "            self.last_words = responses\n", ""),),
+        ("tests/test_checked_machine.py end",),
+    ),
+    Mutant(
+        "keep-alives over the limit vanish",
+        (Edit("sources/any_provider.py", "return [ChunkResponse(raw=(plain,))] if plain else []", "return []"),),
+        ("tests/test_any_provider.py keep_alives",),
+    ),
+    Mutant(
+        "rows beyond the shown ones are not counted",
+        (
+            Edit(
+                "events/card.py",
+                'f"… {number - ROWS:,} more"] if number > ROWS else []',
+                '"…"] if number > 10**9 else []',
+            ),
+        ),
+        ("tests/test_mime_bundle.py beyond",),
+    ),
+    Mutant(
+        "a token count of Infinity breaks the stream",
+        (
+            Edit(
+                "sources/gemini_fields.py",
+                'reasoning = token_count(fields, "thoughts_token_count")',
+                'reasoning = int(fields.get("prompt_token_count") or 0) * 0',
+            ),
+        ),
+        ("tests/test_gemini.py count_that",),
+    ),
+    Mutant(
+        "data that is not JSON is cut without a word",
+        (Edit("sources/provider_error.py", "if len(error.doc) > _SHOWN else", "if len(error.doc) > 10**9 else"),),
+        ("tests/test_from_wire.py how_long",),
+    ),
 )
 
 

@@ -146,13 +146,16 @@ def test_what_says_nothing_is_held_and_given_to_the_machine_that_is_found():
     assert [*machine.feed(items[-1]), *machine.close(Completed())] == run(OpenAIChat(turn_id="t"), items)[0]
 
 
-def test_of_many_keep_alives_a_few_are_held():
+def test_of_many_keep_alives_so_many_are_held_and_the_oldest_pass_as_raw():
     machine = AnyProvider()
-    for _ in range(1000):
-        assert machine.feed(PING) == []
+    pings = [{**PING, "number": number} for number in range(1000)]
+    chunks = [chunk for ping in pings for chunk in machine.feed(ping)]
     [name, held, _] = machine.dump()
-    assert (name, held) == (None, [PING] * HELD_AT_MOST)
-    assert machine.feed({"type": "response.created", "response": {"id": "r"}})
+    assert (name, held) == (None, pings[-HELD_AT_MOST:])
+    assert [chunk.raw for chunk in chunks] == [(ping,) for ping in pings[:-HELD_AT_MOST]]
+    empty: list[Any] = [{}] * HELD_AT_MOST
+    assert [chunk.raw for each in empty for chunk in machine.feed(each)] == [(ping,) for ping in held]
+    machine.feed({"type": "response.created", "response": {"id": "r"}})
     assert machine.dump()[1] == []
 
 
@@ -199,7 +202,7 @@ def test_an_error_event_of_the_responses_sdk_is_told():
     machine = AnyProvider()
     event = {"type": "error", "code": "server_error", "message": "busy", "param": None, "sequence_number": 0}
     machine.feed(RESPONSES.construct(event))
-    assert machine.failure
+    assert isinstance(machine.failure, ProviderError)
     assert (machine.failure.detail, machine.failure.code) == ("busy", "server_error")
 
 

@@ -230,7 +230,7 @@ def test_data_that_is_not_json_is_a_fatal_error(data: str, type_: str, detail: s
     ],
 )
 def test_json_that_is_no_chunk_passes_as_raw(data: str, raw: dict[str, Any] | None):
-    [chunk], ends = by_wire([f"data: {data}\n\n".encode()])
+    [chunk], ends = by_wire([b'data: {"choices": []}\n\n', f"data: {data}\n\n".encode()])
     assert chunk.raw == (raw or json.loads(data),)
     assert ends == ["completed"]
 
@@ -399,3 +399,12 @@ def test_sixty_kilobytes_of_arguments_arrive_whole():
     body = b"".join(event(delta) for delta in [first, *deltas]) + event({}, "tool_calls")
     answer = checked(by_wire([body[at : at + 1400] for at in range(0, len(body), 1400)])[0])
     assert answer.calls[0].arguments == text
+
+
+def test_of_data_that_is_not_json_the_beginning_is_said_and_how_long_it_is():
+    _, [end] = by_wire([event({"content": "a"}), b"data: " + b"x" * 5000 + b"\n\n"])
+    assert isinstance(end, ProviderError)
+    assert end.detail.endswith("xxx'... (5,000 characters)")
+    _, [end] = by_wire([event({"content": "a"}), b"data: oops\n\n"])
+    assert isinstance(end, ProviderError)
+    assert end.detail.endswith("in 'oops'")

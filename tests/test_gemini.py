@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_truth import assert_truth
 
-from penstock.events import ChunkResponse, ProviderError, UsageError
+from penstock.events import ChunkResponse, ProviderError, TokenUsage, UsageError
 from penstock.operators import drive, to_invocations, to_segments
 from penstock.operators.stage import Completed, Failed
 from penstock.sources.from_gemini import from_gemini
@@ -264,3 +264,10 @@ def test_after_a_fatal_error_nothing_comes():
     }
     assert machine.stopped
     assert machine.feed(candidate({"text": "a"})) == machine.close(Failed(ValueError())) == []
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan"), 2**60, "5"])
+def test_a_count_that_is_none_raises_nothing(number: Any):
+    machine = Gemini(turn_id="t")
+    item = {"candidates": [], "usageMetadata": {"promptTokenCount": number, "candidatesTokenCount": 3}}
+    assert [chunk.usage for chunk in machine.feed(item)] == [TokenUsage(0, 3, 3)]

@@ -30,6 +30,7 @@ from penstock.events.mime_bundle import brief_card, card_of, event_bundle
 from penstock.operators import drive
 from penstock.pipeline.strategies import api_tool_call
 from penstock.sinks.collect import Collected, Segment, collect
+from penstock.sinks.segment_card import segment_card
 
 ROOT = Path(__file__).parents[1]
 EVIL = "<script>alert(1)</script>\"'></style></pre></td><img src=x onerror=alert(1)>&amp;"
@@ -368,3 +369,11 @@ print(before, "penstock.events.card" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["False", "True"], done.stderr
+
+
+def test_arguments_and_metadata_beyond_the_rows_are_counted():
+    many = {f"k{number}": number for number in range(ROWS + 7)}
+    assert brief_card(ToolInvocation("c", "t", "f", many)).title.endswith(f"k{ROWS - 1}={ROWS - 1}, … 7 more)")
+    assert brief_card(ToolInvocation("c", "t", "f", {"a": 1})).title == "→ f(a=1)"
+    facts = segment_card(Segment("s", "tool_call", many, "", status="complete")).facts
+    assert facts[-2:] == (f"k{ROWS - 1}: {ROWS - 1}", "… 7 more")

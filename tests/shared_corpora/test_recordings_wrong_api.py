@@ -1,0 +1,43 @@
+"""All recorded streams, read as every API: their own understands them, every other says whose they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from chat_client import collected
+
+from penstock.events import ProviderError, UsageError
+from penstock.sources import from_recording
+from penstock.sources.apis import APIS
+
+FAMILIES = {
+    "chat": "openai-chat",
+    "responses": "openai-responses",
+    "anthropic": "anthropic-messages",
+    "gemini": "gemini",
+    "ollama": "ollama",
+}
+# They have nothing but an error, which other APIs' machines read as one, too.
+ONLY_ERRORS = {
+    "groq-chat/pydantic-ai.test_tool_use_failed_error_streaming.sse",
+    "openai-responses/ai.openai-error.1.sse",
+}
+
+
+def test_every_recording_is_understood_as_its_own_and_an_error_as_any_other(shared: Path) -> None:
+    folder = shared / "recordings"
+    entries = json.loads((folder / "index.json").read_text())
+    of_the_five = [entry for entry in entries if entry["family"] in FAMILIES]
+    assert len(of_the_five) >= 251
+    for entry in of_the_five:
+        name, own = entry["file"], FAMILIES[entry["family"]]
+        for api in APIS:
+            _, [end] = collected(from_recording(folder / name, api.name, choices="all"))
+            if api.name == own:
+                assert not isinstance(end, UsageError), name
+            elif name in ONLY_ERRORS:
+                assert isinstance(end, UsageError | ProviderError), name
+            else:
+                assert isinstance(end, UsageError), (name, api.name)
+                assert f"it looks like {own}: pass api={own!r}" in str(end), (name, api.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ def test_what_is_invoked_is_the_uncut_call(wire: Wire, *, eager: bool):
         stream_fields(),
         to_invocations(keep_segments=True),
     )
-    for answer in answers_of(wire):
+    for answer in islice(answers_of(wire), 0, None, 7 if eager else 1):
         assert_no_half_call(answer, events_of(answer, chain))
 
 

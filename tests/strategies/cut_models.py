@@ -61,7 +61,7 @@ class Answer(NamedTuple):
 def answers_of(wire: Wire) -> Iterator[Answer]:
     """Yield every answer of one call, cut anywhere or not at all."""
     for kind in wire.kinds:
-        for place in range(len(kind.whole) + 1):
+        for place in _places(kind.whole):
             written, is_whole = kind.whole[:place], place == len(kind.whole)
             for before, first in wire.before.items():
                 for closing, says in wire.closings.items():
@@ -78,6 +78,12 @@ def answers_of(wire: Wire) -> Iterator[Answer]:
                             for number, behind in enumerate(wire.afterwards):
                                 name = f"{kind.name}, {before}, {place} characters, {closing}, {after}, {end}, {number}"
                                 yield Answer(name, [*head, *later, *last, *behind], kind, is_regular and says != "cut")
+
+
+def _places(whole: str) -> list[int]:
+    """Return where a text is cut: its first places and its last, every third between them, and behind it."""
+    length = len(whole)
+    return [place for place in range(length + 1) if place < 6 or place > length - 4 or place % 3 == 0]
 
 
 def _with_output(event: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:

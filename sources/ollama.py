@@ -17,6 +17,7 @@ from .openai_chat import Choices
 from .provider_error import error_fields, error_in_body
 from .sdk_fields import Fields, entries_of, fields_of
 from .surrogates import Held, held_dump, held_load, plain_json, rest_of_text, whole_text, without_halves
+from .token_count import token_count
 
 _ENVELOPE = frozenset(("created_at", "done", "done_reason", "message", "model", "response", "thinking", "context")) | {
     "total_duration",
@@ -169,11 +170,6 @@ class Ollama:
         said |= finish.told(words, "tool_calls" if finish.reason == "stop" and self._begun else None)
         if nameless := self._calls.nameless(closing=True):
             said["tool_calls"] = (*said.get("tool_calls", ()), *nameless)
-        prompt, completion = _count(chunk, "prompt_eval_count"), _count(chunk, "eval_count")
+        prompt, completion = token_count(chunk, "prompt_eval_count"), token_count(chunk, "eval_count")
         if prompt or completion:
             said["usage"] = TokenUsage(prompt, completion, prompt + completion)
-
-
-def _count(fields: Fields, name: str) -> int:
-    value = fields.get(name)
-    return int(value) if isinstance(value, int | float) and value > 0 else 0

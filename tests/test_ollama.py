@@ -131,3 +131,10 @@ def test_an_id_is_made_anew_for_each_stream_without_a_turn_id():
 def test_there_is_only_one_answer():
     assert Ollama(choices=1).feed({"message": {"content": "a"}}) == []
     assert Ollama(choices="all").feed({"message": {"content": "a"}}) == [ChunkResponse(content="a")]
+
+
+def test_a_count_that_is_no_number_to_count_with_is_none():
+    line = {"message": {"content": "x"}, "done": True, "done_reason": "stop", "eval_count": float("inf")}
+    chunks, ends = collected(from_ollama([line], turn_id="t"))
+    assert ends == ["completed"]
+    assert chunks[0].usage is None

@@ -102,10 +102,10 @@ class NativeCalls:
         for other in list(self.growing.values()):
             if other.is_sealed:
                 self.end(other, events, "complete")
-            elif other.needs_evidence:
-                other.is_followed = True
-                if other.machine is None:
-                    del self.growing[other.index]
+                continue
+            other.is_followed = True
+            if other.machine is None:  # nothing of it is being parsed: it waits for evidence, or is malformed
+                del self.growing[other.index]
         if self.unproven:
             self.followed(events)
 
@@ -127,7 +127,9 @@ class NativeCalls:
         if call.needs_evidence:
             if call.status == "completed":
                 self.end(call, events, "complete")
-            elif call.done and call.status is None:
+            elif call.status == "incomplete":
+                self.unproven.pop(call.index, None)
+            elif call.done:
                 self.unproven[call.index] = call
         elif call.done:
             self.end(call, events, "complete")

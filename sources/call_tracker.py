@@ -156,7 +156,8 @@ class CallTracker:
         if call is None or call.index < 0:
             return None
         del self._open[key]
-        digest = arguments_digest("".join(call.kept), call.kind) if call.is_compared and call.length else ""
+        came = "".join(call.kept) or ("" if call.kind == "text" else "{}")
+        digest = arguments_digest(came, call.kind) if call.is_compared else ""
         is_proven = status is not None or (call.kind == "json" and call.length > 0)
         done = self._done[key] = _Done(key, call.index, call.kind, call.executed_by, digest, is_proven)
         if not is_proven:

@@ -132,6 +132,8 @@ class _Open:
         what, arguments = cause, None
         if self.header.executed_by == "provider":
             what = "provider"
+        elif cause == "contradiction":
+            pass
         elif self.header.kind == "text":
             if cause == "sealed":
                 what, arguments = "invoked", {"input": text}
@@ -221,6 +223,9 @@ class Expected:
         key = choice, delta.index
         call = self._open.get(key)
         text = delta.arguments_delta
+        if call is not None and delta.contradiction:
+            self._settle(key, "contradiction", at)
+            return
         if call is None and not delta.name:
             if key not in self._sealed:
                 self._waiting[key] = self._waiting.get(key, "") + text

@@ -582,7 +582,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/native_calls.py",
-                "            elif call.done and call.status is None:\n                self.unproven[call.index] = call\n",
+                "            elif call.done:\n                self.unproven[call.index] = call\n",
                 '            elif call.done:\n                self.end(call, events, "complete")\n',
             ),
         ),
@@ -593,8 +593,9 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/native_calls.py",
-                "                other.is_followed = True\n",
-                '                self.growing.pop(other.index)\n                self.end(other, events, "complete")\n'
+                "            other.is_followed = True\n",
+                "            if other.needs_evidence:\n"
+                '                self.end(other, events, "complete")\n'
                 "                continue\n",
             ),
         ),

@@ -216,6 +216,16 @@ def test_what_differs_after_the_call_was_done_is_told_once():
     assert it.again(9, "[]", "response", None) is None
 
 
+def test_no_arguments_are_compared_too():
+    for kind, same, other in (("json", "{}", '{"a": 1}'), ("text", "", "a")):
+        it = comparing(kind)
+        it.done(0, "completed")
+        assert it.again(0, same, "response", None) is None
+        told = it.again(0, other, "response", None)
+        assert told is not None
+        assert told.contradiction == {"response": other}
+
+
 def test_a_call_that_nothing_was_kept_of_is_not_compared():
     it = tracker()
     it.delta(0, call_id="a", name="f", arguments="{}")

@@ -369,6 +369,10 @@ NO_EVIDENCE: dict[str, tuple[list[ChunkResponse], str]] = {
         [DONE, call(ToolCallDelta(0, done=True, status="incomplete")), CALLS],
         "truncated (incomplete)",
     ),
+    "incomplete after done, and a later call": (
+        [DONE, call(ToolCallDelta(0, done=True, status="incomplete")), call(ToolCallDelta(1, "d", "g", "{}")), CALLS],
+        "truncated (incomplete)",
+    ),
 }
 
 
@@ -450,6 +454,13 @@ def test_calls_that_grow_at_the_same_time_are_limited_and_each_has_its_end() -> 
     assert statuses.count(("complete", None)) == 256
     assert statuses.count(("failed", "limit")) == 44
     assert told(events).count("! late_arguments") == 44
+
+
+def test_malformed_calls_do_not_count_as_open() -> None:
+    deltas = [ToolCallDelta(index, f"c{index}", "f", "{x") for index in range(5)]
+    events = run(*(call(each) for each in deltas), call(ToolCallDelta(5, "d", "g", "{}")), limits=Limits(open_calls=2))
+    assert [each.get("reason") for each in ends(events).values()].count("malformed") == 5
+    assert ends(events)["d"]["status"] == "complete"
 
 
 def test_calls_whose_name_does_not_come_are_limited_and_each_has_its_end() -> None:

@@ -64,8 +64,6 @@ class AnswerSegments:
         raw: str = "",
     ) -> None:
         self.end_text(events)
-        if self.calls.unproven:
-            self.calls.followed(events)
         number = self._counts.get(kind, 0)
         self._counts[kind] = number + 1
         self.open_type = kind

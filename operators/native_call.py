@@ -14,6 +14,8 @@ from .limits import Limits
 from .whole_json import decode_whole
 
 BLANKS = " \t\n\r"
+_BLANKS_KEPT = 1024
+"""Of leading blanks, before a machine is made for them."""
 
 
 class NativeCall:
@@ -26,6 +28,7 @@ class NativeCall:
     """
 
     __slots__ = (
+        "_blanks",
         "_closed",
         "_limits",
         "_whole",
@@ -86,6 +89,8 @@ class NativeCall:
         self._limits = limits
         self.machine: JsonMachine | None = None
         self._whole: str | None = None
+        self._blanks = ""
+        """Blanks that came before anything else."""
         self._closed = False  # at a root with something wrong after it, which is not the call's
 
     @property
@@ -120,10 +125,16 @@ class NativeCall:
                 return ()
             if self.kind == "text":
                 return self._feed_free_form(text)
-            if self._whole is None and decode_whole(text, self._limits) is not None:
+            if not text.strip(BLANKS) and self._whole is None and len(self._blanks) < _BLANKS_KEPT:
+                self._blanks += text
+                return ()
+            if self._whole is None and not self._blanks and decode_whole(text, self._limits) is not None:
                 self._whole = text
                 return None
             self.machine = JsonMachine(self._limits)
+            if self._blanks:
+                self.machine.feed(self._blanks)
+                self._blanks = ""
             if self._whole is not None:
                 self.machine.feed(self._whole)
                 self._whole = None
@@ -148,7 +159,7 @@ class NativeCall:
         """
         if self.kind != "json":
             return text, self.feed(text), ""
-        begin = 0 if self.machine is None else self.machine.at
+        begin = len(self._blanks) if self.machine is None else self.machine.at
         fragments = self.feed(text)
         end = len(text)
         if fragments is None:
@@ -230,5 +241,6 @@ _PLAIN = (
     "is_followed",
     "length",
     "texts",
+    "_blanks",
     "_whole",
 )

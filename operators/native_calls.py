@@ -23,9 +23,9 @@ class NativeCalls:
 
     JSON that has closed: with `done`, when another call begins, when the answer finishes, when the stream completes.
     Everything else (free-form text, a provider's object, no arguments at all) needs evidence that the model had
-    finished the call: a status of `completed`; after `done`, another call or segment; or a regular finish. Calls that
-    are not `done` may be interleaved, so a later call counts for them only once the answer has finished. A status of
-    `incomplete` outweighs all of it.
+    finished the call: a status of `completed`, which sources also give where the model went on behind the call; a
+    regular finish; or another call that began later, once the answer has finished, for calls may be interleaved. A
+    status of `incomplete` outweighs all of it.
     """
 
     __slots__ = (
@@ -39,7 +39,6 @@ class NativeCalls:
         "choice",
         "growing",
         "open",
-        "unproven",
         "waiting",
     )
 
@@ -56,7 +55,6 @@ class NativeCalls:
         self.choice = choice
         self.open: dict[int, NativeCall] = {}
         self.growing: dict[int, NativeCall] = {}  # open calls that the beginning of another one has yet to look at
-        self.unproven: dict[int, NativeCall] = {}  # calls that are done, and need evidence that the model was, too
         self.waiting: dict[int, NativeCall] = {}  # calls whose name has not come, with their text
         self._ended: dict[int, tuple[str, bool]] = {}  # index -> given id, whether a Notice about late text was given
         self._first: dict[str, str] = {}  # the provider's ids, each with the segment id of its first call
@@ -106,13 +104,6 @@ class NativeCalls:
             other.is_followed = True
             if other.machine is None:  # nothing of it is being parsed: it waits for evidence, or is malformed
                 del self.growing[other.index]
-        if self.unproven:
-            self.followed(events)
-
-    def followed(self, events: Events) -> None:
-        """Seal the calls that are done, because another part of the answer begins."""
-        for call in list(self.unproven.values()):
-            self.end(call, events, "complete")
 
     def settle(self, call: NativeCall, delta: ToolCallDelta, events: Events) -> None:
         """Take what a delta says of its call besides text: that it is done, its status, or that it contradicts it."""
@@ -127,10 +118,6 @@ class NativeCalls:
         if call.needs_evidence:
             if call.status == "completed":
                 self.end(call, events, "complete")
-            elif call.status == "incomplete":
-                self.unproven.pop(call.index, None)
-            elif call.done:
-                self.unproven[call.index] = call
         elif call.done:
             self.end(call, events, "complete")
 
@@ -140,6 +127,7 @@ class NativeCalls:
     def content(self, call: NativeCall, text: str, events: Events) -> None:
         """Give the next argument text of a call; an eager one ends where its root closes, and what follows is late."""
         self.growing[call.index] = call
+        call.is_followed = False  # what began meanwhile did not show that this was whole
         if not self._eager:
             self.parsed_content(call, text, call.feed(text), events)
             return
@@ -185,8 +173,7 @@ class NativeCalls:
         """End a call; what is wrong with its text counts more than what happened to the stream."""
         del self.open[call.index]
         self.growing.pop(call.index, None)
-        self.unproven.pop(call.index, None)
-        self._ended[call.index] = (call.given_id, False)
+        self._ended[call.index] = (call.given_id, call.over_limit)  # whose failure says that there is more
         if status == "complete" and call.kind == "object" and not call.has_text:
             status = "truncated"  # what the provider makes is never nothing: it did not come
         fragments = (*call.unsaid, *(call.end() or ())) or None
@@ -276,7 +263,6 @@ class NativeCalls:
             "waiting": [call.dump() for call in self.waiting.values()],
             "ended": [[index, *rest] for index, rest in self._ended.items()],
             "growing": list(self.growing),
-            "unproven": list(self.unproven),
             "first": self._first,
         }
 
@@ -287,5 +273,4 @@ class NativeCalls:
         self.waiting = {call.index: call for call in waiting}
         self._ended = {index: (given_id, noticed) for index, given_id, noticed in state["ended"]}
         self.growing = {index: self.open[index] for index in state["growing"]}
-        self.unproven = {index: self.open[index] for index in state["unproven"]}
         self._first = state["first"]

@@ -125,7 +125,10 @@ class _FieldCall:
         self.machine: JsonMachine | None = None  # for events that nobody has parsed yet
         self.stripping = None if spec.markers is None else stage(strip_markers(*spec.markers))
         self.held: list[SegmentEvent] = []
-        """What came before START, in case that the call does not fit a spec that is not strict."""
+        """What came before START, in case that the call does not fit a spec that is not strict.
+
+        Nothing where sentinels are taken out of the content: as it is, it would have them.
+        """
 
     def dump(self) -> dict[str, Any]:
         state = {name: getattr(self, name) for name in _PLAIN}
@@ -234,7 +237,7 @@ class _StreamFields:
         self._take(call, event)
         if not self._deferred:
             self._give_start(call, {}, events)
-        elif spec.required and not spec.strict:
+        elif spec.required and not spec.strict and spec.markers is None:
             call.held.append(event)
         return events
 

@@ -40,8 +40,6 @@ class AnthropicMessages:
         self._answer = OneAnswer(turn_id, limits)
         self._messages = 0
         self._counts: dict[str, int] = {}
-        self._inputs: dict[Key, Any] = {}
-        """What came as `input` with a block whose end has not come."""
         self._has_clients_calls = False
 
     @property
@@ -82,18 +80,16 @@ class AnthropicMessages:
         """Give what is still held, and for an error from outside the chunk that says it."""
         if self._answer.stopped:
             return []
-        return [*self._rest_of_inputs(), *self._answer.close(how)]
+        return self._answer.close(how)
 
     def dump(self) -> Any:
         """Give the state as plain data."""
-        inputs = [[key, value] for key, value in self._inputs.items()]
-        return [self._answer.dump(), self._messages, dict(self._counts), inputs, self._has_clients_calls]
+        return [self._answer.dump(), self._messages, dict(self._counts), self._has_clients_calls]
 
     def load(self, state: Any, /) -> None:
         """Go on from a dumped state."""
-        answer, self._messages, self._counts, inputs, self._has_clients_calls = state
+        answer, self._messages, self._counts, self._has_clients_calls = state
         self._answer.load(answer)
-        self._inputs = {key: value for key, value in inputs}  # noqa: C416 - the pairs are lists
 
     def _key(self, event: Fields) -> Key:
         """File a block under its index; those of a second message are other blocks."""
@@ -118,6 +114,11 @@ class AnthropicMessages:
         answer = self._answer
         block = fields_of(content) or {}
         kind = str(block.get("type"))
+        followed = answer.call(*answer.calls.followed())
+        return followed + self._begin(item, key, kind, block)
+
+    def _begin(self, item: Any, key: Key, kind: str, block: Fields) -> list[ChunkResponse]:
+        answer = self._answer
         if kind == _CLIENTS or kind in _PROVIDERS:
             return self._call(key, kind, block)
         if kind == "text":
@@ -128,11 +129,9 @@ class AnthropicMessages:
             return [*answer.text("reasoning", block.get("thinking")), *self._signature(block)]
         if kind == "redacted_thinking":
             return answer.other(native={"type": kind, "data": plain_json(block.get("data"))})
-        return [*answer.call(*answer.calls.followed()), *answer.raw(item)]
+        return answer.raw(item)
 
     def _call(self, key: Key, kind: str, block: Fields) -> list[ChunkResponse]:
-        if given := block.get("input"):  # the empty object that always stands there says nothing
-            self._inputs[key] = plain_json(given)
         self._has_clients_calls = self._has_clients_calls or kind == _CLIENTS
         native = {name: plain_json(value) for name, value in block.items() if value and name not in _CALLS_OWN}
         delta = self._answer.calls.delta(
@@ -141,7 +140,7 @@ class AnthropicMessages:
             name=block.get("name"),
             executed_by="client" if kind == _CLIENTS else "provider",
             native=native,
-            is_compared=bool(given),
+            announced=block.get("input") or None,  # the empty object that always stands there says nothing
         )
         return self._answer.call(delta)
 
@@ -165,9 +164,7 @@ class AnthropicMessages:
         return self._answer.other(native={"type": "thinking", "signature": plain_json(signature)})
 
     def _block_end(self, key: Key) -> list[ChunkResponse]:
-        calls = self._answer.calls
-        given = self._inputs.pop(key, None)
-        return self._answer.call(calls.whole(key, given, "input"), calls.done(key))
+        return self._answer.call(self._answer.calls.done(key))
 
     def _message_delta(self, item: Any, event: Fields) -> list[ChunkResponse]:
         answer = self._answer
@@ -182,22 +179,13 @@ class AnthropicMessages:
         reason = delta.get("stop_reason")
         if not isinstance(reason, str) or not reason:
             return answer.other(**said) if said else []
-        chunks = [*self._rest_of_inputs(), *answer.text("refusal", details.get("explanation"))]
+        chunks = answer.text("refusal", details.get("explanation"))
         return chunks + answer.finish(finish_of(ANTHROPIC_FINISHES, reason), reason, **said)
 
     def _message_stop(self) -> list[ChunkResponse]:
         if self._answer.finished:
             return []
-        return [
-            *self._rest_of_inputs(),
-            *self._answer.finish(Finish("stop"), "message_stop", has_calls=self._has_clients_calls),
-        ]
-
-    def _rest_of_inputs(self) -> list[ChunkResponse]:
-        """Give the inputs of blocks that have not ended, when nothing more can come for them."""
-        inputs, self._inputs = self._inputs, {}
-        whole = self._answer.calls.whole
-        return [chunk for key, given in inputs.items() for chunk in self._answer.call(whole(key, given, "input"))]
+        return self._answer.finish(Finish("stop"), "message_stop", has_calls=self._has_clients_calls)
 
     def _usage(self, given: Any) -> TokenUsage | None:
         """Read counts, which are totals so far; one that is left out or null stays as it was."""

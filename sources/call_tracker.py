@@ -38,6 +38,8 @@ class _Call(Struct):
     """Where the arguments stood."""
     contradiction: dict[str, str] = {}
     """Arguments of the call that differ, by where they stood."""
+    announced: str = ""
+    """Arguments that came before any delta; they count only if no other do."""
 
 
 class _Done(Struct):
@@ -48,8 +50,8 @@ class _Done(Struct):
     kind: ArgumentsKind
     executed_by: ExecutedBy
     digest: str
-    is_proven: bool
-    """Whether it is known that the model finished the call, or that it did not; closed JSON shows it by itself."""
+    is_told: bool
+    """Whether `done` was given; closed JSON has it at once, all else waits for what shows that the model was done."""
 
 
 class CallTracker:
@@ -66,8 +68,10 @@ class CallTracker:
     - Empty, missing or repeated ids and names change nothing.
     - A call whose name cannot come any more, or for which too much waits, comes without one, from `nameless()`: whoever
       takes it fails it.
-    - Arguments that come again (`whole`) are compared with those that came, where the call `is_compared` or all are
-      (`compares`): they are kept until the call is done, and from then on a digest of them, for `again`.
+    - `done` of a call that its text does not show to be whole waits for its status, for `followed` or for `concluded`,
+      and is given without a status by `rest`.
+    - Arguments that come again (`whole`) are compared with those that came, if all are (`compares`) or some were
+      announced: they are kept until the call is done, and from then on a digest of them, for `again`.
     """
 
     def __init__(
@@ -83,10 +87,13 @@ class CallTracker:
         self._limits = limits
         self._compares = compares
         self._done: dict[Key, _Done] = {}
-        self._unproven: dict[Key, _Done] = {}
+        self._untold: dict[Key, _Done] = {}
+        self._contradicted: dict[Key, _Call] = {}
         self._open: dict[Key, _Call] = {}
         self._last: Key = None
         self._begun = 0
+        self._concluded = 0
+        """How many calls had begun when the answer ended for the first time."""
         self._held: Held = {}
         self._left: list[_Call] = []
         """Calls whose key has gone to another one while half a character of theirs was held."""
@@ -102,11 +109,12 @@ class CallTracker:
         kind: ArgumentsKind = "json",
         executed_by: ExecutedBy = "client",
         native: dict[str, Any] | None = None,
-        is_compared: bool = False,
+        announced: object = None,
     ) -> ToolCallDelta | None:
         """Give our delta for one of the wire's; None where it says nothing, or nothing yet.
 
-        `arguments` that are an object and not a text become compact JSON.
+        `arguments` that are an object and not a text become compact JSON. Those `announced` as the call begins count
+        only if no others come.
         """
         given_id, given_name = _identifier(call_id), _identifier(name)
         if given_id == "null":  # what some SDKs put for a missing id
@@ -120,15 +128,17 @@ class CallTracker:
             if not given_name:
                 self._wait(call, text)
                 return None
-            call.kind, call.executed_by, call.is_compared = kind, executed_by, is_compared or self._compares
+            call.kind, call.executed_by = kind, executed_by
+            call.announced = _argument_text(announced)
+            call.is_compared = self._compares or bool(call.announced)
+            self._nameless += self.contradicted()
             return self._begin(call, given_name, text, native)
         if given_id and not call.given_id:
             call.given_id = given_id
             native = {**(native or {}), "id": given_id}
         if text:
             call.length += len(text)
-            if call.is_compared:
-                call.kept.append(text)
+            self._keep(call, text)
             text = whole_text(self._held, str(call.index), text)
         if not text and not native:
             return None
@@ -140,14 +150,18 @@ class CallTracker:
         Where they differ from what came, `done` says so. `source` is where they stood.
         """
         call = self._open.get(key)
-        if call is None or call.index < 0:
+        if call is None:
+            return self.again(key, arguments, source, None)
+        if call.index < 0:
             return None
         text = _argument_text(arguments)
-        if text and not call.length:
+        if text and (not call.length or (call.is_compared and "".join(call.kept).isspace())):
             call.source = source
             return self.delta(key, arguments=text)
-        if text and call.is_compared and not same_arguments(kept := "".join(call.kept), text, call.kind):
-            call.contradiction |= {call.source: without_halves(kept), source: without_halves(text)}
+        kept, text = _joined(call.kept), without_halves(text)
+        if text and call.is_compared and not same_arguments(kept, text, call.kind):
+            call.contradiction |= {call.source: kept, source: text}
+            self._contradicted[key] = call
         return None
 
     def done(self, key: Key, status: CallStatus | None = None) -> ToolCallDelta | None:
@@ -155,14 +169,20 @@ class CallTracker:
         call = self._open.get(key)
         if call is None or call.index < 0:
             return None
+        if call.announced and call.length and not self._compares:
+            self.whole(key, call.announced, "start")
+        announced = self._announced(call)
         del self._open[key]
-        came = "".join(call.kept) or ("" if call.kind == "text" else "{}")
-        digest = arguments_digest(came, call.kind) if call.is_compared else ""
-        is_proven = status is not None or (call.kind == "json" and call.length > 0)
-        done = self._done[key] = _Done(key, call.index, call.kind, call.executed_by, digest, is_proven)
-        if not is_proven:
-            self._unproven[key] = done
-        delta = _update(call, rest_of_text(self._held, str(call.index)), done=True)
+        self._contradicted.pop(key, None)
+        came = _joined(call.kept) or ("" if call.kind == "text" else "{}")
+        digest = arguments_digest(came, call.kind) if call.is_compared and not call.contradiction else ""
+        is_told = bool(status or call.contradiction) or (call.kind == "json" and call.length > 0)
+        done = self._done[key] = _Done(key, call.index, call.kind, call.executed_by, digest, is_told)
+        text = announced + rest_of_text(self._held, str(call.index))
+        if not is_told:
+            self._untold[key] = done
+            return _update(call, text) if text else None
+        delta = _update(call, text, done=True)
         if status is None and not call.contradiction:
             return delta
         return structs.replace(delta, status=status, contradiction=call.contradiction or None)
@@ -170,36 +190,51 @@ class CallTracker:
     def again(self, key: Key, arguments: object, source: str, status: CallStatus | None) -> ToolCallDelta | None:
         """Return what is new where a call that is done comes again: its status, or that its arguments differ."""
         call = self._done.get(key)
-        text = _argument_text(arguments)
+        text = without_halves(_argument_text(arguments))
         if call is None:
             return None
         if text and call.digest and arguments_digest(text, call.kind) != call.digest:
             call.digest = ""
-            return _word(call, contradiction={source: without_halves(text)})
-        if status is None or call.is_proven:
-            return None
-        call.is_proven = True
-        self._unproven.pop(key, None)
-        return _word(call, status=status)
+            return self._tell(call, contradiction={source: text})
+        return None if status is None or call.is_told else self._tell(call, status=status)
+
+    def is_same(self, key: Key, arguments: object) -> bool:
+        """Return whether a call that is done has these arguments."""
+        call = self._done.get(key)
+        text = without_halves(_argument_text(arguments))
+        return call is not None and bool(call.digest) and arguments_digest(text or "{}", call.kind) == call.digest
 
     def followed(self) -> list[ToolCallDelta]:
-        """Return a status for each call that is done, because another part of the answer shows that the model was."""
-        unproven, self._unproven = self._unproven, {}
-        for call in unproven.values():
-            call.is_proven = True
-        return [_word(call, status="completed") for call in unproven.values()]
+        """Return the calls that are done and wait for evidence: the model begins another part of the answer."""
+        return [self._tell(call, status="completed") for call in list(self._untold.values())] if self._untold else []
+
+    def concluded(self, *, is_regular: bool) -> list[ToolCallDelta]:
+        """Return a status for each call whose text does not show that it is whole, as the end of the answer has it.
+
+        At another end of the answer these are the calls that began after the first.
+        """
+        status: CallStatus = "completed" if is_regular else "incomplete"
+        told = [self._tell(call, status=status) for call in list(self._untold.values())]
+        return told + [
+            structs.replace(_update(call, ""), status=status)
+            for call in self._open.values()
+            if call.index >= self._concluded and (call.kind != "json" or not call.length)
+        ]
 
     def contradicted(self) -> list[ToolCallDelta]:
         """Return the contradictions of calls that are not done, when they can wait no longer."""
-        found = [call for call in self._open.values() if call.contradiction]
-        return [each for call in found if (each := self.done(call.key))]
+        found = list(self._contradicted) if self._contradicted else ()
+        return [each for key in found if (each := self.done(key))]
 
     def rest(self) -> list[ToolCallDelta]:
         """Give what is held of the argument texts, when no more can come: half a character is U+FFFD."""
         by_index = {str(call.index): call for call in (*self._open.values(), *self._left)}
         self._left = []
+        self._concluded = self._begun
         held = [_update(by_index[index], rest_of_text(self._held, index)) for index in sorted(self._held, key=int)]
-        return held + self.contradicted()
+        announced = [_update(call, text) for call in self._open.values() if (text := self._announced(call))]
+        untold = [self._tell(call) for call in list(self._untold.values())]
+        return held + announced + self.contradicted() + untold
 
     def nameless(self, *, closing: bool = False) -> list[ToolCallDelta]:
         """Return, once, the calls that were given up; `closing` adds those whose name never came."""
@@ -217,7 +252,7 @@ class CallTracker:
             "open": [_dumped(call) for call in self._open.values()],
             "left": [_dumped(call) for call in self._left],
             "last": self._last,
-            "begun": self._begun,
+            "begun": [self._begun, self._concluded],
             "held": held_dump(self._held),
             "nameless": to_builtins(self._nameless),
             "done": to_builtins(list(self._done.values())),
@@ -228,18 +263,48 @@ class CallTracker:
         self._open = {call.key: call for call in map(_loaded, state["open"])}
         self._left = [_loaded(each) for each in state["left"]]
         self._last = state["last"]
-        self._begun = state["begun"]
+        self._begun, self._concluded = state["begun"]
         self._held = held_load(state["held"])
         self._nameless = convert(state["nameless"], list[ToolCallDelta])
         self._done = {call.key: call for call in convert(state["done"], list[_Done])}
-        self._unproven = {key: call for key, call in self._done.items() if not call.is_proven}
+        self._untold = {key: call for key, call in self._done.items() if not call.is_told}
+        self._contradicted = {key: call for key, call in self._open.items() if call.contradiction}
 
     def _late(self, key: Key, text: str) -> ToolCallDelta | None:
         """Pass text on that comes for a call that is done; whoever knows how that ended says what becomes of it."""
         call = self._done[key]
         text = without_halves(text)
+        if not text:
+            return None
+        if not call.is_told:  # it was whole, and now there is more of it
+            return self._tell(call, contradiction={"late": text})
+        return ToolCallDelta(call.index, arguments_delta=text, kind=call.kind, executed_by=call.executed_by)
+
+    def _tell(
+        self, call: _Done, *, status: CallStatus | None = None, contradiction: dict[str, str] | None = None
+    ) -> ToolCallDelta:
+        """Return the `done` of a call, with what is known of it."""
+        call.is_told = True
+        self._untold.pop(call.key, None)
         kind, executed_by = call.kind, call.executed_by
-        return ToolCallDelta(call.index, arguments_delta=text, kind=kind, executed_by=executed_by) if text else None
+        return ToolCallDelta(
+            call.index, kind=kind, done=True, executed_by=executed_by, status=status, contradiction=contradiction
+        )
+
+    def _keep(self, call: _Call, text: str) -> None:
+        if call.length > self._limits.arguments_length:  # it fails, whatever comes again
+            call.is_compared, call.kept = False, []
+        if call.is_compared:
+            call.kept.append(text)
+
+    def _announced(self, call: _Call) -> str:
+        """Take the arguments that came before any delta, where no others did."""
+        text, call.announced = call.announced, ""
+        if call.length or not text:
+            return ""
+        call.length, call.source = len(text), "start"
+        self._keep(call, text)
+        return without_halves(text)
 
     def _call(self, key: Key, given_id: str | None, name: str | None) -> _Call:
         call = self._open.get(key)
@@ -267,6 +332,8 @@ class CallTracker:
             self._left.append(call)
         if call.index == WAITING:
             self._give_up(call)
+        elif text := self._announced(call):
+            self._nameless.append(_update(call, text))
 
     def _begin(
         self,
@@ -279,8 +346,7 @@ class CallTracker:
         self._begun += 1
         text = "".join(call.waiting) + text
         call.length, call.waiting = len(text), []
-        if call.is_compared:
-            call.kept = [text]
+        self._keep(call, text)
         return ToolCallDelta(
             call.index,
             call.given_id or self._made_id(call.index),
@@ -333,13 +399,8 @@ def _update(call: _Call, text: str, *, done: bool = False, native: dict[str, Any
     )
 
 
-def _word(
-    call: _Done, *, status: CallStatus | None = None, contradiction: dict[str, str] | None = None
-) -> ToolCallDelta:
-    kind, executed_by = call.kind, call.executed_by
-    return ToolCallDelta(
-        call.index, kind=kind, done=True, executed_by=executed_by, status=status, contradiction=contradiction
-    )
+def _joined(pieces: list[str]) -> str:
+    return without_halves("".join(pieces))
 
 
 def _is_no_index(key: Key) -> bool:

@@ -39,6 +39,8 @@ _ENVELOPE = frozenset(
 _PART = frozenset(
     ("code_execution_result", "executable_code", "file_data", "function_call", "function_response", "inline_data"),
 ) | {"media_resolution", "part_metadata", "text", "thought", "thought_signature", "tool_call", "video_metadata"}
+# What a part has besides what the model says with it.
+_BESIDE = frozenset(("media_resolution", "part_metadata", "thought", "thought_signature", "video_metadata"))
 _RESULTS = ("code_execution_result", "function_response", "tool_response")
 _EXTRAS = ("citation_metadata", "grounding_metadata", "url_context_metadata")
 _TEXTS = ("reasoning", "content")
@@ -90,7 +92,7 @@ class _Candidate:
 
     def call(self, *deltas: ToolCallDelta | None) -> None:
         found = tuple(each for each in deltas if each is not None)
-        if len(found) == 2 and found[1].done and not found[1].arguments_delta:
+        if len(found) == 2 and found[0].index == found[1].index and found[1].done and not found[1].arguments_delta:
             found = (structs.replace(found[0], done=True),)
         if found:
             self.say("tool_calls", found)
@@ -228,6 +230,8 @@ class Gemini:
         candidate.call(*candidate.calls.nameless())
         if (reason := word(fields.get("finish_reason"))) and not candidate.finished:
             _finish(candidate, reason, word(fields.get("finish_message")))
+        elif reason:
+            candidate.call(*candidate.calls.concluded(is_regular=finish_of(GEMINI_FINISHES, reason).is_regular))
         self._flush(candidate, responses)
 
     def _flush(self, candidate: _Candidate, responses: list[ChunkResponse]) -> None:
@@ -266,13 +270,15 @@ def _part(candidate: _Candidate, part: Fields, given: Any) -> None:
     signature = base64_text(part.get("thought_signature"))
     native = {"thoughtSignature": signature} if signature else None
     text, call = part.get("text"), gemini_fields(part.get("function_call"))
+    is_more = call is None or bool(call.get("name"))  # and not the next part of a call
+    if is_more and any(value for name, value in part.items() if name not in _BESIDE):
+        candidate.call(*candidate.calls.followed())
     if call is not None:
         _function_call(candidate, call, native)
     elif any(part.get(name) is not None for name in ("tool_call", "executable_code")):
         _provider_call(candidate, part, given, signature)
     elif any(part.get(name) is not None for name in _RESULTS):
         candidate.leave_texts()
-        candidate.call(*candidate.calls.followed())
         candidate.add_raw(wire_form(given))
     elif (part.get("inline_data") or part.get("file_data")) and not part.get("thought"):
         _media(candidate, part, given)

@@ -70,6 +70,9 @@ class Ollama:
             return []
         message = fields_of(chunk.get("message")) or {}
         said: dict[str, Any] = {}
+        spoken = ("thinking", "content", "tool_calls", "images")
+        is_more = any(message.get(name) for name in spoken) or any(chunk.get(name) for name in ("thinking", "response"))
+        followed = self._calls.followed() if is_more else []
         self._text(said, "reasoning", message.get("thinking") or chunk.get("thinking"))
         self._text(said, "content", message.get("content") or chunk.get("response"))
         if calls := (*self._tool_calls(message), *self._calls.nameless()):
@@ -80,6 +83,8 @@ class Ollama:
         if unknown:
             said["raw"] = (unknown,)
         before = self._left(said)
+        if followed:
+            before.insert(0, self._response(tool_calls=tuple(followed)))
         if chunk.get("done") and not self._is_finished:
             self._finish(chunk, said)
         return [*before, self._response(**said)] if said else before
@@ -90,8 +95,8 @@ class Ollama:
             return []
         self.stopped = True
         responses = self._left({})
-        if nameless := self._calls.nameless(closing=True):
-            responses.append(self._response(tool_calls=tuple(nameless)))
+        if deltas := (*self._calls.rest(), *self._calls.nameless(closing=True)):
+            responses.append(self._response(tool_calls=deltas))
         if isinstance(how, Failed) and isinstance(how.error, ProviderError) and how.error is not self.failure:
             responses.append(self._response(error=error_fields(how.error)))
         return responses
@@ -168,8 +173,8 @@ class Ollama:
         words = str(reason) if is_told else "stop"
         finish = finish_of(OLLAMA_FINISHES, words) if is_told else Finish("stop")
         said |= finish.told(words, "tool_calls" if finish.reason == "stop" and self._begun else None)
-        if nameless := self._calls.nameless(closing=True):
-            said["tool_calls"] = (*said.get("tool_calls", ()), *nameless)
+        if deltas := (*self._calls.rest(), *self._calls.nameless(closing=True)):
+            said["tool_calls"] = (*said.get("tool_calls", ()), *deltas)
         prompt, completion = token_count(chunk, "prompt_eval_count"), token_count(chunk, "eval_count")
         if prompt or completion:
             said["usage"] = TokenUsage(prompt, completion, prompt + completion)

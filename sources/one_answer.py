@@ -89,7 +89,9 @@ class OneAnswer:
         if not self.finished:
             self.finished = True
             said |= finish.told(words, "tool_calls" if has_calls and finish.reason == "stop" else None)
-        chunks = self.rest()
+            chunks = self.rest()
+        else:
+            chunks = [*self.call(*self.calls.concluded(is_regular=finish.is_regular)), *self.rest()]
         if said:
             chunks.append(self.chunk(**said))
         return chunks

@@ -157,10 +157,15 @@ class OpenAIChat:
             # A whole message, from who streams in form only; beside deltas it repeats what they said.
             delta = None if choice.spoke else fields_of(fields.get("message"))
         said = self._delta(choice, number, delta, responses) if delta else {}
-        if isinstance(reason := fields.get("finish_reason"), str) and reason and not choice.finished:
-            choice.finished = True
-            said |= finish_of(CHAT_FINISHES, reason.lower()).told(reason)
-            self._finish(choice, said)
+        if isinstance(reason := fields.get("finish_reason"), str) and reason:
+            finish = finish_of(CHAT_FINISHES, reason.lower())
+            if choice.finished:
+                if deltas := choice.calls.concluded(is_regular=finish.is_regular):
+                    said["tool_calls"] = (*said.get("tool_calls", ()), *deltas)
+            else:
+                choice.finished = True
+                said |= finish.told(reason)
+                self._finish(choice, said)
         if error := fields.get("error"):
             self.failure = error_in_body(plain_json(error))
             said["error"] = error_fields(self.failure)

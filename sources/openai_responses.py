@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from msgspec import convert, to_builtins
-
 from ..events.chunk_response import ChunkResponse, TokenUsage
 from ..events.errors import ProviderError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import How
-from .call_tracker import Key
 from .finish_reasons import RESPONSES_FINISHES, Finish, finish_of
 from .one_answer import OneAnswer, TextStream
+from .output_items import OutputItem, OutputItems
 from .provider_error import error_in_body
-from .responses_items import CallKind, OutputItem, call_kind, call_native, call_status, item_ids, whole_arguments
+from .responses_items import (
+    CallKind,
+    announced_arguments,
+    call_kind,
+    call_native,
+    call_status,
+    whole_arguments,
+)
 from .sdk_fields import Fields, entries_of, fields_of
 from .surrogates import plain_json
 from .token_count import token_count
@@ -62,15 +67,15 @@ class OpenAIResponses:
         function_call_arguments.delta  {"a": 1}          [ChunkResponse(tool_calls=({"a": 1},))]
         function_call_arguments.done   {"a": 1}          [ChunkResponse(tool_calls=(done,))]
 
-    Follows the Responses streaming reference and what its relatives do to it. Items are filed under their
-    `output_index`: their ids may change. What the ends of parts, items and the response repeat counts only where
+    Follows the Responses streaming reference and what its relatives do to it. `OutputItems` knows which event is of
+    which item. What the ends of parts, items and the response repeat counts only where
     nothing came before. Parts of one item's reasoning are paragraphs. Searches, images, results and the provider's
     own states pass as `raw`, an image also as `image_urls`.
     """
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
         self._answer = OneAnswer(turn_id, limits, compares_arguments=True)
-        self._items: dict[Key, OutputItem] = {}
+        self._items = OutputItems()
         self._has_clients_calls = False
 
     @property
@@ -99,13 +104,14 @@ class OpenAIResponses:
             return self._arguments(event, event.get("delta"))
         if kind in _TEXT_ENDS:
             text = _TEXT_ENDS[kind]
-            return [] if _part(event, text.number) in self._item(event).parts else self._text(event, text)
+            return [] if _part(event, text.number) in self._items.speaks(event)[0].parts else self._text(event, text)
         if kind in _ARGUMENT_ENDS:
             return self._arguments_end(event, event.get(_ARGUMENT_ENDS[kind]))
         if kind == "response.output_item.added":
-            return self._begin(item, _key(event), fields_of(event.get("item")) or {})
+            return self._begin(item, event, fields_of(event.get("item")) or {})
         if kind == "response.output_item.done":
-            return self._end(item, _key(event), fields_of(event.get("item")) or {})
+            fields = fields_of(event.get("item")) or {}
+            return self._end(item, self._items.ended(event, fields), fields) if fields else self._answer.raw(item)
         if kind in _BEGINS:
             self._identify(fields_of(event.get("response")) or {})
             return []
@@ -125,125 +131,110 @@ class OpenAIResponses:
 
     def dump(self) -> Any:
         """Give the state as plain data."""
-        items = [[key, to_builtins(item)] for key, item in self._items.items()]
-        return [self._answer.dump(), items, self._has_clients_calls]
+        return [self._answer.dump(), self._items.dump(), self._has_clients_calls]
 
     def load(self, state: Any, /) -> None:
         """Go on from a dumped state."""
         answer, items, self._has_clients_calls = state
         self._answer.load(answer)
-        self._items = {key: convert(item, OutputItem) for key, item in items}
-
-    def _item(self, event: Fields) -> OutputItem:
-        return self._items.setdefault(_key(event), OutputItem())
+        self._items.load(items)
 
     def _identify(self, response: Fields) -> None:
         if self._answer.response_id is None:  # the ids of some relatives change with every event
             self._answer.identify(response.get("id"), response.get("model"))
 
     def _text(self, event: Fields, text: _Text) -> list[ChunkResponse]:
-        given = event.get(text.field)
+        item, is_new = self._items.speaks(event)
+        followed = self._answer.call(*self._answer.calls.followed()) if is_new else []
+        return followed + self._say(item, _part(event, text.number), text.stream, event.get(text.field))
+
+    def _say(self, item: OutputItem, part: str, stream: TextStream, given: object) -> list[ChunkResponse]:
         if not isinstance(given, str) or not given:
             return []
-        item = self._item(event)
-        if self._is_new_part(item, _part(event, text.number)) and text.stream == "reasoning":
+        if _is_new_part(item, part) and stream == "reasoning":
             given = "\n\n" + given
-        return self._answer.text(text.stream, given)
-
-    def _is_new_part(self, item: OutputItem, part: str) -> bool:
-        """Note that a part speaks; tell whether it does so after another part of its item."""
-        if part == item.last_part:
-            return False
-        is_first = not item.parts
-        item.last_part = part
-        if part not in item.parts:
-            item.parts.append(part)
-        return not is_first
+        return self._answer.text(stream, given)
 
     def _arguments(self, event: Fields, text: object) -> list[ChunkResponse]:
-        return self._answer.call(self._answer.calls.delta(_key(event), arguments=text))
+        item, _ = self._items.speaks(event)
+        return self._answer.call(self._answer.calls.delta(item.number, arguments=text))
 
     def _arguments_end(self, event: Fields, text: object) -> list[ChunkResponse]:
-        return self._answer.call(self._answer.calls.whole(_key(event), text, "done"))
+        item, _ = self._items.speaks(event)
+        return self._answer.call(self._answer.calls.whole(item.number, text, "done"))
 
     def _command(self, event: Fields, what: str) -> list[ChunkResponse]:
         """Read commands of a shell as lines of one text."""
-        item, part = self._item(event), _part(event, "command_index")
+        item, _ = self._items.speaks(event)
+        part = _part(event, "command_index")
         text = event.get("delta" if what == "delta" else "command")
         if what not in ("delta", "done") or not isinstance(text, str) or not text:
             return []
         if what == "done" and part in item.parts:
             return []
-        if self._is_new_part(item, part):
+        if _is_new_part(item, part):
             text = "\n" + text
         return self._arguments(event, text)
 
-    def _begin(self, event: Any, key: Key, fields: Fields) -> list[ChunkResponse]:
-        is_new = key not in self._items
-        item = self._known(key, fields)
+    def _begin(self, raw: Any, event: Fields, fields: Fields) -> list[ChunkResponse]:
+        item, is_new = self._items.added(event, fields)
         calls = self._answer.calls
-        chunks = self._answer.call(*calls.contradicted()) if is_new else []
+        followed = self._answer.call(*calls.followed()) if is_new else []
         if kind := call_kind(fields):
-            return chunks + self._call(key, fields, kind, item)
-        if item.kind in _WITH_PARTS:
-            return chunks
-        return [*chunks, *self._answer.call(*calls.followed()), *self._answer.raw(event)]
+            return followed + self._call(item, fields, kind, announced_arguments(fields, kind))
+        return followed if item.kind in _WITH_PARTS else [*followed, *self._answer.raw(raw)]
 
-    def _known(self, key: Key, fields: Fields) -> OutputItem:
-        item = self._items.setdefault(key, OutputItem())
-        item.kind = str(fields.get("type"))
-        item.ids += [given for given in item_ids(fields) if given not in item.ids]
-        return item
-
-    def _call(self, key: Key, fields: Fields, kind: CallKind, item: OutputItem) -> list[ChunkResponse]:
+    def _call(self, item: OutputItem, fields: Fields, kind: CallKind, announced: str = "") -> list[ChunkResponse]:
         if item.is_begun:
             return []
         self._has_clients_calls = self._has_clients_calls or kind.executed_by == "client"
         delta = self._answer.calls.delta(
-            key,
+            item.number,
             call_id=fields.get("call_id") or fields.get("id"),
             name=kind.name or fields.get("name"),
             kind=kind.kind,
             executed_by=kind.executed_by,
             native=call_native(fields),
+            announced=announced,
         )
         item.is_begun = delta is not None
         return self._answer.call(delta)
 
-    def _end(self, event: Any, key: Key, fields: Fields) -> list[ChunkResponse]:
+    def _end(self, raw: Any, item: OutputItem, fields: Fields) -> list[ChunkResponse]:
         """Take an item's end, which has all of it."""
-        item = self._known(key, fields)
         if kind := call_kind(fields):
-            chunks = [] if item.ended else self._call_end(key, fields, kind, item)
+            chunks = self._call_end(item, fields, kind, "item")
             # The end of what the provider ran has its result, too.
-            return chunks if kind.executed_by == "client" else [*chunks, *self._answer.raw(event)]
+            return chunks if kind.executed_by == "client" else [*chunks, *self._answer.raw(raw)]
         item.ended = True
         if item.kind == "reasoning":
-            return [*self._unsaid_reasoning(key, item, fields), *self._reasoning_native(fields)]
+            return [*self._unsaid_reasoning(item, fields), *self._reasoning_native(fields)]
         if item.kind == "message":
             return self._unsaid_message(item, fields)
         if item.kind == "image_generation_call":
-            return self._image(event, fields)
-        return self._answer.raw(event)
+            return self._image(raw, fields)
+        return self._answer.raw(raw)
 
-    def _call_end(self, key: Key, fields: Fields, kind: CallKind, item: OutputItem) -> list[ChunkResponse]:
-        item.ended = True
+    def _call_end(self, item: OutputItem, fields: Fields, kind: CallKind, source: str) -> list[ChunkResponse]:
         answer, calls = self._answer, self._answer.calls
-        chunks = self._call(key, fields, kind, item)
-        chunks += answer.call(calls.whole(key, whole_arguments(fields, kind), "item"))
+        arguments, status = whole_arguments(fields, kind), call_status(fields)
+        if item.ended:
+            return answer.call(calls.again(item.number, arguments, source, status))
+        item.ended = True
+        chunks = self._call(item, fields, kind)
+        chunks += answer.call(calls.whole(item.number, arguments, source))
         if kind.name == "shell":
             # The text has the commands; their limits of time and output stand in the action only.
-            chunks += answer.call(calls.delta(key, native={"action": plain_json(fields.get("action"))}))
-        return chunks + answer.call(calls.done(key, call_status(fields)))
+            chunks += answer.call(calls.delta(item.number, native={"action": plain_json(fields.get("action"))}))
+        return chunks + answer.call(calls.done(item.number, status))
 
-    def _unsaid_reasoning(self, key: Key, item: OutputItem, fields: Fields) -> list[ChunkResponse]:
+    def _unsaid_reasoning(self, item: OutputItem, fields: Fields) -> list[ChunkResponse]:
         if item.parts:
             return []
         chunks: list[ChunkResponse] = []
-        for field, text in (("summary", "response.reasoning_summary_text"), ("content", "response.reasoning_text")):
-            for number, part in enumerate(map(fields_of, entries_of(fields.get(field)))):
-                place = {"output_index": key, _TEXTS[text].number: number, "text": (part or {}).get("text")}
-                chunks += self._text(place, _TEXTS[text])
+        for field, number in (("summary", "summary_index"), ("content", "content_index")):
+            for place, part in enumerate(map(fields_of, entries_of(fields.get(field)))):
+                chunks += self._say(item, f"{number}:{place}", "reasoning", (part or {}).get("text"))
             if chunks:  # a summary and what it is the summary of are one reasoning
                 break
         return chunks
@@ -275,38 +266,55 @@ class OpenAIResponses:
     def _finish(self, how: str, response: Fields) -> list[ChunkResponse]:
         answer = self._answer
         self._identify(response)
-        chunks = self._unsaid_items(response)
+        status = response.get("status") if how == "completed" else how
+        details = fields_of(response.get("incomplete_details")) or {}
+        finish, words = _finish_of(str(status or how), details.get("reason"))
+        chunks = self._unsaid_items(response, is_regular=finish.is_regular)
         said: dict[str, Any] = {}
         if usage := self._usage(response.get("usage")):
             said["usage"] = usage
-        status = response.get("status") if how == "completed" else how
         if status == "failed":
             if said:
                 chunks += answer.other(**said)
             return chunks + answer.fail(error_in_body(plain_json(response.get("error"))))
-        details = fields_of(response.get("incomplete_details")) or {}
-        finish, words = _finish_of(str(status or how), details.get("reason"))
         return chunks + answer.finish(finish, words, has_calls=self._has_clients_calls, **said)
 
-    def _unsaid_items(self, response: Fields) -> list[ChunkResponse]:
-        """Take what the response has at its end and no event had; others have it empty, or without some items."""
+    def _unsaid_items(self, response: Fields, *, is_regular: bool) -> list[ChunkResponse]:
+        """Take what the response has at its end and no event had; others have it empty, or without some items.
+
+        What comes out only here is no evidence that the model had finished a call: it may have stood before it.
+        """
         chunks: list[ChunkResponse] = []
-        places = {given: key for key, item in self._items.items() for given in item.ids}
+        unsaid: list[tuple[int, object, Fields]] = []
         for number, given in enumerate(entries_of(response.get("output"))):
             fields = fields_of(given)
             if not fields or not fields.get("type"):
                 continue
-            key = next((places[each] for each in item_ids(fields) if each in places), None)
-            is_known = key is not None
-            key = number if key is None else key
-            item = self._items.get(key)
-            if item is None or (not item.ended and item.kind == fields.get("type")):
-                event = {"type": "response.output_item.done", "output_index": key, "item": given}
-                chunks += self._end(event, key, fields)
-            elif is_known and (kind := call_kind(fields)):
-                arguments, status = whole_arguments(fields, kind), call_status(fields)
-                chunks += self._answer.call(self._answer.calls.again(key, arguments, "response", status))
+            item = self._items.known(fields) or self._same(number, fields)
+            if item is None:
+                unsaid.append((number, given, fields))
+            elif kind := call_kind(fields):
+                chunks += self._call_end(item, fields, kind, "response")
+            elif not item.ended:
+                chunks += self._end(_done(number, given), item, fields)
+        if not is_regular:
+            chunks += self._answer.call(*self._answer.calls.concluded(is_regular=False))
+        for number, given, fields in unsaid:
+            event = _done(number, given)
+            if call_kind(fields) or not any(item.ended for item in self._items.of_type(fields.get("type"))):
+                chunks += self._end(event, self._items.ended(event, fields), fields)
         return chunks
+
+    def _same(self, number: int, fields: Fields) -> OutputItem | None:
+        """Return the item that an unknown one in the response's end is under another id, as some servers have it."""
+        item = self._items.at(number)
+        if item is not None and item.kind == fields.get("type") and not item.ended:
+            return item
+        if (kind := call_kind(fields)) is None:
+            return None
+        arguments, calls = whole_arguments(fields, kind), self._answer.calls
+        same = (each for each in self._items.of_type(fields.get("type")) if calls.is_same(each.number, arguments))
+        return next(same, None)
 
     def _usage(self, given: Any) -> TokenUsage | None:
         fields = fields_of(given)
@@ -329,12 +337,18 @@ def _finish_of(status: str, reason: object) -> tuple[Finish, str]:
     return finish_of(RESPONSES_FINISHES, words), words
 
 
-def _key(event: Fields) -> Key:
-    index = event.get("output_index")
-    if isinstance(index, int | str):
-        return index
-    item_id = event.get("item_id")
-    return item_id if isinstance(item_id, str) else None
+def _done(number: int, item: object) -> dict[str, Any]:
+    return {"type": "response.output_item.done", "output_index": number, "item": item}
+
+
+def _is_new_part(item: OutputItem, part: str) -> bool:
+    """Note that a part speaks; tell whether it does so after another part of its item."""
+    if part == item.last_part:
+        return False
+    is_first = not item.parts
+    item.last_part = part
+    item.parts.add(part)
+    return not is_first
 
 
 def _part(event: Fields, number: str) -> str:

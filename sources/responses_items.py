@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from msgspec import Struct
-
 from ..events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy
 from .sdk_fields import Fields, entries_of, fields_of
-from .surrogates import plain_json
+from .surrogates import plain_json, without_halves
 
 
 class CallKind(NamedTuple):
@@ -59,17 +57,6 @@ _REPLAYED = (
 _XAI_OWN = "xs_call_"
 
 
-class OutputItem(Struct):
-    """What is remembered of one item; `parts` are those that have spoken, `is_begun` is a call's."""
-
-    kind: str = ""
-    ids: list[str] = []  # msgspec gives each instance its own
-    parts: list[str] = []
-    last_part: str = ""
-    is_begun: bool = False
-    ended: bool = False
-
-
 def call_kind(item: Fields) -> CallKind | None:
     """Tell whether an item is a call, and of which kind; a search for tools on the server is none."""
     kind = CALLS.get(str(item.get("type")))
@@ -102,9 +89,10 @@ def whole_arguments(item: Fields, kind: CallKind) -> str:
         given: Any = {name: item[name] for name in ("action", "actions") if item.get(name)}
     else:
         given = item.get(kind.field)
-    if isinstance(given, str) or not given:
-        return given or ""
-    return json.dumps(plain_json(given), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    if isinstance(given, str):
+        return given
+    plain = plain_json(given)
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), sort_keys=True) if plain else ""
 
 
 def call_status(item: Fields) -> CallStatus | None:
@@ -113,5 +101,14 @@ def call_status(item: Fields) -> CallStatus | None:
     return _STATUSES.get(status) if isinstance(status, str) else None
 
 
+def announced_arguments(item: Fields, kind: CallKind) -> str:
+    """Return the arguments with which an item begins, where they are whole; an empty object is a place for them."""
+    if kind.kind != "json" and call_status(item) != "completed":
+        return ""
+    given = whole_arguments(item, kind)
+    return "" if given == "{}" else given
+
+
 def item_ids(item: Fields) -> list[str]:
-    return [given for name in ("id", "call_id") if isinstance(given := item.get(name), str) and given]
+    given = (item.get(name) for name in ("id", "call_id"))
+    return [without_halves(each) for each in given if isinstance(each, str) and each]

@@ -53,23 +53,33 @@ def without_halves(text: str) -> str:
 
 
 def plain_json(value: Any) -> Any:
-    """Give JSON data, or an SDK's object of it, as plain JSON data of its own, without halves of characters.
+    """Return JSON data, or an SDK's object of it, as plain JSON data of its own, without halves of characters.
 
-    Of a pydantic object the fields that were set count; fields and extras are read as they stand.
+    Of a pydantic object the fields that were set count; fields and extras are read as they stand. What is nested too
+    deeply for Python's stack is a text that says so.
     """
+    try:
+        return _plain(value)
+    except RecursionError:
+        return "nested too deeply to be read"
+
+
+def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return without_halves(value)
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, list | tuple):
-        return [plain_json(each) for each in cast("list[object]", value)]
+        return [_plain(each) for each in cast("list[object]", value)]
     if isinstance(value, dict):
-        return {without_halves(str(key)): plain_json(each) for key, each in cast("dict[object, object]", value).items()}
+        return {without_halves(str(key)): _plain(each) for key, each in cast("dict[object, object]", value).items()}
     fields: dict[str, Any] = getattr(value, "__dict__", {})
     known: set[str] = getattr(value, "__pydantic_fields_set__", set(fields))
     extras: dict[str, Any] | None = getattr(value, "__pydantic_extra__", None)
     kept = {key: each for key, each in fields.items() if key in known}
-    return plain_json({**kept, **extras} if extras else kept) if kept or extras else str(value)
+    if not (kept or extras or hasattr(value, "__pydantic_fields_set__")):
+        return str(value)
+    return _plain({**kept, **extras} if extras else kept)
 
 
 def _joined(text: str) -> str:

@@ -85,8 +85,8 @@ def _take(answer: Answer, by_place: dict[tuple[int, int], Call], choice: int, de
         assert delta.name is None, "a name again"
         assert delta.call_id is None, "an id again"
         assert delta.kind == call.kind
-        assert not call.done or delta.done or delta.arguments_delta, "something after done"
-        assert delta.arguments_delta or delta.done or delta.native, "a delta that says nothing"
+        assert not call.done or delta.contradiction or delta.arguments_delta, "something after done"
+        assert delta.arguments_delta or delta.done or delta.native or delta.status, "a delta that says nothing"
     call.arguments += delta.arguments_delta
     call.native.update(delta.native or {})
     call.done = call.done or delta.done

@@ -172,8 +172,8 @@ class Expected:
 
     A call is sealed when its JSON root has closed and the provider said that its block ended, or another call of the
     same choice began, or the choice was finished, or the stream completed; a free-form call, an object of the
-    provider's, and a call without any argument only by what shows that the model had finished it: its status, another
-    part after it was done, a regular finish, or any finish where another call came. `eager`: as the root closes.
+    provider's, and a call without any argument only by what shows that the model had finished it: its status, a regular
+    finish, or any finish where another call came after its last text. `eager`: as the root closes.
     """
 
     def __init__(self, turn_id: str, *, eager: bool = False, fields: bool = True) -> None:
@@ -188,19 +188,10 @@ class Expected:
         self._sealed: set[tuple[int, int]] = set()
         self._finish: dict[int, str] = {}
         self._cancelled: set[int] = set()
-        self._text: dict[int, str | None] = {}
         self._given: dict[str, tuple[int, str]] = {}
 
     def run(self, chunks: Sequence[ChunkResponse], how: How) -> Expected:
         for at, chunk in enumerate(chunks):
-            for kind in ("reasoning", "content", "refusal"):
-                if getattr(chunk, kind) or (kind == "reasoning" and chunk.native):
-                    self._speaks(chunk.choice, kind, at)
-                    if kind == "reasoning" and chunk.native:
-                        self._text[chunk.choice] = None
-            if chunk.image_urls or chunk.audio_urls or chunk.video_urls:
-                self._speaks(chunk.choice, "media", at)
-                self._text[chunk.choice] = None
             for delta in chunk.tool_calls:
                 self._delta(chunk.choice, delta, at)
             if chunk.finish_reason is not None or chunk.is_complete:
@@ -208,16 +199,6 @@ class Expected:
         self._end(how, len(chunks))
         self._without_repetitions()
         return self
-
-    def _speaks(self, choice: int, kind: str, at: int) -> None:
-        if self._text.get(choice) != kind:
-            self._followed(choice, at)
-        self._text[choice] = kind
-
-    def _followed(self, choice: int, at: int) -> None:
-        for key, call in list(self._open.items()):
-            if key[0] == choice and call.done and call.needs_evidence and call.status != "incomplete":
-                self._settle(key, "sealed", at)
 
     def _delta(self, choice: int, delta: ToolCallDelta, at: int) -> None:
         key = choice, delta.index
@@ -237,14 +218,13 @@ class Expected:
                 if other_key[0] == choice and other.is_sealed:
                     self._settle(other_key, "sealed", at)
                 other.is_followed = other.is_followed or other_key[0] == choice
-            self._followed(choice, at)
             if key in self._open:
                 former = self._open[key]
                 whole = former.needs_evidence and former.status != "incomplete"
                 self._settle(key, "sealed" if whole else "truncated", at)
-            self._text[choice] = None
             call = self._open[key] = self._new(choice, delta, self._waiting.pop(key, ""))
         call.text += text
+        call.is_followed = call.is_followed and not text
         if self._eager and call.header.kind == "json" and (end := root_end(call.text)) is not None:
             call.text, rest = call.text[:end], call.text[end:]
             self._settle(key, "sealed", at)

@@ -151,17 +151,17 @@ def test_the_whole_arguments_count_only_where_no_delta_came():
 
 def test_done_ends_a_call_and_frees_its_key():
     it = tracker()
-    it.delta(0, call_id="a", name="f", arguments="{\ud83d", kind="text", executed_by="provider")
-    assert it.done(0) == ToolCallDelta(0, arguments_delta="\ufffd", kind="text", done=True, executed_by="provider")
+    it.delta(0, call_id="a", name="f", arguments="{\ud83d", executed_by="provider")
+    assert it.done(0) == ToolCallDelta(0, arguments_delta="\ufffd", done=True, executed_by="provider")
     assert it.done(0) is None
     assert it.delta(0, call_id="a", name="f") == ToolCallDelta(1, "a", "f")
 
 
 def test_what_comes_for_a_call_that_is_done_comes_under_its_index():
     it = tracker()
-    it.delta(0, call_id="a", name="f", arguments="{}", kind="text")
+    it.delta(0, call_id="a", name="f", arguments="{}")
     it.done(0)
-    assert it.delta(0, arguments="\ud83dx") == ToolCallDelta(0, arguments_delta="\ufffdx", kind="text")
+    assert it.delta(0, arguments="\ud83dx") == ToolCallDelta(0, arguments_delta="\ufffdx")
     assert it.delta(0, arguments="") is None
 
 
@@ -234,16 +234,87 @@ def test_a_call_that_nothing_was_kept_of_is_not_compared():
     assert it.again(0, "[]", "response", None) is None
 
 
-def test_calls_whose_end_proves_nothing_are_proven_by_a_later_status_or_by_what_follows():
+def test_the_end_of_a_call_that_proves_nothing_waits_for_what_does():
     it = comparing("text", arguments="x")
-    it.delta(1, call_id="b", name="g")
-    it.delta(2, call_id="c", name="h", arguments="{}")
-    for key in range(3):
-        it.done(key)
+    for key, name in enumerate("ghij", 1):
+        it.delta(key, call_id=name, name=name)
+    it.delta(5, call_id="k", name="k", arguments="{}")
+    assert [it.done(key) for key in range(5)] == [None] * 5
+    assert it.done(5) == ToolCallDelta(5, done=True)
     assert it.again(0, "x", "response", "incomplete") == ToolCallDelta(0, kind="text", done=True, status="incomplete")
-    assert it.again(2, "{}", "response", "completed") is None
-    assert it.followed() == [ToolCallDelta(1, done=True, status="completed")]
-    assert it.followed() == []
+    assert it.again(5, "{}", "response", "completed") is None
+    assert it.delta(1, arguments="y") == ToolCallDelta(1, done=True, contradiction={"late": "y"})
+    assert [delta.index for delta in it.followed()] == [2, 3, 4]
+    assert it.followed() == it.rest() == []
+
+
+def test_what_waits_at_the_end_of_the_answer_is_done_without_a_status():
+    it = tracker()
+    it.delta(0, call_id="a", name="f")
+    assert it.done(0) is None
+    assert it.rest() == [ToolCallDelta(0, done=True)]
+    assert it.followed() == it.concluded(is_regular=True) == []
+
+
+@pytest.mark.parametrize(("is_regular", "status"), [(True, "completed"), (False, "incomplete")])
+def test_another_end_of_the_answer_concludes_what_cannot_show_that_it_is_whole(is_regular: bool, status: Any):
+    it = tracker()
+    it.delta(9, call_id="before", name="f")
+    assert it.rest() == []
+    for key, (kind, text) in enumerate((("json", ""), ("json", "{}"), ("text", "x"), ("json", ""))):
+        it.delta(key, call_id=f"id{key}", name="f", kind=kind, arguments=text)
+    it.done(3)
+    assert it.concluded(is_regular=is_regular) == [
+        ToolCallDelta(4, done=True, status=status),
+        ToolCallDelta(1, status=status),
+        ToolCallDelta(3, kind="text", status=status),
+    ]
+
+
+def test_arguments_that_were_announced_count_where_no_others_come():
+    it = tracker()
+    for key in range(4):
+        it.delta(key, call_id=f"id{key}", name="f", announced={"a": 1})
+    it.delta(1, arguments='{"a": 1}')
+    it.delta(2, arguments="{}")
+    assert it.done(0) == ToolCallDelta(0, arguments_delta='{"a":1}', done=True)
+    assert it.done(1) == ToolCallDelta(1, done=True)
+    assert it.done(2) == ToolCallDelta(2, done=True, contradiction={"deltas": "{}", "start": '{"a":1}'})
+    it.delta(3, call_id="other", name="f", announced={"a": 2})
+    assert it.nameless() == [ToolCallDelta(3, arguments_delta='{"a":1}')]
+    assert it.rest() == [ToolCallDelta(4, arguments_delta='{"a":2}')]
+
+
+def test_halves_of_characters_that_come_apart_are_compared_whole():
+    for kind, around in (("text", ("a", "b")), ("json", ('{"a": "', '"}'))):
+        it = comparing(kind)
+        it.delta(0, arguments=f"{around[0]}\ud83d")
+        it.delta(0, arguments=f"\ude00{around[1]}")
+        assert it.whole(0, f"{around[0]}😀{around[1]}", "item") is None
+        told = it.done(0, "completed")
+        assert told is not None
+        assert told.contradiction is None
+
+
+def test_blanks_are_no_arguments_that_others_could_contradict():
+    it = comparing(arguments=" ")
+    assert it.whole(0, '{"a": 1}', "done") == ToolCallDelta(0, arguments_delta='{"a": 1}')
+    assert it.done(0) == ToolCallDelta(0, done=True)
+
+
+def test_of_a_call_over_the_limit_nothing_is_kept():
+    it = CallTracker(lambda: "t", limits=Limits(arguments_length=10), compares=True)
+    it.delta(0, call_id="a", name="f")
+    for _ in range(5):
+        it.delta(0, arguments="12345")
+    assert it.dump()["open"][0]["kept"] == ['""']
+
+
+def test_a_contradiction_is_told_before_the_next_call_begins():
+    it = comparing(arguments="{}")
+    it.whole(0, "[]", "done")
+    it.delta(1, call_id="b", name="g")
+    assert it.nameless() == [ToolCallDelta(0, done=True, contradiction={"deltas": "{}", "done": "[]"})]
 
 
 def test_kind_and_executor_stay_with_a_call():

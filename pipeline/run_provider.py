@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from ..events.errors import PenstockError, UsageError
-from ..sources.replay_server import is_this_machine
+from ..sources.served_hosts import is_this_machine
 from .provider_requests import Request, ask_anthropic, ask_chat, ask_gemini, ask_mistral, ask_ollama, ask_responses
 from .tool_providers import ToolProvider
 

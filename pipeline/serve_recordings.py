@@ -38,7 +38,9 @@ def serve_recordings(  # noqa: PLR0913 - the options of the command
     warn: Say,
 ) -> None:
     """Serve until Ctrl-C; `say` gets the lines for the output, `warn` those for the user's attention."""
-    with ReplayServer(folder, host=host, port=port, public=public, hosts=hosts, pace=pace, chunk=chunk, fault=fault) as server:
+    with ReplayServer(
+        folder, host=host, port=port, public=public, hosts=hosts, pace=pace, chunk=chunk, fault=fault
+    ) as server:
         changes = server.follow()
         if not is_this_machine(host):
             warn(f"warning: whoever reaches {host} can read these recordings and the log")

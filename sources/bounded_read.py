@@ -7,7 +7,9 @@ from typing import IO, AnyStr
 from ..events.errors import UsageError
 
 LONGEST = 64 * 1024 * 1024
-"""Bytes of a recording, and of everything that a command reads whole; characters of a prompt."""
+"""Bytes of a recording, and of every other file that is read whole."""
+LONGEST_TEXT = 16 * 1024 * 1024
+"""Bytes of a model's text, characters of a prompt: more than any model writes or reads."""
 
 
 def read_bounded(file: IO[AnyStr], longest: int = LONGEST) -> AnyStr:
@@ -23,7 +25,7 @@ def read_bounded(file: IO[AnyStr], longest: int = LONGEST) -> AnyStr:
     return content
 
 
-def too_long(longest: int = LONGEST) -> str:
+def too_long(longest: int) -> str:
     """Return the words for what is longer than is read."""
     unit = f"{longest // 1024**2} MiB" if longest >= 1024**2 else f"{longest:,} bytes"
     return f"it is longer than {unit}, the most that is read"

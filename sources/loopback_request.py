@@ -49,7 +49,8 @@ async def _read(reader: StreamReader) -> bool:
     except IncompleteReadError:
         return False
     except LimitOverrunError as error:
-        raise _RefusedError(431, f"the request's headers are longer than {LONGEST_HEAD:,} bytes") from error
+        sentence = f"the request's headers are longer than {LONGEST_HEAD // 1024} KiB"
+        raise _RefusedError(431, sentence) from error
     headers = [line.partition(b":") for line in head.lower().split(b"\r\n")[1:]]
     hosts = [value.strip().decode("latin-1") for name, _, value in headers if name == b"host"]
     host = hosts[0] if len(hosts) == 1 else None
@@ -57,9 +58,10 @@ async def _read(reader: StreamReader) -> bool:
         raise _RefusedError(403, _HOSTS.refusal(host))
     size = _size_of_body(headers)
     if size > LONGEST_BODY:
-        raise _RefusedError(413, f"the request's body is longer than {LONGEST_BODY:,} bytes")
+        sentence = f"the request's body is longer than {LONGEST_BODY // 1024**2} MiB"
+        raise _RefusedError(413, sentence)
     if await _dropped(reader, size) < size:
-        raise IncompleteReadError(b"", size)
+        raise ConnectionResetError
     return True
 
 

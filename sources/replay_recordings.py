@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..events.errors import UsageError
-from .from_recording import recognised_api
 from .bounded_read import read_bounded
+from .from_recording import recognised_api
 from .replay_forms import form_of, is_stream
 from .surrogates import without_halves
 

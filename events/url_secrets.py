@@ -37,7 +37,11 @@ def shown_url(url: str) -> str:
     >>> shown_url("https://me:it's me@example.org")
     'https://***@example.org'
     """
-    return without_credentials(quote(url, safe=_OF_URLS, errors="replace"))
+    shown = quote(url, safe=_OF_URLS, errors="replace")
+    user, at, host = shown.rpartition("@")
+    if at and "://" not in user:  # Ollama's may be a host alone
+        shown = f"{_HIDDEN}@{host}"
+    return without_credentials(shown)
 
 
 def _without_user(url: re.Match[str]) -> str:

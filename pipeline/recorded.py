@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 
@@ -74,7 +74,8 @@ def _timing(path: Path, body: bytes) -> Timing | None:
         return _checked(_json(beside), body)
     if index.is_file():
         content = _json(index)
-        for entry in cast("list[Any]", content if isinstance(content, list) else []):
+        entries: list[Any] = content if isinstance(content, list) else []
+        for entry in entries:
             if isinstance(entry, dict) and "network_chunk_sizes" in entry and entry.get("file") == path.name:
                 return _checked(entry, body)
     return None

@@ -147,7 +147,7 @@ def _prompt(given: str | None) -> str:
     except (OSError, UsageError) as error:  # a folder, or what has no end
         message = f"the input cannot be read: {reason_of(error) if isinstance(error, OSError) else error}"
         raise UsageError(message) from error
-    if prompt is None or not prompt.strip():
+    if not prompt.strip():
         message = "the prompt is empty"
         raise UsageError(message)
     return prompt

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -74,10 +74,10 @@ def _timing(path: Path, body: bytes) -> Timing | None:
         return _checked(_json(beside), body)
     if index.is_file():
         content = _json(index)
-        entries: list[Any] = content if isinstance(content, list) else []
-        for entry in entries:
-            if isinstance(entry, dict) and "network_chunk_sizes" in entry and entry.get("file") == path.name:
-                return _checked(entry, body)
+        for entry in cast("Any", content) if isinstance(content, list) else ():
+            fields = cast("dict[str, Any]", entry if isinstance(entry, dict) else {})
+            if "network_chunk_sizes" in fields and fields.get("file") == path.name:
+                return _checked(fields, body)
     return None
 
 

@@ -638,6 +638,11 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{ENDS} without_an_end",),
     ),
     Mutant(
+        "the plain view escapes a long line at once",
+        (Edit("sinks/plain_view.py", "_SLICE = 65536", "_SLICE = 1 << 40"),),
+        (f"{ENDS} plain_view",),
+    ),
+    Mutant(
         "a closed output is written to",
         (Edit("pipeline/cli.py", "if sys.stdout is None:", "if False:"),),
         (f"{ENDS} closed_output",),
@@ -684,7 +689,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a complaint tells what URLs keep secret",
         (Edit("pipeline/cli_parts.py", "shortened(without_credentials(message),", "shortened(message,"),),
-        ("tests/test_cli_credentials.py proxy",),
+        ("tests/test_cli_credentials.py argument",),
     ),
     Mutant(
         "a piece of a proxy's password is told as its port",

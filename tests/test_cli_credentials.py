@@ -104,6 +104,24 @@ def test_credentials_of_a_proxy_are_never_printed(
     assert ("s3" in out + err, "cr3t" in out + err) == (False, False)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["replay", "https://me:s3cr3t@example.org/a.sse?key=s3cr3t"],
+        ["inspect", "https://me:s3cr3t@example.org/a.sse"],
+        ["parse", "https://me:s3cr3t@example.org/a.txt"],
+        ["serve-recordings", "https://me:s3cr3t@example.org/"],
+        ["schema", "--provider", "openai", "--tool", "https://me:s3cr3t@example.org/tools.json"],
+        ["replay", "--base-url=https://me:s3cr3t@example.org", "a.sse"],
+        ["https://me:s3cr3t@example.org"],
+    ],
+)
+def test_credentials_in_any_argument_are_not_told_in_a_complaint(penstock: Penstock, arguments: list[str]):
+    code, out, err = penstock(*arguments)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert "s3cr3t" not in err
+
+
 def test_credentials_that_an_error_tells_are_not_shown_in_events_either(penstock: Penstock, tmp_path: Path):
     error = {"error": {"message": "wrong key in https://me:s3cr3t@example.org/v1?key=s3cr3t", "code": 401}}
     body = Path(ONE_CALL).read_bytes()[:900].rpartition(b"data:")[0]
@@ -141,7 +159,10 @@ def test_a_servers_lines_and_log_have_no_query():
         with urllib.request.urlopen(f"{url}/penstock/log?key=s3cr3t") as answer:
             shown.append(answer.read().decode())
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        try:
+            out, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
         assert process.returncode == 130
     assert "#2 unknown path: HTTP 404" in out
     assert [text for text in (*shown, out, err) if "s3cr3t" in text] == []

@@ -122,6 +122,9 @@ def test_ctrl_c_while_the_input_is_awaited():
             process.stdin.write(b" " * 200_000)  # more than a pipe holds: when it has gone, the command reads
             process.stdin.flush()
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=60)
+            try:
+                out, err = process.communicate(timeout=60)
+            finally:
+                process.kill()
             assert (process.returncode, err) == (130, b"")
             assert out.decode().strip() in ("", "✗ interrupted")

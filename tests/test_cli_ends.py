@@ -101,10 +101,11 @@ def test_a_full_disk_is_told(name: str):
 def test_a_reader_that_has_left_is_no_error_worth_a_word(name: str):
     reads, writes = os.pipe()
     os.close(reads)
-    with subprocess.Popen(command(*WORKING[name]), stdout=writes, stderr=subprocess.PIPE, env=ENVIRONMENT) as process:
-        os.close(writes)
-        _, complaints = process.communicate(timeout=120)
-        assert (process.returncode, complaints) == (1, b"")
+    with os.fdopen(writes, "wb") as nobody:
+        done = subprocess.run(
+            command(*WORKING[name]), stdout=nobody, stderr=subprocess.PIPE, env=ENVIRONMENT, timeout=120, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 @pytest.mark.parametrize("name", READING)
@@ -132,16 +133,17 @@ def test_without_an_error_output_the_exit_code_is_left():
     ],
 )
 def test_an_input_without_an_end_is_told_and_takes_no_memory(redirection: str, arguments: tuple[str, ...]):
-    with subprocess.Popen(
+    done = subprocess.run(
         ["sh", "-c", f'ulimit -d {LIMIT}; exec "$@" {redirection}', "sh", *command(*arguments)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         encoding="utf-8",
         env={**ENVIRONMENT, "OPENAI_API_KEY": "x"},
-    ) as process:
-        _, told = process.communicate(timeout=300)
-        assert process.returncode == 2
-    [line] = told.splitlines()
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
     assert "it is longer than" in line
     assert "MiB, the most that is read" in line
 

@@ -8,7 +8,8 @@ from urllib.parse import quote
 _HIDDEN = "***"
 _END = r"\s\"'`<>"
 """What no URL has, in the middle of a text."""
-_URL = re.compile(rf"(?<![A-Za-z0-9+.-])([A-Za-z0-9+.-]+:(?:\\?/){{2}})([^{_END}]+)")
+# A path keeps one slash of two; one letter before the colon is a drive.
+_URL = re.compile(rf"(?<![A-Za-z0-9+.-])([A-Za-z0-9+.-]{{2,}}:(?:\\?/)+)([^{_END}]+)")
 _USER = re.compile(rf"(?<![^{_END}\\(=])[^{_END}\\/@:]*:(?!\\?/)[^{_END}\\@]*@")
 _VALUE = re.compile(rf"([?&;#])([^{_END}\\=&;?#]+)=[^{_END}\\&;#]*[^{_END}\\&;#)]")
 _UNNAMED = re.compile(r"[?&#][^=&#]+(?=[&#]|\Z)")
@@ -26,7 +27,7 @@ def without_credentials(text: str) -> str:
     What stands in a URL's path stays. Where an `@` comes behind the host, a password may have a `/` in it: then nothing
     but the scheme stays.
     """
-    if "@" in text or "//" in text or "/\\/" in text:
+    if "@" in text or ":/" in text or ":\\/" in text:
         text = _USER.sub(f"{_HIDDEN}@", _URL.sub(_without_user, text))
     return _VALUE.sub(_without_value, text) if "=" in text else text
 

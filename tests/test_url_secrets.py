@@ -25,7 +25,7 @@ URLS = [
     "https://example.org/v1?alt=sse&s3cr3t", "https://example.org/cb#access_token=s3cr3t", "me:s3cr3t@example.org:80",
     "socks5://me:s3cr3t@example.org:1080", "HTTPS://me:s3cr3t@EXAMPLE.ORG", r"https:\/\/me:s3cr3t@example.org\/v1",
     "/v1beta/models/m:streamGenerateContent?key=s3cr3t", "example.org/v1?key=s3cr3t", "https://me:s3cr3t@[::1]:80/v1",
-    "https://example.org/v1?a=b;key=s3cr3t", "https://proxy.example/?to=https://me:s3cr3t@example.org",
+    "https:/me:s3cr3t@example.org/v1", "https:/example.org/?s3cr3t", "https://example.org/v1?a=b;key=s3cr3t", "https://proxy.example/?to=https://me:s3cr3t@example.org",
 ]  # fmt: skip
 AROUND = [
     "{}",
@@ -54,7 +54,7 @@ def test_nothing_that_a_url_keeps_secret_stays_in_a_text(url: str, around: str):
     [
         "connection lost (ConnectError): [Errno 111] Connection refused (asked openai at http://127.0.0.1:8000/v1)",
         "find your key at https://platform.example/account/api-keys.", "overview?project=123 then", "me@example.org",
-        "https://example.org/v1?alt=sse&api-version=2024-10-21", "a: b = c", "Expected 1 @ 2", "what? a=b", "x//y",
+        "https://example.org/v1?alt=sse&api-version=2024-10-21", "a: b = c", "Expected 1 @ 2", "what? a=b", "x//y", "C:/Users/me@work/a.sse", "C:\\me@work\\a.sse",
         "https://example.org/v1beta/models/m:streamGenerateContent", "tests/a.py:3: error", "",
     ],
 )  # fmt: skip

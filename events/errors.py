@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .url_secrets import without_credentials
+
 
 class PenstockError(Exception):
     """Base of everything that Penstock raises by itself."""
@@ -14,7 +16,7 @@ class UsageError(PenstockError):
 class ProviderError(PenstockError):
     """The stream's doing: the provider reported an error, or the connection was lost.
 
-    - `detail`: what the provider said, or what broke.
+    - `detail`: what the provider said, or what broke; credentials in URLs are hidden.
     - `code`, `type`: the provider's own words for it, where it gave any.
     - `status`: the HTTP status, where there was one.
     - `transport`: True when the connection broke rather than the provider refusing.
@@ -31,6 +33,7 @@ class ProviderError(PenstockError):
         status: int | None = None,
         transport: bool = False,
     ) -> None:
+        detail = without_credentials(detail)
         super().__init__(detail, code, type, status, transport)
         self.detail = detail
         self.code = code

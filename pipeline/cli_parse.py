@@ -81,7 +81,7 @@ def parse(
         answer.cancel(reason)
         text.stop()
 
-    if file == "-" and sys.stdin.isatty():
+    if file == "-" and sys.stdin.isatty():  # where it is closed, the text has said so
         complain("reading what you type; Ctrl-D ends it")
     watched = Watched(only(answer, emit), stop)
     if emit is not None and not as_json:

@@ -12,6 +12,7 @@ import typer
 
 from ..events.errors import ProviderError, UsageError
 from ..events.json_form import Event, to_json
+from ..events.url_secrets import without_credentials
 from ..sinks.printable import printable, shortened
 from ..sources.apis import APIS
 from .file_tools import FILE_TOOL_DEFINITIONS
@@ -70,8 +71,9 @@ ToolNames = Annotated[
 
 
 def complain(message: str) -> None:
-    """Say in one line, on the error output, what went wrong."""
-    typer.echo(f"penstock: {printable(shortened(message, LONGEST_COMPLAINT))}", err=True)
+    """Say in one line, on the error output, what went wrong; credentials in URLs are hidden."""
+    said = shortened(without_credentials(message), LONGEST_COMPLAINT)
+    typer.echo(f"penstock: {printable(said)}", err=True)
 
 
 def strategy_name(given: str | None) -> str:

@@ -11,10 +11,13 @@ import typer
 from msgspec.structs import replace
 
 from ..events.errors import ProviderError, UsageError
+from ..events.url_secrets import shown_url
+from ..sources.bounded_read import LONGEST_TEXT, read_bounded
 from .cli_parts import AsJson, StrategyName, ToolNames, Watched, complete_provider, show
 from .cli_tools import tools_named
 from .pipeline import Pipeline
 from .provider_requests import Request
+from .read_input import INPUT_IS_CLOSED, reason_of
 from .run_provider import NO_KEY, PROVIDERS, connected, is_local
 from .tool_providers import ToolProvider, tool_provider
 
@@ -70,7 +73,9 @@ def run(  # noqa: PLR0913 - the options of the command
         raise UsageError(message)
     url = base_url or _url_from_environment(known)
     if base_url is not None:
-        _check_url(base_url)
+        _check_url(base_url, "--base-url")
+    elif url is not None and "://" in url:  # Ollama's may be a host alone
+        _check_url(url, PROVIDERS[known].url_from)
     pipeline = Pipeline(strategy, tools=tools or None)
     key = _key(known, url, key_from)
     request = with_tools(
@@ -95,7 +100,7 @@ def with_tools(request: Request, pipeline: Pipeline) -> Request:
 
 
 def _told(error: ProviderError, provider: str, url: str) -> str:
-    return f"{error} (asked {provider} at {url})" if error.transport else str(error)
+    return f"{error} (asked {provider} at {shown_url(url)})" if error.transport else str(error)
 
 
 def _url_from_environment(provider: ToolProvider) -> str | None:
@@ -116,28 +121,33 @@ def _key(provider: ToolProvider, url: str | None, key_from: str | None) -> str:
     raise UsageError(message)
 
 
-def _check_url(base_url: str) -> None:
+def _check_url(base_url: str, source: str) -> None:
     try:
         parts = urlsplit(base_url)
-        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_whole = parts.scheme in ("http", "https") and bool((parts.hostname or "").encode("idna"))
         parts.port  # noqa: B018 - raises for a wrong one
     except ValueError:
         is_whole = False
     if not is_whole:
-        message = f"--base-url is a whole address, as http://127.0.0.1:8000/v1; got {base_url!r}"
+        message = f"{source} must be a whole address, as http://127.0.0.1:8000/v1; got {shown_url(base_url)!r}"
         raise UsageError(message)
 
 
 def _prompt(given: str | None) -> str:
+    if given in (None, "-") and sys.stdin is None:
+        raise UsageError(INPUT_IS_CLOSED)
     if given is None and sys.stdin.isatty():
         message = 'no prompt: penstock run ... "PROMPT", or pipe it in'
         raise UsageError(message)
     try:
-        prompt = sys.stdin.read() if given in (None, "-") else given
+        prompt = read_bounded(sys.stdin, LONGEST_TEXT) if given in (None, "-") else given
     except UnicodeDecodeError as error:
         message = f"the input is not text in {error.encoding}: {error.reason} at {error.start}"
         raise UsageError(message) from error
-    if prompt is None or not prompt.strip():
+    except (OSError, UsageError) as error:  # a folder, or what has no end
+        message = f"the input cannot be read: {reason_of(error) if isinstance(error, OSError) else error}"
+        raise UsageError(message) from error
+    if not prompt.strip():
         message = "the prompt is empty"
         raise UsageError(message)
     return prompt

@@ -24,6 +24,12 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
     host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
     public: Annotated[bool, typer.Option("--public", help="Let other machines reach a --host that they can.")] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A name that requests may call the server by, besides localhost; any number of times."
+        ),
+    ] = None,
     pace: Annotated[
         str,
         typer.Option(
@@ -54,5 +60,14 @@ def serve(
     next of its API; its header x-penstock-fault asks for a fault. Ctrl-C ends it.
     """
     serve_recordings(
-        folder, host=host, port=port, public=public, pace=pace, chunk=chunk, fault=fault, say=typer.echo, warn=complain
+        folder,
+        host=host,
+        port=port,
+        public=public,
+        hosts=allow_host or [],
+        pace=pace,
+        chunk=chunk,
+        fault=fault,
+        say=typer.echo,
+        warn=complain,
     )

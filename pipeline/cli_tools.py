@@ -11,6 +11,7 @@ from typing import Any
 
 from ..events.errors import UsageError
 from .file_tools import FILE_TOOL_DEFINITIONS
+from .read_input import read_input
 from .tool import Tool, as_tools
 
 
@@ -47,10 +48,7 @@ def _values(name: str) -> list[Any]:
 
 def _definitions(path: Path) -> list[Any]:
     try:
-        content: Any = json.loads(path.read_bytes())
-    except OSError as error:
-        message = f"cannot be read: {error.strerror}"
-        raise UsageError(message) from error
+        content: Any = json.loads(read_input(str(path)))
     except (ValueError, RecursionError) as error:
         message = f"is not JSON: {error}"
         raise UsageError(message) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -12,9 +11,10 @@ from msgspec import Struct
 
 from ..events.errors import UsageError
 from ..events.json_form import Event, from_json
-from ..sources.apis import APIS, api_of
-from ..sources.from_recording import recognised_api
+from ..sources.apis import api_of
 from ..sources.replay_recordings import Timing
+from .checked_stream import checked_stream
+from .read_input import read_input, reason_of
 
 
 class Recorded(Struct, frozen=True):
@@ -27,32 +27,29 @@ class Recorded(Struct, frozen=True):
 
 
 def read_recorded(path: str, api: str | None = None, *, timed: bool = False) -> Recorded:
-    """Read a file, `-` for the standard input; `UsageError` where it is neither a known body nor events.
+    """Read a file, `-` for the standard input; `UsageError` where it is neither a stream of the API nor events.
 
     `timed`: with the timing that lies beside it, as `NAME.timing.json` or in the folder's `index.json`, if there is
     one.
     """
     if api is not None:
-        api = api_of(api).name
+        api_of(api)
     try:
-        body = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        body = read_input(path)
+    except UsageError as error:
+        message = f"{path} {error}"
+        raise UsageError(message) from error
+    try:
         events = _events(body) if api is None else ()
         if events:
             return Recorded(events=events)
         timing = _timing(Path(path), body) if timed and path != "-" else None
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL, or a wrong timing
-        reason = error.strerror if isinstance(error, OSError) else error
-        message = f"{path} cannot be read: {reason}"
+        return Recorded(checked_stream(body, api), body, timing)
+    except (OSError, ValueError) as error:  # ValueError: a wrong line, or a wrong timing
+        message = f"{path} cannot be read: {reason_of(error)}"
         raise UsageError(message) from error
-    return Recorded(api or _recognised(path, body), body, timing)
-
-
-def _recognised(path: str, body: bytes) -> str:
-    try:
-        return recognised_api(body)
     except UsageError as error:
-        known = ", ".join(each.name for each in APIS)
-        message = f"{path}: its content does not say which API it is of; name it with --api, one of: {known}"
+        message = f"{path}: {error}"
         raise UsageError(message) from error
 
 
@@ -74,24 +71,33 @@ def _events(body: bytes) -> tuple[Event, ...]:
 def _timing(path: Path, body: bytes) -> Timing | None:
     beside, index = path.with_suffix(".timing.json"), path.with_name("index.json")
     if beside.is_file():
-        return _checked(json.loads(beside.read_bytes()), body)
+        return _checked(_json(beside), body)
     if index.is_file():
-        content: Any = json.loads(index.read_bytes())
+        content = _json(index)
         for entry in cast("Any", content) if isinstance(content, list) else ():
-            if "network_chunk_sizes" in entry and entry.get("file") == path.name:
-                return _checked(entry, body)
+            fields = cast("dict[str, Any]", entry if isinstance(entry, dict) else {})
+            if "network_chunk_sizes" in fields and fields.get("file") == path.name:
+                return _checked(fields, body)
     return None
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except RecursionError as error:
+        message = f"{path.name} is nested too deeply"
+        raise ValueError(message) from error
 
 
 def _checked(entry: Any, body: bytes) -> Timing:
     try:
         sizes, times = entry["network_chunk_sizes"], entry.get("network_chunk_times")
-        is_right = min(sizes) > 0 and sum(sizes) == len(body)
+        is_right = all(type(size) is int and size > 0 for size in sizes) and 0 < sum(sizes) == len(body)
         if times is not None:
             is_right = is_right and len(times) == len(sizes) and all(first <= later for first, later in pairwise(times))
             times = tuple(map(float, times))
         timing = Timing(tuple(sizes), times)
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError) as error:
         message = f"its timing has no lists network_chunk_sizes and network_chunk_times: {error!r}"
         raise ValueError(message) from error
     if not is_right:

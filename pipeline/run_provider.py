@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from ..events.errors import PenstockError, UsageError
-from ..sources.replay_server import is_this_machine
+from ..sources.served_hosts import is_this_machine
 from .provider_requests import Request, ask_anthropic, ask_chat, ask_gemini, ask_mistral, ask_ollama, ask_responses
 from .tool_providers import ToolProvider
 
@@ -50,9 +50,15 @@ def connected(name: ToolProvider, request: Request, key: str) -> Generator[Calla
         except PenstockError:
             raise
         except Exception as error:  # an SDK looks at more of the environment than its key
-            message = f"{name}'s SDK does not start: {error}"
+            message = f"{name}'s SDK does not start: {_said(error)}"
             raise UsageError(message) from error
         yield lambda: PROVIDERS[name].ask(client, request)
+
+
+def _said(error: Exception) -> object:
+    # What the HTTP client takes for the port of a wrong URL may be a piece of a password.
+    wrong_url = "its address, or a proxy of the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY), is not a URL"
+    return wrong_url if type(error).__name__ == "InvalidURL" else error
 
 
 def client_of(name: ToolProvider, key: str, base_url: str | None) -> Client:

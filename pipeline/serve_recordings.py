@@ -8,7 +8,8 @@ from queue import Empty
 from ..sinks.printable import printable
 from ..sources.apis import APIS
 from ..sources.replay_log import ReplayEntry
-from ..sources.replay_server import ReplayServer, is_this_machine
+from ..sources.replay_server import ReplayServer
+from ..sources.served_hosts import is_this_machine
 
 Say = Callable[[str], object]
 CLIENTS = (
@@ -29,6 +30,7 @@ def serve_recordings(  # noqa: PLR0913 - the options of the command
     host: str,
     port: int,
     public: bool,
+    hosts: list[str],
     pace: str,
     chunk: str | None,
     fault: str | None,
@@ -36,7 +38,9 @@ def serve_recordings(  # noqa: PLR0913 - the options of the command
     warn: Say,
 ) -> None:
     """Serve until Ctrl-C; `say` gets the lines for the output, `warn` those for the user's attention."""
-    with ReplayServer(folder, host=host, port=port, public=public, pace=pace, chunk=chunk, fault=fault) as server:
+    with ReplayServer(
+        folder, host=host, port=port, public=public, hosts=hosts, pace=pace, chunk=chunk, fault=fault
+    ) as server:
         changes = server.follow()
         if not is_this_machine(host):
             warn(f"warning: whoever reaches {host} can read these recordings and the log")

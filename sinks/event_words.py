@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from ..events.errors import PenstockError
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from ..events.url_secrets import without_credentials
 from ..operators.segment_end import RESERVED
 from .printable import printable, shortened
 
@@ -53,7 +54,7 @@ def stream_error(error: BaseException) -> str:
         return printable(f"✗ {error}")
     if isinstance(error, KeyboardInterrupt | GeneratorExit | asyncio.CancelledError):
         return "✗ interrupted"
-    said = str(error)
+    said = without_credentials(str(error))
     return printable(f"✗ {type(error).__name__}: {said}" if said else f"✗ {type(error).__name__}")
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 from ..events.card import Card, MimeBundle
 from ..events.excerpt import Excerpt, counted, ending
 from ..events.segment_event import SegmentEvent
+from ..events.url_secrets import without_credentials
 from .collect import Segment
 from .segment_card import segment_card
 
@@ -88,4 +89,4 @@ class OpenCards:
 
 def error_card(error: Exception) -> Card:
     """Give the card of what a stream ended with."""
-    return Card("the stream broke", type(error).__name__, "bad", body=str(error), prose=True)
+    return Card("the stream broke", type(error).__name__, "bad", body=without_credentials(str(error)), prose=True)

@@ -15,6 +15,7 @@ from .printable import harmless
 from .sink import TwinSink, each_event
 
 _Identity: TypeAlias = tuple[str | None, str]
+_SLICE = 65536
 
 
 def plain_view(file: IO[str] | None = None) -> TwinSink[None]:
@@ -142,10 +143,14 @@ class PlainTarget:
             self._print(line)
 
     def _print(self, line: str) -> None:
-        text = harmless(line).replace("\n", "\\n") + "\n"
+        for start in range(0, len(line), _SLICE):  # escaping takes many times the room of what it escapes
+            self._write(harmless(line[start : start + _SLICE]).replace("\n", "\\n"))
+        self._write("\n")
+        self._file.flush()
+
+    def _write(self, text: str) -> None:
         try:
             self._file.write(text)
         except UnicodeEncodeError:  # nothing of it was written
             encoding = getattr(self._file, "encoding", None) or "ascii"
             self._file.write(text.encode(encoding, "backslashreplace").decode(encoding))
-        self._file.flush()

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from ..events.errors import UsageError
+from .loopback_request import LONGEST_HEAD, next_request
 
 LogKind: TypeAlias = Literal["request", "sent", "finished", "client_left"]
 
@@ -31,6 +32,9 @@ class LoopbackServer:
     - `gated`: a piece is sent only when `allow()` has allowed it. `pace`: seconds before each piece.
     - `cut`: the connection breaks after so many bytes of the body. `status`: of the answer.
     - `log`: what happened, as it happens; `wait_for(kind)` waits for an entry.
+
+    Refused are a `Host` that is not this machine (403), headers beyond 64 KiB (431), a body beyond 32 MiB (413) and a
+    streamed one (411).
     """
 
     def __init__(
@@ -60,7 +64,7 @@ class LoopbackServer:
     def __enter__(self) -> Self:
         self._thread.start()
         self._server = asyncio.run_coroutine_threadsafe(
-            asyncio.start_server(self._connected, "127.0.0.1", 0),
+            asyncio.start_server(self._connected, "127.0.0.1", 0, limit=LONGEST_HEAD),
             self._loop,
         ).result()
         host, port = self._server.sockets[0].getsockname()[:2]
@@ -107,7 +111,7 @@ class LoopbackServer:
         assert task is not None  # noqa: S101 - asyncio runs this callback as a task
         self._connections.add(task)
         try:
-            while await _request(reader):
+            while await next_request(reader, writer):
                 self._requests += 1
                 self._note("request", self._requests)
                 if not await self._answer(reader, writer):
@@ -157,18 +161,6 @@ class LoopbackServer:
             await self._allowed.acquire()
         if self._pace:
             await asyncio.sleep(self._pace)
-
-
-async def _request(reader: asyncio.StreamReader) -> bool:
-    """Read one request and its body; False where the client closed instead."""
-    try:
-        head = await reader.readuntil(b"\r\n\r\n")
-    except asyncio.IncompleteReadError:
-        return False
-    for line in head.lower().split(b"\r\n"):
-        if line.startswith(b"content-length:"):
-            await reader.readexactly(int(line.partition(b":")[2]))
-    return True
 
 
 def _cut(body: bytes, pieces: int | Sequence[int] | None) -> list[bytes]:

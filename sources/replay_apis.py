@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .replay_forms import Form, framed
+from .surrogates import without_halves
 
 _OPENAI = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 _ANTHROPIC = {
@@ -152,12 +153,12 @@ def replay_api_at(path: str) -> ReplayApi | None:
 
 
 def model_in(api: ReplayApi, path: str, body: dict[str, Any]) -> str:
-    """Give the model that a request asks for, by its path or its body; empty if it names none."""
+    """Return the model that a request asks for, by its path or its body; empty if it names none."""
     found = api.path.search(path)
     model = found.groupdict().get("model") if found else None
     if not model:
         model = body.get("model")
-    return model[:200] if isinstance(model, str) else ""
+    return without_halves(model[:200]) if isinstance(model, str) else ""
 
 
 def error_in_band(api: ReplayApi, form: Form, message: str) -> bytes:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, cast
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..events.errors import UsageError
 from .replay_answer import PlayedAnswer
@@ -21,6 +21,8 @@ from .replay_forms import content_type, form_of
 from .replay_log import ReplayLog
 from .replay_pieces import Chunk, Pace, pieces_of
 from .replay_recordings import Recordings
+from .replay_requests import TOO_LONG, BodyLeft, BodyTooLongError, OnlyServedHosts, body_within, json_response
+from .served_hosts import ServedHosts
 
 FAULT_HEADER = "x-penstock-fault"
 RECORDING_HEADER = "x-penstock-recording"
@@ -33,6 +35,7 @@ class Settings(NamedTuple):
     pace: Pace = "instant"
     chunk: Chunk | None = None
     fault: Fault | None = None
+    hosts: ServedHosts = ServedHosts()
 
 
 class _Refusal(Exception):  # noqa: N818 - an answer, not an error
@@ -50,21 +53,22 @@ class ReplayApp:
         self._log = log
         self._connections = connections
         self._settings = settings
-        self.asgi = Starlette(
+        served = Starlette(
             routes=[Route(LOG_PATH, self._show_log, methods=["GET"]), Route("/{path:path}", _Endpoint(self._asked))]
         )
+        self.asgi: ASGIApp = OnlyServedHosts(served, settings.hosts, lambda status: log.begin(status=status))
 
     async def _show_log(self, _: Request) -> Response:
         return Response(self._log.json(), media_type="application/json")
 
-    async def _asked(self, request: Request) -> Response:
-        path = request.url.path
+    async def _asked(self, request: Request) -> ASGIApp:
+        path: str = request.scope["path"]
         api = replay_api_at(path) if request.method == "POST" else None
         if api is None:
             known = ", ".join(f"POST {each.shown_path}" for each in REPLAY_APIS)
             message = f"nothing at {request.method} {path[:200]}; there is {known}, GET {LOG_PATH}"
             self._log.begin(status=404)
-            return JSONResponse({"error": {"message": message, "type": "not_found_error"}}, 404)
+            return json_response({"error": {"message": message, "type": "not_found_error"}}, 404)
         model = ""
         try:
             body = await _json_object(request)
@@ -73,7 +77,8 @@ class ReplayApp:
         except _Refusal as refusal:
             fault = str(refusal.fault) if refusal.fault else None
             self._log.begin(api=api.name, model=model, fault=fault, status=refusal.status)
-            return JSONResponse(api.error_body(refusal.status, str(refusal)), refusal.status)
+            response = json_response(api.error_body(refusal.status, str(refusal)), refusal.status)
+            return BodyLeft(response, self._connections.close) if refusal.status == 413 else response
 
     def _play(self, api: ReplayApi, model: str, request: Request, *, wants_stream: bool) -> Response:
         fault = self._settings.fault
@@ -131,7 +136,9 @@ class _Endpoint:
 
 async def _json_object(request: Request) -> dict[str, Any]:
     try:
-        body = json.loads(await request.body())
+        body = json.loads(await body_within(request))
+    except BodyTooLongError as error:
+        raise _Refusal(413, TOO_LONG) from error
     except (ValueError, RecursionError) as error:
         message = f"the request's body is not JSON: {type(error).__name__}"
         raise _Refusal(400, message) from error

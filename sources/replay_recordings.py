@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..events.errors import UsageError
+from .bounded_read import read_bounded
 from .from_recording import recognised_api
 from .replay_forms import form_of, is_stream
+from .surrogates import without_halves
 
 RecordingSource: TypeAlias = str | PathLike[str] | Mapping[str, bytes]
 _SUFFIXES = frozenset({".sse", ".ndjson", ".json", ".txt"})
@@ -58,9 +60,10 @@ class Recordings:
             except UsageError:
                 api = ""
             if api and is_stream(api, form_of(body)):
-                self.all.append(Recording(name, api, body, _checked(timings.get(name), name, body)))
+                timing = _checked(timings.get(name), name, body)
+                self.all.append(Recording(without_halves(name), api, body, timing))
             else:
-                self.left_out.append(name)
+                self.left_out.append(without_halves(name))
         self._turns: dict[tuple[str, ...], int] = {}
         if not self.all:
             where = "the dictionary" if isinstance(source, Mapping) else str(source)
@@ -105,9 +108,10 @@ def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
         name = path.relative_to(folder).as_posix()
         if path.suffix in _SUFFIXES and not name.endswith(_TIMING) and name != _INDEX and path.is_file():
             try:
-                yield name, path.read_bytes()
-            except OSError as error:
-                message = f"cannot read the recording: {error}"
+                with path.open("rb") as file:
+                    yield name, read_bounded(file)
+            except (OSError, UsageError) as error:
+                message = f"cannot read the recording {name}: {error}"
                 raise UsageError(message) from error
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
+from collections.abc import Collection
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Self, cast
 
@@ -12,6 +12,7 @@ from .replay_faults import parse_fault
 from .replay_log import Outcome, ReplayEntry, ReplayLog
 from .replay_pieces import Chunk, Pace, checked_chunk, checked_pace
 from .replay_recordings import Recordings, RecordingSource
+from .served_hosts import ServedHosts, is_this_machine
 
 if TYPE_CHECKING:
     from .replay_thread import ReplayThread
@@ -35,6 +36,8 @@ class ReplayServer:
     - `fault`: what goes wrong where the header `x-penstock-fault` says nothing else: `cut:N`, `stall:N`, `reset:N`,
       `status:CODE`, `error:N`, `garbage:N`, `duplicate:K`.
     - `host` other than this machine is a `UsageError` without `public=True`; `port` 0 is any that is free.
+    - `hosts`: more names that requests may have in `Host`, besides localhost, 127.0.0.1, [::1] and `host`; a request
+      with another is refused with 403.
 
     `log` and `wait_for` tell what was sent, and when clients left. `UsageError` for what is none of this, for a port
     that is taken, and where starlette or uvicorn is missing.
@@ -47,6 +50,7 @@ class ReplayServer:
         host: str = "127.0.0.1",
         port: int = 0,
         public: bool = False,
+        hosts: Collection[str] = (),
         pace: Pace | str = "instant",
         chunk: Chunk | str | None = None,
         fault: str | None = None,
@@ -57,6 +61,7 @@ class ReplayServer:
         self.url = ""
         self.recordings = Recordings(recordings)
         self._address = host, port
+        self._hosts = ServedHosts(host, (hosts,) if isinstance(hosts, str) else hosts)
         self._pace: Pace = checked_pace(pace)
         self._chunk: Chunk | None = None if chunk is None else checked_chunk(chunk)
         self._fault = None if fault is None else parse_fault(fault)
@@ -76,7 +81,7 @@ class ReplayServer:
                 raise
             raise UsageError(NOT_INSTALLED) from error
         connections = Connections()
-        settings = Settings(self._pace, self._chunk, self._fault)
+        settings = Settings(self._pace, self._chunk, self._fault, self._hosts)
         app = ReplayApp(self.recordings, self._log, connections, settings)
         listening = _listening(*self._address)
         host, port = cast("tuple[str, int]", listening.getsockname()[:2])
@@ -114,20 +119,6 @@ class ReplayServer:
     def follow(self) -> SimpleQueue[ReplayEntry]:
         """Give a queue that gets each entry from now on: when it begins, and when it has ended."""
         return self._log.follow()
-
-
-def is_this_machine(host: str) -> bool:
-    """Tell whether only this machine can reach a server that listens there.
-
-    >>> is_this_machine("localhost"), is_this_machine("127.0.0.1"), is_this_machine("0.0.0.0")
-    (True, True, False)
-    """
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _listening(host: str, port: int) -> socket.socket:

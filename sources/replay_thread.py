@@ -12,6 +12,9 @@ from starlette.types import ASGIApp
 
 from .replay_connections import Connections
 
+LONGEST_HEAD = 64 * 1024
+"""Bytes of a request's headers."""
+
 
 class ReplayThread:
     """Serve an application on a listening socket, which is closed with it."""
@@ -22,6 +25,7 @@ class ReplayThread:
             http=connections.protocol(),
             loop="asyncio",
             ws="none",
+            h11_max_incomplete_event_size=LONGEST_HEAD,
             lifespan="off",
             log_config=None,
             proxy_headers=False,  # they would change the address by which a connection is known

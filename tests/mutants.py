@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("events", "operators", "sources", "sinks", "pipeline", "tests")
+PARTS = ("command", "events", "operators", "sources", "sinks", "pipeline", "tests")
 
 # Few examples, none made smaller: it is enough to know that one fails.
 PROFILE = """
@@ -55,6 +55,9 @@ EARLINESS = "tests/test_text_earliness.py"
 SEGMENTS = "tests/test_to_segments.py"
 CUT_MODELS = "tests/test_cut_models.py"
 RESPONSES = "tests/test_openai_responses.py"
+SERVERS = "tests/test_server_bounds.py"
+ENDS = "tests/test_cli_ends.py"
+SECRETS = "tests/test_url_secrets.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -1169,6 +1172,138 @@ MUTANTS: tuple[Mutant, ...] = (
         "data that is not JSON is cut without a word",
         (Edit("sources/provider_error.py", "if len(error.doc) > _SHOWN else", "if len(error.doc) > 10**9 else"),),
         ("tests/test_from_wire.py how_long",),
+    ),
+    Mutant(
+        "a server answers every Host",
+        (
+            Edit(
+                "sources/served_hosts.py",
+                "        if found is None:\n            return False\n",
+                "        return True\n",
+            ),
+        ),
+        (SERVERS,),
+    ),
+    Mutant(
+        "a server answers a Host that only begins as its own",
+        (Edit("sources/served_hosts.py", "_HOST.fullmatch(", "_HOST.match("),),
+        ("tests/test_served_hosts.py",),
+    ),
+    Mutant(
+        "the replay server believes what a request says of its length",
+        (Edit("sources/replay_requests.py", "if len(body) + len(piece) > longest:", "if False:"),),
+        (f"{SERVERS} counted", f"{SERVERS} behind_the_bound"),
+    ),
+    Mutant(
+        "the replay server answers a body that is too long and closes at once",
+        (
+            Edit(
+                "sources/replay_app.py",
+                "return BodyLeft(response, self._connections.close) if refusal.status == 413 else response",
+                "self._connections.close(request.scope)\n            return response",
+            ),
+        ),
+        (f"{SERVERS} too_long",),
+    ),
+    Mutant(
+        "the loopback server reads any length",
+        (Edit("sources/loopback_request.py", "if size > LONGEST_BODY:", "if False:"),),
+        (f"{SERVERS} too_long",),
+    ),
+    Mutant(
+        "the log of the replay server has halves of characters",
+        (Edit("sources/replay_apis.py", "without_halves(model[:200])", "model[:200]"),),
+        (f"{SERVERS} half",),
+    ),
+    Mutant(
+        "names of recordings have halves of characters",
+        (Edit("sources/replay_recordings.py", "Recording(without_halves(name), api", "Recording(name, api"),),
+        (f"{SERVERS} no_text",),
+    ),
+    Mutant(
+        "a command reads whatever comes",
+        (Edit("sources/bounded_read.py", "file.read(longest + 1)", "file.read()"),),
+        (f"{ENDS} without_an_end",),
+    ),
+    Mutant(
+        "text is read whatever comes",
+        (Edit("pipeline/text_input.py", "if self._left < 0:", "if False:"),),
+        (f"{ENDS} without_an_end",),
+    ),
+    Mutant(
+        "the plain view escapes a long line at once",
+        (Edit("sinks/plain_view.py", "_SLICE = 65536", "_SLICE = 1 << 40"),),
+        (f"{ENDS} plain_view",),
+    ),
+    Mutant(
+        "a closed output is written to",
+        (Edit("pipeline/cli.py", "if sys.stdout is None:", "if False:"),),
+        (f"{ENDS} closed_output",),
+    ),
+    Mutant(
+        "a closed input is read",
+        (Edit("pipeline/read_input.py", "if sys.stdin is None:", "if False:"),),
+        (f"{ENDS} closed_input",),
+    ),
+    Mutant(
+        "the commands are imported while Ctrl-C raises and is caught by nobody",
+        (
+            Edit("command/__init__.py", "signal.signal(signal.SIGINT, _leave)\n        from", "pass\n        from"),
+            Edit("command/__init__.py", "except KeyboardInterrupt:", "except EOFError:"),
+        ),
+        ("tests/test_cli_ctrl_c.py imported",),
+    ),
+    Mutant(
+        "Ctrl-C behind the last command raises",
+        (Edit("command/__init__.py", "signal.signal(signal.SIGINT, _leave)\n    except", "pass\n    except"),),
+        ("tests/test_cli_ctrl_c.py after_the_end",),
+    ),
+    Mutant(
+        "a URL keeps its user and password",
+        (
+            Edit(
+                "events/url_secrets.py",
+                'shown = f"{_HIDDEN}@{host}" if at and user else authority',
+                "shown = authority",
+            ),
+        ),
+        (SECRETS,),
+    ),
+    Mutant(
+        "a URL keeps the values of its parameters",
+        (Edit("events/url_secrets.py", "if name.lower() in _OPEN else", "if name else"),),
+        (SECRETS,),
+    ),
+    Mutant(
+        "a ProviderError tells what URLs keep secret",
+        (Edit("events/errors.py", "detail = without_credentials(detail)", "pass"),),
+        (f"{SECRETS} error",),
+    ),
+    Mutant(
+        "a complaint tells what URLs keep secret",
+        (Edit("pipeline/cli_parts.py", "shortened(without_credentials(message),", "shortened(message,"),),
+        ("tests/test_cli_credentials.py argument",),
+    ),
+    Mutant(
+        "a piece of a proxy's password is told as its port",
+        (Edit("pipeline/run_provider.py", '== "InvalidURL"', '== ""'),),
+        ("tests/test_cli_credentials.py proxy",),
+    ),
+    Mutant(
+        "a body of another API is a stream",
+        (
+            Edit(
+                "pipeline/checked_stream.py",
+                "    if _has_events(given, body,",
+                "    if given or _has_events(given, body,",
+            ),
+        ),
+        ("tests/test_checked_stream.py", f"{ENDS} another_api"),
+    ),
+    Mutant(
+        "an error that came instead of a stream is one",
+        (Edit("pipeline/checked_stream.py", "    _refuse_what_is_no_stream(body)\n    try", "    try"),),
+        ("tests/test_checked_stream.py",),
     ),
 )
 

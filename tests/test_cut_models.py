@@ -9,22 +9,26 @@ import pytest
 from strategies.cut_models import OTHER, WIRES, Answer, Wire, answers_of
 
 from penstock.events import InvocationFailed, ProviderError, SegmentEvent, ToolInvocation
-from penstock.operators import compose, drive, stream_fields, to_invocations, to_segments
+from penstock.operators import compose, drive, parse_text, stream_fields, to_invocations, to_segments
 from penstock.sources import decode_sdk
 
 AT_LEAST = 50_000
 
 
+READERS = {
+    "segments": (to_segments(), 1),
+    "eager segments": (to_segments(eager=True), 7),
+    "text": (parse_text("hermes"), 13),
+}
+"""What reads the chunks, and every which answer it reads."""
+
+
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.api)
-@pytest.mark.parametrize("eager", [False, True])
-def test_what_is_invoked_is_the_uncut_call(wire: Wire, *, eager: bool):
-    chain = compose(
-        decode_sdk(wire.api, turn_id="t"),
-        to_segments(eager=eager),
-        stream_fields(),
-        to_invocations(keep_segments=True),
-    )
-    for answer in islice(answers_of(wire), 0, None, 7 if eager else 1):
+@pytest.mark.parametrize("reader", READERS)
+def test_what_is_invoked_is_the_uncut_call(wire: Wire, reader: str):
+    operator, every = READERS[reader]
+    chain = compose(decode_sdk(wire.api, turn_id="t"), operator, stream_fields(), to_invocations(keep_segments=True))
+    for answer in islice(answers_of(wire), 0, None, every):
         assert_no_half_call(answer, events_of(answer, chain))
 
 
@@ -48,7 +52,7 @@ def assert_no_half_call(answer: Answer, events: list[Any]) -> None:
     calls = {
         event.segment_id
         for event in begun
-        if event.segment_type not in ("text", "reasoning")
+        if event.segment_type not in ("text", "reasoning", "refusal")
         and event.payload["metadata"].get("executed_by") != "provider"
     }
     results = {each.id: each for each in events if isinstance(each, ToolInvocation | InvocationFailed)}

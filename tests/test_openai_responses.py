@@ -316,6 +316,77 @@ def test_the_end_of_the_response_has_the_status_of_items_that_were_not_done():
         assert [type(each) for each in cut] == [InvocationFailed]
 
 
+CUSTOM = {"type": "custom_tool_call", "id": "ctc", "call_id": "c", "name": "p", "input": "rm -rf /"}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"type": "message", "id": "m", "content": [{"type": "output_text", "text": "Hi"}]},
+        {"type": "reasoning", "id": "rs", "encrypted_content": "e"},
+        {"type": "mcp_call", "id": "mcp", "name": "s", "arguments": "{}"},
+        {"type": "function_call", "id": "fc", "call_id": "d", "name": "g", "arguments": "{}"},
+    ],
+)
+@pytest.mark.parametrize("status", ["incomplete", None])
+def test_what_only_the_end_of_the_response_has_may_have_stood_before_the_call(other: Any, status: str | None):
+    last = {**CUSTOM, "status": status} if status else CUSTOM
+    for output in ([other, last], [other]):
+        results = fates(done(1, **CUSTOM), ended("incomplete", output=output))
+        assert [type(each) for each in results if each.name == "p"] == [InvocationFailed]
+
+
+def test_items_that_share_an_index_are_different_items():
+    reasoning = done(0, type="reasoning", id="rs", summary=[])
+    first, second = ({**CUSTOM, "id": each, "call_id": each, "input": each} for each in ("a", "b"))
+    deltas = [
+        {"type": "response.custom_tool_call_input.delta", "output_index": 0, "delta": each} for each in ("a", "b")
+    ]
+    begins = [added(0, **{**each, "input": ""}) for each in (first, second)]
+    for events in (
+        [reasoning, begins[0], deltas[0], begins[1], deltas[1]],
+        [reasoning, begins[0], deltas[0], done(0, **first), begins[1], deltas[1], done(0, **second)],
+        [reasoning, done(0, **first), done(0, **second)],
+    ):
+        results = fates(*events, ended("completed"))
+        assert [each.arguments for each in results] == [{"input": "a"}, {"input": "b"}]
+
+
+def test_items_without_an_index_are_known_by_their_ids():
+    message = {"type": "message", "id": "m", "content": [{"type": "output_text", "text": "Hi"}]}
+    call = {"type": "function_call", "call_id": "fc_1", "name": "f", "arguments": '{"a":1}', "status": "completed"}
+    events: list[dict[str, Any]] = [
+        {"type": "response.output_item.added", "item": {**message, "content": []}},
+        {"type": "response.output_text.delta", "item_id": "m", "content_index": 0, "delta": "Hi"},
+        {"type": "response.output_item.added", "item": {**call, "arguments": "", "status": "in_progress"}},
+        {"type": "response.function_call_arguments.delta", "item_id": "fc_1", "delta": '{"a":1}'},
+        {"type": "response.output_item.done", "item": message},
+        {"type": "response.output_item.done", "item": call},
+        ended("completed", output=[message, call]),
+    ]
+    answer = checked(fed(*events))
+    assert answer.content == "Hi"
+    assert [(each.call_id, each.arguments) for each in answer.calls] == [("fc_1", '{"a":1}')]
+    assert [each.arguments for each in fates(*events)] == [{"a": 1}]
+
+
+def test_arguments_with_which_an_item_begins_count_where_no_others_come():
+    whole = function(0, "f") | {}
+    whole["item"] = {**whole["item"], "arguments": '{"a":1}'}
+    for end in (ended("completed"), done(0, type="function_call", call_id="call_f", name="f", status="completed")):
+        assert [each.arguments for each in fates(whole, end)] == [{"a": 1}]
+    assert [each.arguments for each in fates(whole, arguments(0, '{"a":2}'), ended("completed"))] == [{"a": 2}]
+    placeholder = function(0, "f") | {}
+    placeholder["item"] = {**placeholder["item"], "arguments": "{}"}
+    assert [type(each) for each in fates(placeholder)] == [InvocationFailed]
+
+
+def test_an_end_of_an_item_that_comes_twice_is_compared():
+    item = {"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": "{}"}
+    invocation, notice = fates(done(0, **item), done(0, **{**item, "arguments": "[]"}), ended("completed"))
+    assert (type(invocation), notice.code) == (ToolInvocation, "contradiction")
+
+
 def test_who_runs_a_call_follows_from_its_item():
     runners = {kind: call.executed_by for kind in CALLS if (call := call_kind({"type": kind, "execution": "client"}))}
     provider = {"code_interpreter_call", "shell_call", "mcp_call", "mcp_approval_request"}

@@ -127,9 +127,10 @@ def _responses(kind: str, whole: str, arguments: dict[str, Any] | None, form: Ca
         if streamed:
             event, field = f"response.{streamed[0]}", streamed[1]
             pieces = [piece for piece in (written[:7], written[7:]) if piece]
-            found += [{"type": f"{event}.delta", "output_index": place, "delta": piece} for piece in pieces]
+            here = {"output_index": place, "item_id": begun["id"]}
+            found += [{"type": f"{event}.delta", **here, "delta": piece} for piece in pieces]
             if closing == "arguments" or closing.startswith("item"):
-                found.append({"type": f"{event}.done", "output_index": place, field: written})
+                found.append({"type": f"{event}.done", **here, field: written})
         if closing.startswith("item"):
             end = item(written, closing.partition(" ")[2])
             found.append({"type": "response.output_item.done", "output_index": place, "item": end})
@@ -157,13 +158,22 @@ RESPONSES = Wire(
     [{"type": "response.created", "response": {"id": "r", "model": "m"}}],
     {
         "first": [],
-        "behind text": [
-            {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Well."},
+        "behind half a marker": [
+            {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "a <tool"},
         ],
     },
     {
         "nothing": [],
-        "text": [{"type": "response.output_text.delta", "output_index": 6, "content_index": 0, "delta": "So."}],
+        "text": [
+            {"type": "response.output_item.added", "output_index": 6, "item": {"type": "message", "id": "m6"}},
+            {
+                "type": "response.output_text.delta",
+                "output_index": 6,
+                "item_id": "m6",
+                "content_index": 0,
+                "delta": "So.",
+            },
+        ],
         "a search": [
             {"type": "response.output_item.added", "output_index": 6, "item": {"type": "web_search_call", "id": "w"}},
         ],
@@ -188,6 +198,17 @@ RESPONSES = Wire(
         "incomplete by steering": (_response("incomplete", incomplete_details={"reason": "steered"}), False),
         "completed, but incomplete": (
             [{"type": "response.completed", "response": {"id": "r", "status": "incomplete", "output": []}}], False,
+        ),
+        "incomplete, with more of its output": (
+            _response(
+                "incomplete",
+                incomplete_details={"reason": "max_output_tokens"},
+                output=[
+                    {"type": "message", "id": "m", "content": [{"type": "output_text", "text": "Before."}]},
+                    {"type": "mcp_call", "id": "mcp", "name": OTHER, "arguments": "{}"},
+                ],
+            ),
+            False,
         ),
         "failed": (_response("failed", error={"code": "server_error", "message": "no"}), False),
         "cancelled": (_response("cancelled"), False),
@@ -251,6 +272,10 @@ ANTHROPIC = Wire(
             word: (_stopped(word), False)
             for word in ("max_tokens", "refusal", "model_context_window_exceeded", "a_word_that_is_new")
         },
+        "a refusal in words": (
+            [{"type": "message_delta", "delta": {"stop_reason": "refusal", "stop_details": {"explanation": "No."}}}],
+            False,
+        ),
         "no reason": (_stopped(None), False),
         "an error": ([{"type": "error", "error": {"type": "overloaded_error", "message": "no"}}], False),
         "the stream's end": ([], False),
@@ -287,7 +312,7 @@ CHAT = Wire(
     [],
     {
         "first": [],
-        "behind text": _chat_chunk({"content": "Well."}),
+        "behind half a marker": _chat_chunk({"content": "a <tool"}),
         "behind reasoning": _chat_chunk({"reasoning_content": "Well."}),
         "behind a call": _chat_chunk({"tool_calls": [_ONE]}),
     },
@@ -373,6 +398,23 @@ GEMINI = Wire(
             word: (_gemini_finish(word), False)
             for word in ("MAX_TOKENS", "SAFETY", "OTHER", "CONTINUATION", "MALFORMED_FUNCTION_CALL", "NEW", "LANGUAGE")
         },
+        "MAX_TOKENS, with a signature": (
+            [
+                {
+                    "candidates": [
+                        {
+                            "content": {"parts": [{"text": "", "thoughtSignature": "aGk="}]},
+                            "finishReason": "MAX_TOKENS",
+                        }
+                    ]
+                }
+            ],
+            False,
+        ),
+        "a blocked prompt": (
+            [{"promptFeedback": {"blockReason": "SAFETY", "blockReasonMessage": "no"}}],
+            False,
+        ),
         "an error": ([{"error": {"code": 503, "message": "no", "status": "UNAVAILABLE"}}], False),
         "the stream's end": ([], False),
     },
@@ -408,4 +450,22 @@ OLLAMA = Wire(
     },
 )
 
-WIRES = (CHAT, RESPONSES, ANTHROPIC, GEMINI, OLLAMA)
+
+def _without_indexes(wire: Wire) -> Wire:
+    """Return the same stream from a server that gives no `output_index`."""
+
+    def stripped(events: Events) -> Events:
+        return [{name: value for name, value in event.items() if name != "output_index"} for event in events]
+
+    def kind_of(kind: Kind) -> Kind:
+        return kind._replace(events=lambda written, closing: stripped(kind.events(written, closing)))
+
+    return wire._replace(
+        before={name: stripped(events) for name, events in wire.before.items()},
+        after={name: stripped(events) for name, events in wire.after.items()},
+        kinds=tuple(map(kind_of, wire.kinds[1:4])),
+        afterwards=([],),
+    )
+
+
+WIRES = (CHAT, RESPONSES, _without_indexes(RESPONSES), ANTHROPIC, GEMINI, OLLAMA)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from functools import partial
-from hashlib import blake2b
 from typing import Any, Protocol, TypeAlias, cast, get_args
 
 from msgspec.structs import replace
@@ -18,6 +17,7 @@ from ..events.tool_invocation import FailureReason, InvocationFailed, Notice, To
 from .field_spec import FILE_TOOLS, FieldSpec
 from .fragment_aggregator import FragmentAggregator
 from .limits import DEFAULT_LIMITS, Limits
+from .same_arguments import arguments_digest, value_digest
 from .segment_end import RESERVED, OpenSegments, end_payload, end_status, error_detail
 from .stage import How, Operator, lift
 from .tool_parameters import known_name
@@ -339,12 +339,10 @@ class _ToInvocations:
 
 
 def _digest(invocation: ToolInvocation) -> str:
-    """Return 32 characters that are equal for equal names and arguments, and only for them."""
     try:
-        written = json.dumps([invocation.name, invocation.arguments], sort_keys=True)
+        return value_digest([invocation.name, invocation.arguments])
     except (RecursionError, TypeError, ValueError):  # limits of the user's own, or arguments that a validator changed
-        written = f"{invocation.name} {invocation.raw}"
-    return blake2b(written.encode("utf-8", "replace"), digest_size=16).hexdigest()
+        return arguments_digest(f"{invocation.name} {invocation.raw}", "text")
 
 
 def _mistyped(tool: str, metadata: dict[str, Any]) -> list[Notice]:

@@ -10,7 +10,7 @@ from msgspec import Struct, convert, structs, to_builtins
 
 from ..events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ToolCallDelta
 from ..operators.limits import DEFAULT_LIMITS, Limits
-from .arguments_again import arguments_digest, same_arguments
+from ..operators.same_arguments import arguments_digest, same_arguments
 from .surrogates import Held, held_dump, held_load, plain_json, rest_of_text, whole_text, without_halves
 
 Key: TypeAlias = int | str | None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, cast
 from uuid import uuid4
 
 from msgspec import convert, structs, to_builtins
@@ -332,7 +333,12 @@ def _written(candidate: _Candidate, args: Any, leaves: list[object]) -> str:
     partial = candidate.partial
     text = ""
     if isinstance(args, dict) and not partial.has_text:
-        text += "".join(partial.member(key, value) or "" for key, value in plain_json(args).items())
+        plain = plain_json(args)
+        if isinstance(plain, dict):
+            members = cast("dict[str, Any]", plain)
+            text += "".join(partial.member(key, value) or "" for key, value in members.items())
+        else:  # too deep to be read, which no call may be run with
+            text += json.dumps(plain)
     for given in leaves:
         leaf = gemini_fields(given) or {}
         path = word(leaf.get("json_path")) or ""

@@ -28,17 +28,24 @@ def gemini_fields(value: Any) -> Fields | None:
 
 
 def wire_form(value: Any) -> Any:
-    """Give one of Gemini's objects as the plain JSON that the wire has for it, whichever it came as."""
+    """Return one of Gemini's objects as the plain JSON that the wire has for it, whichever it came as."""
+    try:
+        return _wire_form(value)
+    except RecursionError:
+        return plain_json(value)  # which says that it is nested too deeply
+
+
+def _wire_form(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, bytes):
         return base64_text(value)
     if isinstance(value, list):
-        return [wire_form(each) for each in cast("list[object]", value)]
+        return [_wire_form(each) for each in cast("list[object]", value)]
     fields = None if isinstance(value, dict) else fields_of(value)
     if fields is None:
         return plain_json(value)
-    return {camel_case(key): wire_form(each) for key, each in fields.items() if each is not None}
+    return {camel_case(key): _wire_form(each) for key, each in fields.items() if each is not None}
 
 
 @lru_cache(maxsize=1024)

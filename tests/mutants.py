@@ -809,8 +809,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/to_invocations.py",
-                "json.dumps([invocation.name, invocation.arguments], sort_keys=True)",
-                "json.dumps(invocation.name)",
+                "value_digest([invocation.name, invocation.arguments])",
+                "value_digest(invocation.name)",
             ),
         ),
         (f"{LAWS} shares_an_id",),

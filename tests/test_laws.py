@@ -567,7 +567,7 @@ def test_a_duplicate_id_gets_a_number_and_both_calls_their_fates() -> None:
     ]
 
 
-@pytest.mark.parametrize("again", ['{"n": 1, "m": [2]}', '{ "m":[2],"n":1}'])
+@pytest.mark.parametrize("again", ['{"n": 1, "m": [2]}', '{ "m":[2],"n":1}', '{"n": 1.0, "m": [2e0]}'])
 def test_a_call_that_is_repeated_under_another_index_is_invoked_once(again: str) -> None:
     chunks = [*call(0, "a", "f", '{"n": 1, "m": [2]}', done=True), *call(1, "a", "f", again, done=True)]
     events = flat(steps(CHAIN, chunks))

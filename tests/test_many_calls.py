@@ -119,3 +119,42 @@ def test_calls_that_are_written_at_the_same_time_have_one_result_each_over_the_l
     assert len([each for each in given if isinstance(each, ToolInvocation)]) == 256
     assert [each.reason for each in failed] == ["limit"] * 44
     assert len({each.id for each in given if isinstance(each, ToolInvocation | InvocationFailed)}) == 300
+
+
+def nested(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("depth", [300, 3000])
+@pytest.mark.parametrize("name", ["responses", "anthropic", "gemini", "gemini, in leaves", "ollama"])
+def test_arguments_that_come_as_an_object_too_deep_fail_their_call_and_nothing_else(name: str, depth: int):
+    deep = nested(depth)
+    part = {"name": "f", "args": deep}
+    leaves = {"functionCall": {**part, "willContinue": True}}
+    operation = {"type": "apply_patch_call", "call_id": "c", "status": "completed", "operation": deep}
+    block = {"type": "tool_use", "id": "c", "name": "f", "input": deep}
+    answers: dict[str, tuple[str, list[dict[str, Any]]]] = {
+        "responses": (
+            "openai-responses",
+            [{"type": "response.output_item.done", "output_index": 0, "item": operation}],
+        ),
+        "anthropic": (
+            "anthropic-messages",
+            [
+                {"type": "content_block_start", "index": 0, "content_block": block},
+                {"type": "content_block_stop", "index": 0},
+            ],
+        ),
+        "gemini": ("gemini", [{"candidates": [{"content": {"parts": [{"functionCall": part}]}}]}]),
+        "gemini, in leaves": ("gemini", [{"candidates": [{"content": {"parts": [leaves]}, "finishReason": "STOP"}]}]),
+        "ollama": (
+            "ollama",
+            [{"message": {"tool_calls": [{"function": {"name": "f", "arguments": deep}}]}, "done": False}],
+        ),
+    }
+    api, events = answers[name]
+    (result,) = drive(events, decode_sdk(api), to_segments(), to_invocations())
+    assert isinstance(result, InvocationFailed)

@@ -1,4 +1,4 @@
-"""Arguments that a provider sends more than once: whether they are the same."""
+"""Arguments that come more than once: whether they are the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from ..events.chunk_response import ArgumentsKind
 
-_WHOLE_FLOAT = re.compile(r"\d[.eE]")
+_has_float = re.compile(r"\d[.eE]").search
 
 
 def same_arguments(one: str, other: str, kind: ArgumentsKind) -> bool:
@@ -23,18 +23,34 @@ def same_arguments(one: str, other: str, kind: ArgumentsKind) -> bool:
 
 def arguments_digest(text: str, kind: ArgumentsKind) -> str:
     """Return 32 characters that are equal for arguments that mean the same, and only for them."""
-    written = text if kind == "text" else _canonical(text)
-    return hashlib.blake2b(written.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return _digest(text if kind == "text" else _canonical(text))
+
+
+def value_digest(value: Any) -> str:
+    """Return 32 characters that are equal for equal JSON values, and only for them.
+
+    >>> value_digest({"a": 1, "b": 2}) == value_digest({"b": 2, "a": 1.0}), value_digest(1) == value_digest(True)
+    (True, False)
+    """
+    return _digest(_written(value))
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _canonical(text: str) -> str:
     try:
-        value = json.loads(text)
-        if _WHOLE_FLOAT.search(text):
-            value = _with_whole_numbers(value)
-        return json.dumps(value, sort_keys=True, separators=(",", ":"))
+        return _written(json.loads(text))
     except (ValueError, RecursionError):  # not JSON, or deeper than any limit
         return text
+
+
+def _written(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    if not _has_float(text):
+        return text
+    return json.dumps(_with_whole_numbers(value), sort_keys=True, separators=(",", ":"))
 
 
 def _with_whole_numbers(value: Any) -> Any:

@@ -385,7 +385,7 @@ def test_a_failure_told_at_the_end_loses_nothing_that_the_end_gives():
     given: list[Any] = []
     with pytest.raises(ProviderError):
         given.extend(drive([chunk], decode_sdk("chat")))
-    assert [entry["type"] for chunk in given for entry in chunk.raw] == ["call_without_name"]
+    assert [delta.arguments_delta for chunk in given for delta in chunk.tool_calls] == ["{}"]
 
 
 # Frozen anywhere

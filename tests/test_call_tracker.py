@@ -261,7 +261,8 @@ def test_another_end_of_the_answer_concludes_what_cannot_show_that_it_is_whole(i
     it = tracker()
     it.delta(9, call_id="before", name="f")
     assert it.rest() == []
-    for key, (kind, text) in enumerate((("json", ""), ("json", "{}"), ("text", "x"), ("json", ""))):
+    calls: tuple[tuple[Any, str], ...] = (("json", ""), ("json", "{}"), ("text", "x"), ("json", ""))
+    for key, (kind, text) in enumerate(calls):
         it.delta(key, call_id=f"id{key}", name="f", kind=kind, arguments=text)
     it.done(3)
     assert it.concluded(is_regular=is_regular) == [

@@ -9,13 +9,13 @@ import pytest
 from strategies.cut_models import OTHER, WIRES, Answer, Wire, answers_of
 
 from penstock.events import InvocationFailed, ProviderError, SegmentEvent, ToolInvocation
-from penstock.operators import compose, drive, parse_text, stream_fields, to_invocations, to_segments
+from penstock.operators import Operator, compose, drive, parse_text, stream_fields, to_invocations, to_segments
 from penstock.sources import decode_sdk
 
 AT_LEAST = 50_000
 
 
-READERS = {
+READERS: dict[str, tuple[Operator[Any, Any], int]] = {
     "segments": (to_segments(), 1),
     "eager segments": (to_segments(eager=True), 7),
     "text": (parse_text("hermes"), 13),

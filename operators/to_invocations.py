@@ -252,7 +252,7 @@ class _ToInvocations:
                 reason, errors = "invalid", [{"loc": [], "msg": "arguments must be an object", "type": "dict_type"}]
             elif not call.name:
                 reason, errors = "malformed", [{"msg": "the call has no tool name"}]
-            elif spec is not None and spec.strict and any(name not in arguments for name in spec.required):
+            elif spec is not None and _refuses(spec, call) and any(name not in arguments for name in spec.required):
                 reason = "missing_path"
                 missing = (name for name in spec.required if name not in arguments)
                 errors = [{"loc": [name], "msg": "missing", "type": "missing"} for name in missing]
@@ -336,6 +336,11 @@ class _ToInvocations:
         self._others.load(state["others"])
         self._settled = {(turn_id, segment_id) for turn_id, segment_id in state["settled"]}
         self._invoked = {(turn_id, given_id, digest): first for turn_id, given_id, digest, first in state["invoked"]}
+
+
+def _refuses(spec: FieldSpec, call: _Call) -> bool:
+    """Return whether a call without what the spec requires is refused: where others wrote the segment, it always is."""
+    return spec.strict or "tool_name" not in call.metadata
 
 
 def _digest(invocation: ToolInvocation) -> str:

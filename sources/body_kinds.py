@@ -33,8 +33,10 @@ def apis_of_body(body: bytes) -> Iterator[str]:
             yield api.name
 
 
-def described_body(body: bytes) -> str | None:
+def described_body(body: bytes, *, may_be_cut_json: bool = False) -> str | None:
     r"""Return what a body looks like; None for keep-alives alone, and for an event stream cut in its first event.
+
+    `may_be_cut_json`: JSON that does not end may be such a stream.
 
     >>> described_body(b"<html>"), described_body(b'{"error": {}}'), described_body(b"Hi")
     ('HTML or XML', "JSON, a dict with 'error'", 'text')
@@ -50,7 +52,7 @@ def described_body(body: bytes) -> str | None:
         try:
             value: Any = json.loads(body)
         except (ValueError, RecursionError):
-            return "JSON that is no event stream"
+            return None if may_be_cut_json else "JSON that is no event stream"
         return f"JSON, {described(value)}"
     if _DATA.search(body):
         return _described_events(body)

@@ -721,7 +721,7 @@ MUTANTS: tuple[Mutant, ...] = (
             Edit(
                 "sources/openai_responses.py",
                 "        if not is_regular:\n",
-                "        if not chunks and not is_regular:\n",
+                "        if is_regular is None:\n",
             ),
         ),
         (f"{CUT_MODELS} responses", f"{RESPONSES} stood_before"),
@@ -823,7 +823,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 "required = call.spec.required if call.spec.strict else ()",
                 "required = call.spec.required",
             ),
-            Edit("operators/to_invocations.py", "spec is not None and spec.strict and any", "spec is not None and any"),
+            Edit("operators/to_invocations.py", "_refuses(spec, call) and any", "any"),
         ),
         ("tests/test_to_invocations.py built_in_spec",),
     ),

@@ -480,3 +480,12 @@ def test_after_the_first_understood_item_it_costs_not_one_call_more_than_the_mac
             gc.enable()
         counts.append(calls)
     assert counts[0] == counts[1] > 0
+
+
+def test_json_that_does_not_end_may_be_a_cut_stream_of_those_that_stream_json():
+    assert list(drive([b"[\r\n"], decode_wire("gemini"))) == []
+    for api, body in (("gemini", b'[{"cand'), ("ollama", b'{"mess')):
+        with pytest.raises(ProviderError):
+            list(drive([body], decode_wire(api)))
+        with pytest.raises(UsageError):
+            list(drive([body], decode_wire("openai-chat")))

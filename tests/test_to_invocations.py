@@ -352,6 +352,11 @@ def test_a_file_tool_without_its_path_is_not_invoked_where_its_spec_is_strict() 
     assert given.errors == ({"loc": ["path"], "msg": "missing", "type": "missing"},)
 
 
+def test_a_segment_that_others_wrote_is_refused_without_what_its_spec_requires() -> None:
+    (given,) = drive(by_hand({}, "x", kind="write_file", metadata={}), to_invocations())
+    assert given.reason == "missing_path"
+
+
 def test_only_what_is_missing_is_named() -> None:
     spec = FieldSpec("note", "body", ("title", "tag"), ("title", "tag"))
     (given,) = drive(by_hand({}, "x", kind="note", metadata={"title": "t"}), to_invocations(fields=[spec]))

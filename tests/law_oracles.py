@@ -179,6 +179,8 @@ class Expected:
     def __init__(self, turn_id: str, *, eager: bool = False, fields: bool = True) -> None:
         self.outcomes: dict[str, Outcome] = {}
         self.late: list[str] = []
+        self.repetitions: list[str] = []
+        """Calls that repeat the id, the name and the arguments of one that is invoked: they have a Notice for a fate."""
         self.has_nameless = False
         self._turn_id = turn_id
         self._eager = eager
@@ -284,7 +286,7 @@ class Expected:
             self._settle(key, cause, at)
 
     def _without_repetitions(self) -> None:
-        """Leave out the calls that repeat the id, the name and the arguments of one that is invoked."""
+        """Leave out the repetitions."""
         seen: set[tuple[tuple[int, str], str, str]] = set()
         for segment_id, outcome in list(self.outcomes.items()):
             if outcome.what == "invoked" and segment_id in self._given:
@@ -292,6 +294,7 @@ class Expected:
                 fate = (self._given[segment_id], outcome.name, arguments)
                 if fate in seen:
                     del self.outcomes[segment_id]
+                    self.repetitions.append(segment_id)
                 seen.add(fate)
 
     def _settle(self, key: tuple[int, int], cause: str, at: int) -> None:

@@ -299,9 +299,11 @@ class OpenAIResponses:
                 chunks += self._end(_done(number, given), item, fields)
         if not is_regular:
             chunks += self._answer.call(*self._answer.calls.concluded(is_regular=False))
+        # Of these types items came, and ids may change: what is not a call may be one of them.
+        came = self._items.ended_types()
         for number, given, fields in unsaid:
             event = _done(number, given)
-            if call_kind(fields) or not any(item.ended for item in self._items.of_type(fields.get("type"))):
+            if call_kind(fields) or fields["type"] not in came:
                 chunks += self._end(event, self._items.ended(event, fields), fields)
         return chunks
 
@@ -312,9 +314,9 @@ class OpenAIResponses:
             return item
         if (kind := call_kind(fields)) is None:
             return None
-        arguments, calls = whole_arguments(fields, kind), self._answer.calls
-        same = (each for each in self._items.of_type(fields.get("type")) if calls.is_same(each.number, arguments))
-        return next(same, None)
+        number = self._answer.calls.same(whole_arguments(fields, kind), kind.kind)
+        same = None if number is None else self._items.numbered(number)
+        return same if same is not None and same.kind == fields.get("type") else None
 
     def _usage(self, given: Any) -> TokenUsage | None:
         fields = fields_of(given)

@@ -80,8 +80,12 @@ class OutputItems:
     def at(self, index: int) -> OutputItem | None:
         return self._by_index.get(index)
 
-    def of_type(self, kind: object) -> list[OutputItem]:
-        return [item for item in self._items if item.kind == kind]
+    def numbered(self, number: int) -> OutputItem:
+        return self._items[number]
+
+    def ended_types(self) -> set[str]:
+        """Return the types of the items that have ended."""
+        return {item.kind for item in self._items if item.ended}
 
     def dump(self) -> Any:
         return [to_builtins(self._items), [[index, item.number] for index, item in self._by_index.items()]]

@@ -32,7 +32,6 @@ class NativeCall:
         "_closed",
         "_limits",
         "_whole",
-        "done",
         "error",
         "excess",
         "executed_by",
@@ -71,7 +70,6 @@ class NativeCall:
         self.native: dict[str, Any] | None = None
         self.repeats = ""
         """The segment id of the first call of the answer that the provider gave the same id."""
-        self.done = False
         self.status: CallStatus | None = None
         self.is_followed = False
         """Whether another call of the answer began later."""
@@ -236,7 +234,6 @@ _PLAIN = (
     "executed_by",
     "native",
     "repeats",
-    "done",
     "status",
     "is_followed",
     "length",

@@ -114,11 +114,10 @@ class NativeCalls:
             self.end(call, events, "failed", "contradiction", delta.contradiction)
             return
         call.status = delta.status or call.status
-        call.done = call.done or delta.done
         if call.needs_evidence:
             if call.status == "completed":
                 self.end(call, events, "complete")
-        elif call.done:
+        elif delta.done:
             self.end(call, events, "complete")
 
     def _too_many(self, what: str) -> JsonError:

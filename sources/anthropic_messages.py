@@ -114,8 +114,7 @@ class AnthropicMessages:
         answer = self._answer
         block = fields_of(content) or {}
         kind = str(block.get("type"))
-        followed = answer.call(*answer.calls.followed())
-        return followed + self._begin(item, key, kind, block)
+        return answer.followed() + self._begin(item, key, kind, block)
 
     def _begin(self, item: Any, key: Key, kind: str, block: Fields) -> list[ChunkResponse]:
         answer = self._answer

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from msgspec import Struct, convert, structs, to_builtins
 
 from ..events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ToolCallDelta
 from ..operators.limits import DEFAULT_LIMITS, Limits
-from ..operators.same_arguments import arguments_digest, same_arguments
+from ..operators.same_arguments import same_arguments
+from .ended_calls import EndedCall, EndedCalls, Key, digest_of
 from .surrogates import Held, held_dump, held_load, plain_json, rest_of_text, whole_text, without_halves
-
-Key: TypeAlias = int | str | None
-"""What the wire files a delta under: an index, an item's id, or nothing."""
 
 WAITING = -1
 
@@ -42,18 +40,6 @@ class _Call(Struct):
     """Arguments that came before any delta; they count only if no other do."""
 
 
-class _Done(Struct):
-    """What is remembered of a call whose block has ended; `digest` is of its arguments, where they are compared."""
-
-    key: Key
-    index: int
-    kind: ArgumentsKind
-    executed_by: ExecutedBy
-    digest: str
-    is_told: bool
-    """Whether `done` was given; closed JSON has it at once, all else waits for what shows that the model was done."""
-
-
 class CallTracker:
     """The calls of one choice of one response, in the grammar that every source keeps.
 
@@ -66,12 +52,12 @@ class CallTracker:
       made, at once: `{turn_id}:call_{index}`. An id that comes later cannot change it (it is out, and segments and
       invocations carry it), but the provider wants it back with the result: it is given as `native={"id": ...}`.
     - Empty, missing or repeated ids and names change nothing.
-    - A call whose name cannot come any more, or for which too much waits, comes without one, from `nameless()`: whoever
-      takes it fails it.
-    - `done` of a call that its text does not show to be whole waits for its status, for `followed` or for `concluded`,
-      and is given without a status by `rest`.
+    - A call whose name cannot come any more, or for which too much waits, comes without one: whoever takes it fails it.
+    - The `done` of a call that its text does not show to be whole waits, in `ended`, for what does. `rest` gives it
+      without a status.
     - Arguments that come again (`whole`) are compared with those that came, if all are (`compares`) or some were
-      announced: they are kept until the call is done, and from then on a digest of them, for `again`.
+      announced: they are kept until the call is done, and from then on a digest of them, in `ended`.
+    - `owed` is what a delta made due of other calls; it comes before that delta.
     """
 
     def __init__(
@@ -86,18 +72,17 @@ class CallTracker:
         self._choice = choice
         self._limits = limits
         self._compares = compares
-        self._done: dict[Key, _Done] = {}
-        self._untold: dict[Key, _Done] = {}
+        self.ended = EndedCalls()
         self._contradicted: dict[Key, _Call] = {}
         self._open: dict[Key, _Call] = {}
         self._last: Key = None
         self._begun = 0
         self._concluded = 0
-        """How many calls had begun when the answer ended for the first time."""
+        """How many calls had begun when the answer last ended."""
         self._held: Held = {}
         self._left: list[_Call] = []
         """Calls whose key has gone to another one while half a character of theirs was held."""
-        self._nameless: list[ToolCallDelta] = []
+        self._owed: list[ToolCallDelta] = []
 
     def delta(
         self,
@@ -120,8 +105,8 @@ class CallTracker:
         if given_id == "null":  # what some SDKs put for a missing id
             given_id = None
         text = _argument_text(arguments)
-        if not given_name and key in self._done and key not in self._open:
-            return self._late(key, text)
+        if not given_name and key in self.ended and key not in self._open:
+            return self.ended.late(key, without_halves(text))
         call = self._call(key, given_id, given_name)
         if call.index == WAITING:
             call.given_id = call.given_id or given_id
@@ -131,7 +116,7 @@ class CallTracker:
             call.kind, call.executed_by = kind, executed_by
             call.announced = _argument_text(announced)
             call.is_compared = self._compares or bool(call.announced)
-            self._nameless += self.contradicted()
+            self._owed += self._contradictions()
             return self._begin(call, given_name, text, native)
         if given_id and not call.given_id:
             call.given_id = given_id
@@ -147,7 +132,7 @@ class CallTracker:
     def whole(self, key: Key, arguments: object, source: str = "whole") -> ToolCallDelta | None:
         """Take the whole arguments of a call, which the provider sends again at its end: they count if no delta came.
 
-        Where they differ from what came, `done` says so. `source` is where they stood.
+        Where they differ from what came, `done` says so, or this where the call is done. `source` is where they stood.
         """
         call = self._open.get(key)
         if call is None:
@@ -169,18 +154,18 @@ class CallTracker:
         call = self._open.get(key)
         if call is None or call.index < 0:
             return None
-        if call.announced and call.length and not self._compares:
+        if call.announced and call.length and not self._compares:  # with `compares`, a snapshot may be announced
             self.whole(key, call.announced, "start")
         announced = self._announced(call)
         del self._open[key]
         self._contradicted.pop(key, None)
-        came = _joined(call.kept) or ("" if call.kind == "text" else "{}")
-        digest = arguments_digest(came, call.kind) if call.is_compared and not call.contradiction else ""
+        digest = ""
+        if call.is_compared and not call.contradiction:
+            digest = digest_of(_joined(call.kept), call.kind)
         is_told = bool(status or call.contradiction) or (call.kind == "json" and call.length > 0)
-        done = self._done[key] = _Done(key, call.index, call.kind, call.executed_by, digest, is_told)
+        self.ended.add(EndedCall(key, call.index, call.kind, call.executed_by, digest, is_told))
         text = announced + rest_of_text(self._held, str(call.index))
         if not is_told:
-            self._untold[key] = done
             return _update(call, text) if text else None
         delta = _update(call, text, done=True)
         if status is None and not call.contradiction:
@@ -189,62 +174,37 @@ class CallTracker:
 
     def again(self, key: Key, arguments: object, source: str, status: CallStatus | None) -> ToolCallDelta | None:
         """Return what is new where a call that is done comes again: its status, or that its arguments differ."""
-        call = self._done.get(key)
-        text = without_halves(_argument_text(arguments))
-        if call is None:
-            return None
-        if text and call.digest and arguments_digest(text, call.kind) != call.digest:
-            call.digest = ""
-            return self._tell(call, contradiction={source: text})
-        return None if status is None or call.is_told else self._tell(call, status=status)
-
-    def is_same(self, key: Key, arguments: object) -> bool:
-        """Return whether a call that is done has these arguments."""
-        call = self._done.get(key)
-        text = without_halves(_argument_text(arguments))
-        return call is not None and bool(call.digest) and arguments_digest(text or "{}", call.kind) == call.digest
-
-    def followed(self) -> list[ToolCallDelta]:
-        """Return the calls that are done and wait for evidence: the model begins another part of the answer."""
-        return [self._tell(call, status="completed") for call in list(self._untold.values())] if self._untold else []
+        return self.ended.again(key, without_halves(_argument_text(arguments)), source, status)
 
     def concluded(self, *, is_regular: bool) -> list[ToolCallDelta]:
         """Return a status for each call whose text does not show that it is whole, as the end of the answer has it.
 
-        At another end of the answer these are the calls that began after the first.
+        At another end of the answer these are the calls that began after the last.
         """
         status: CallStatus = "completed" if is_regular else "incomplete"
-        told = [self._tell(call, status=status) for call in list(self._untold.values())]
-        return told + [
+        return self.ended.told(status) + [
             structs.replace(_update(call, ""), status=status)
             for call in self._open.values()
             if call.index >= self._concluded and (call.kind != "json" or not call.length)
         ]
 
-    def contradicted(self) -> list[ToolCallDelta]:
-        """Return the contradictions of calls that are not done, when they can wait no longer."""
-        found = list(self._contradicted) if self._contradicted else ()
-        return [each for key in found if (each := self.done(key))]
+    def owed(self) -> list[ToolCallDelta]:
+        """Return, once, what deltas made due of other calls: given up, contradicted, or with announced arguments."""
+        owed, self._owed = self._owed, []
+        return owed
 
     def rest(self) -> list[ToolCallDelta]:
-        """Give what is held of the argument texts, when no more can come: half a character is U+FFFD."""
+        """Return everything that waits, when the answer has ended: half a character is U+FFFD."""
         by_index = {str(call.index): call for call in (*self._open.values(), *self._left)}
         self._left = []
         self._concluded = self._begun
         held = [_update(by_index[index], rest_of_text(self._held, index)) for index in sorted(self._held, key=int)]
         announced = [_update(call, text) for call in self._open.values() if (text := self._announced(call))]
-        untold = [self._tell(call) for call in list(self._untold.values())]
-        return held + announced + self.contradicted() + untold
-
-    def nameless(self, *, closing: bool = False) -> list[ToolCallDelta]:
-        """Return, once, the calls that were given up; `closing` adds those whose name never came."""
-        if closing:
-            for key, call in list(self._open.items()):
-                if call.index == WAITING:
-                    del self._open[key]
-                    self._give_up(call)
-        nameless, self._nameless = self._nameless, []
-        return nameless
+        for key, call in list(self._open.items()):
+            if call.index == WAITING:
+                del self._open[key]
+                self._give_up(call)
+        return [*held, *announced, *self._contradictions(), *self.ended.told(), *self.owed()]
 
     def dump(self) -> Any:
         """Give the state as plain data."""
@@ -254,8 +214,8 @@ class CallTracker:
             "last": self._last,
             "begun": [self._begun, self._concluded],
             "held": held_dump(self._held),
-            "nameless": to_builtins(self._nameless),
-            "done": to_builtins(list(self._done.values())),
+            "owed": to_builtins(self._owed),
+            "ended": self.ended.dump(),
         }
 
     def load(self, state: Any) -> None:
@@ -265,31 +225,14 @@ class CallTracker:
         self._last = state["last"]
         self._begun, self._concluded = state["begun"]
         self._held = held_load(state["held"])
-        self._nameless = convert(state["nameless"], list[ToolCallDelta])
-        self._done = {call.key: call for call in convert(state["done"], list[_Done])}
-        self._untold = {key: call for key, call in self._done.items() if not call.is_told}
+        self._owed = convert(state["owed"], list[ToolCallDelta])
+        self.ended.load(state["ended"])
         self._contradicted = {key: call for key, call in self._open.items() if call.contradiction}
 
-    def _late(self, key: Key, text: str) -> ToolCallDelta | None:
-        """Pass text on that comes for a call that is done; whoever knows how that ended says what becomes of it."""
-        call = self._done[key]
-        text = without_halves(text)
-        if not text:
-            return None
-        if not call.is_told:  # it was whole, and now there is more of it
-            return self._tell(call, contradiction={"late": text})
-        return ToolCallDelta(call.index, arguments_delta=text, kind=call.kind, executed_by=call.executed_by)
-
-    def _tell(
-        self, call: _Done, *, status: CallStatus | None = None, contradiction: dict[str, str] | None = None
-    ) -> ToolCallDelta:
-        """Return the `done` of a call, with what is known of it."""
-        call.is_told = True
-        self._untold.pop(call.key, None)
-        kind, executed_by = call.kind, call.executed_by
-        return ToolCallDelta(
-            call.index, kind=kind, done=True, executed_by=executed_by, status=status, contradiction=contradiction
-        )
+    def _contradictions(self) -> list[ToolCallDelta]:
+        """Return the contradictions of calls that are not done, when they can wait no longer."""
+        found, self._contradicted = self._contradicted, {}
+        return [each for key, call in found.items() if self._open.get(key) is call and (each := self.done(key))]
 
     def _keep(self, call: _Call, text: str) -> None:
         if call.length > self._limits.arguments_length:  # it fails, whatever comes again
@@ -333,7 +276,7 @@ class CallTracker:
         if call.index == WAITING:
             self._give_up(call)
         elif text := self._announced(call):
-            self._nameless.append(_update(call, text))
+            self._owed.append(_update(call, text))
 
     def _begin(
         self,
@@ -374,7 +317,7 @@ class CallTracker:
             return
         call.index = self._begun
         self._begun += 1
-        self._nameless.append(ToolCallDelta(call.index, call.given_id, arguments_delta=without_halves(text)))
+        self._owed.append(ToolCallDelta(call.index, call.given_id, arguments_delta=without_halves(text)))
 
 
 def _dumped(call: _Call) -> Any:

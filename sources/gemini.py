@@ -228,7 +228,7 @@ class Gemini:
             if part := gemini_fields(given):
                 _part(candidate, part, given)
         candidate.add_raw(*({camel_case(name): wire_form(fields[name])} for name in _EXTRAS if fields.get(name)))
-        candidate.call(*candidate.calls.nameless())
+        candidate.call(*candidate.calls.owed())
         if (reason := word(fields.get("finish_reason"))) and not candidate.finished:
             _finish(candidate, reason, word(fields.get("finish_message")))
         elif reason:
@@ -272,8 +272,9 @@ def _part(candidate: _Candidate, part: Fields, given: Any) -> None:
     native = {"thoughtSignature": signature} if signature else None
     text, call = part.get("text"), gemini_fields(part.get("function_call"))
     is_more = call is None or bool(call.get("name"))  # and not the next part of a call
-    if is_more and any(value for name, value in part.items() if name not in _BESIDE):
-        candidate.call(*candidate.calls.followed())
+    ended = candidate.calls.ended
+    if ended.is_waiting and is_more and any(value for name, value in part.items() if name not in _BESIDE):
+        candidate.call(*ended.followed())
     if call is not None:
         _function_call(candidate, call, native)
     elif any(part.get(name) is not None for name in ("tool_call", "executable_code")):
@@ -430,4 +431,4 @@ def _finish(candidate: _Candidate, reason: str, message: str | None) -> None:
 
 def _rest(candidate: _Candidate) -> None:
     candidate.leave_texts()
-    candidate.call(*candidate.calls.rest(), *candidate.calls.nameless(closing=True))
+    candidate.call(*candidate.calls.rest())

@@ -32,6 +32,10 @@ _ENVELOPE = frozenset(("created_at", "done", "done_reason", "message", "model", 
 }
 
 
+_SPOKEN = ("thinking", "content", "tool_calls", "images", "response")
+"""Where the model's words are, in a message or beside it."""
+
+
 class Ollama:
     """The machine: the SDK's objects or the wire's plain dicts in, ChunkResponses out.
 
@@ -70,12 +74,12 @@ class Ollama:
             return []
         message = fields_of(chunk.get("message")) or {}
         said: dict[str, Any] = {}
-        spoken = ("thinking", "content", "tool_calls", "images")
-        is_more = any(message.get(name) for name in spoken) or any(chunk.get(name) for name in ("thinking", "response"))
-        followed = self._calls.followed() if is_more else []
+        ended = self._calls.ended
+        is_more = ended.is_waiting and any(each.get(name) for each in (message, chunk) for name in _SPOKEN)
+        followed = ended.followed() if is_more else []
         self._text(said, "reasoning", message.get("thinking") or chunk.get("thinking"))
         self._text(said, "content", message.get("content") or chunk.get("response"))
-        if calls := (*self._tool_calls(message), *self._calls.nameless()):
+        if calls := (*self._tool_calls(message), *self._calls.owed()):
             said["tool_calls"] = calls
         unknown = {key: plain_json(chunk[key]) for key in chunk if key not in _ENVELOPE and chunk[key]}
         if images := message.get("images"):  # of which kind they are the wire does not say
@@ -95,8 +99,8 @@ class Ollama:
             return []
         self.stopped = True
         responses = self._left({})
-        if deltas := (*self._calls.rest(), *self._calls.nameless(closing=True)):
-            responses.append(self._response(tool_calls=deltas))
+        if deltas := self._calls.rest():
+            responses.append(self._response(tool_calls=tuple(deltas)))
         if isinstance(how, Failed) and isinstance(how.error, ProviderError) and how.error is not self.failure:
             responses.append(self._response(error=error_fields(how.error)))
         return responses
@@ -173,7 +177,7 @@ class Ollama:
         words = str(reason) if is_told else "stop"
         finish = finish_of(OLLAMA_FINISHES, words) if is_told else Finish("stop")
         said |= finish.told(words, "tool_calls" if finish.reason == "stop" and self._begun else None)
-        if deltas := (*self._calls.rest(), *self._calls.nameless(closing=True)):
+        if deltas := self._calls.rest():
             said["tool_calls"] = (*said.get("tool_calls", ()), *deltas)
         prompt, completion = token_count(chunk, "prompt_eval_count"), token_count(chunk, "eval_count")
         if prompt or completion:

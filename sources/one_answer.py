@@ -63,9 +63,13 @@ class OneAnswer:
     def call(self, *deltas: ToolCallDelta | None) -> list[ChunkResponse]:
         given = tuple(delta for delta in deltas if delta is not None)
         chunks = self.leave() if self._held else []
-        if calls := (*self.calls.nameless(), *given):
+        if calls := (*self.calls.owed(), *given):
             chunks.append(self.chunk(tool_calls=calls))
         return chunks
+
+    def followed(self) -> list[ChunkResponse]:
+        """Say of the calls that wait for it that the model had finished them: it begins another part of the answer."""
+        return self.call(*self.calls.ended.followed()) if self.calls.ended.is_waiting else []
 
     def other(self, **said: Any) -> list[ChunkResponse]:
         """Give a chunk of anything else; what waits in a text comes out before it."""
@@ -122,8 +126,8 @@ class OneAnswer:
     def rest(self) -> list[ChunkResponse]:
         """Give everything that waits, because nothing can come for it any more."""
         chunks = self.leave()
-        if deltas := (*self.calls.rest(), *self.calls.nameless(closing=True)):
-            chunks.append(self.chunk(tool_calls=deltas))
+        if deltas := self.calls.rest():
+            chunks.append(self.chunk(tool_calls=tuple(deltas)))
         return chunks
 
     def dump(self) -> Any:

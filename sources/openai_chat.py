@@ -196,7 +196,7 @@ class OpenAIChat:
             said["native"] = {"reasoning_details": details}
         if delta.get("tool_calls") or delta.get("function_call"):
             found = self._calls(choice.calls, delta)
-            if calls := (*choice.calls.nameless(), *found):
+            if calls := (*choice.calls.owed(), *found):
                 said["tool_calls"] = calls
         if raw:
             said["raw"] = tuple(raw)
@@ -272,7 +272,7 @@ class OpenAIChat:
         for stream in _TEXT_STREAMS:
             if rest := rest_of_text(choice.held, stream):
                 said[stream] = said.get(stream, "") + rest
-        if deltas := (*choice.calls.rest(), *choice.calls.nameless(closing=True)):
+        if deltas := choice.calls.rest():
             said["tool_calls"] = (*said.get("tool_calls", ()), *deltas)
 
     def _rest(self) -> list[ChunkResponse]:

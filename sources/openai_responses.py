@@ -145,7 +145,7 @@ class OpenAIResponses:
 
     def _text(self, event: Fields, text: _Text) -> list[ChunkResponse]:
         item, is_new = self._items.speaks(event)
-        followed = self._answer.call(*self._answer.calls.followed()) if is_new else []
+        followed = self._answer.followed() if is_new else []
         return followed + self._say(item, _part(event, text.number), text.stream, event.get(text.field))
 
     def _say(self, item: OutputItem, part: str, stream: TextStream, given: object) -> list[ChunkResponse]:
@@ -178,8 +178,7 @@ class OpenAIResponses:
 
     def _begin(self, raw: Any, event: Fields, fields: Fields) -> list[ChunkResponse]:
         item, is_new = self._items.added(event, fields)
-        calls = self._answer.calls
-        followed = self._answer.call(*calls.followed()) if is_new else []
+        followed = self._answer.followed() if is_new else []
         if kind := call_kind(fields):
             return followed + self._call(item, fields, kind, announced_arguments(fields, kind))
         return followed if item.kind in _WITH_PARTS else [*followed, *self._answer.raw(raw)]
@@ -314,7 +313,7 @@ class OpenAIResponses:
             return item
         if (kind := call_kind(fields)) is None:
             return None
-        number = self._answer.calls.same(whole_arguments(fields, kind), kind.kind)
+        number = self._answer.calls.ended.same(whole_arguments(fields, kind), kind.kind)
         same = None if number is None else self._items.numbered(number)
         return same if same is not None and same.kind == fields.get("type") else None
 

@@ -586,7 +586,7 @@ MUTANTS: tuple[Mutant, ...] = (
             Edit(
                 "operators/native_calls.py",
                 '            if call.status == "completed":\n',
-                '            if call.done or call.status == "completed":\n',
+                '            if delta.done or call.status == "completed":\n',
             ),
         ),
         (f"{SEGMENTS} what_cannot_close", f"{CUT_MODELS} anthropic"),
@@ -608,9 +608,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "nothing that comes later seals what is done",
         (
             Edit(
-                "sources/call_tracker.py",
-                "for call in list(self._untold.values())] if self._untold else []",
-                "for call in list(self._untold.values())[:0]]",
+                "sources/ended_calls.py",
+                'return self.told("completed")',
+                "return []",
             ),
         ),
         ("tests/test_call_tracker.py waits",),
@@ -757,7 +757,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a contradiction waits for an end that does not come",
-        (Edit("sources/call_tracker.py", "+ self.contradicted() + untold", "+ untold"),),
+        (Edit("sources/call_tracker.py", "*self._contradictions(), *self.ended", "*self.ended"),),
         (f"{RESPONSES} contradiction_is_told",),
     ),
     Mutant(
@@ -787,7 +787,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sources/call_tracker.py",
-                "        nameless, self._nameless = self._nameless, []\n        return nameless\n",
+                "        owed, self._owed = self._owed, []\n        return owed\n",
                 "        return []\n",
             ),
         ),

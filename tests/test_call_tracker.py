@@ -25,8 +25,8 @@ def fed(wire: Wire, tracker_: CallTracker | None = None) -> list[Call]:
     deltas: list[ToolCallDelta | None] = []
     for each in wire:
         delta = it.delta(**each)
-        deltas += [*it.nameless(), delta]
-    deltas += [*it.rest(), *it.nameless(closing=True)]
+        deltas += [*it.owed(), delta]
+    deltas += it.rest()
     return checked([ChunkResponse(tool_calls=(delta,)) for delta in deltas if delta]).calls
 
 
@@ -135,8 +135,8 @@ def test_a_call_without_a_name_is_given_up_where_another_begins_under_its_index(
     it = tracker()
     assert it.delta(0, call_id="a", arguments="{") is None
     assert it.delta(0, call_id="b", name="f") == ToolCallDelta(1, "b", "f")
-    assert it.nameless() == [ToolCallDelta(0, "a", arguments_delta="{")]
-    assert it.nameless(closing=True) == []
+    assert it.owed() == [ToolCallDelta(0, "a", arguments_delta="{")]
+    assert it.rest() == []
 
 
 def test_the_whole_arguments_count_only_where_no_delta_came():
@@ -204,8 +204,8 @@ def test_a_contradiction_says_where_each_text_stood():
     it = comparing()
     assert it.whole(0, '{"a": 1}', "done") == ToolCallDelta(0, arguments_delta='{"a": 1}')
     it.whole(0, '{"a": 2}', "item")
-    assert it.contradicted() == [ToolCallDelta(0, done=True, contradiction={"done": '{"a": 1}', "item": '{"a": 2}'})]
-    assert it.contradicted() == []
+    assert it.rest() == [ToolCallDelta(0, done=True, contradiction={"done": '{"a": 1}', "item": '{"a": 2}'})]
+    assert it.rest() == []
 
 
 def test_what_differs_after_the_call_was_done_is_told_once():
@@ -244,8 +244,8 @@ def test_the_end_of_a_call_that_proves_nothing_waits_for_what_does():
     assert it.again(0, "x", "response", "incomplete") == ToolCallDelta(0, kind="text", done=True, status="incomplete")
     assert it.again(5, "{}", "response", "completed") is None
     assert it.delta(1, arguments="y") == ToolCallDelta(1, done=True, contradiction={"late": "y"})
-    assert [delta.index for delta in it.followed()] == [2, 3, 4]
-    assert it.followed() == it.rest() == []
+    assert [delta.index for delta in it.ended.followed()] == [2, 3, 4]
+    assert it.ended.followed() == it.rest() == []
 
 
 def test_what_waits_at_the_end_of_the_answer_is_done_without_a_status():
@@ -253,7 +253,7 @@ def test_what_waits_at_the_end_of_the_answer_is_done_without_a_status():
     it.delta(0, call_id="a", name="f")
     assert it.done(0) is None
     assert it.rest() == [ToolCallDelta(0, done=True)]
-    assert it.followed() == it.concluded(is_regular=True) == []
+    assert it.ended.followed() == it.concluded(is_regular=True) == []
 
 
 @pytest.mark.parametrize(("is_regular", "status"), [(True, "completed"), (False, "incomplete")])
@@ -282,7 +282,7 @@ def test_arguments_that_were_announced_count_where_no_others_come():
     assert it.done(1) == ToolCallDelta(1, done=True)
     assert it.done(2) == ToolCallDelta(2, done=True, contradiction={"deltas": "{}", "start": '{"a":1}'})
     it.delta(3, call_id="other", name="f", announced={"a": 2})
-    assert it.nameless() == [ToolCallDelta(3, arguments_delta='{"a":1}')]
+    assert it.owed() == [ToolCallDelta(3, arguments_delta='{"a":1}')]
     assert it.rest() == [ToolCallDelta(4, arguments_delta='{"a":2}')]
 
 
@@ -315,7 +315,7 @@ def test_a_contradiction_is_told_before_the_next_call_begins():
     it = comparing(arguments="{}")
     it.whole(0, "[]", "done")
     it.delta(1, call_id="b", name="g")
-    assert it.nameless() == [ToolCallDelta(0, done=True, contradiction={"deltas": "{}", "done": "[]"})]
+    assert it.owed() == [ToolCallDelta(0, done=True, contradiction={"deltas": "{}", "done": "[]"})]
 
 
 def test_kind_and_executor_stay_with_a_call():
@@ -339,7 +339,7 @@ def test_many_calls_one_after_the_other_are_not_open_at_the_same_time():
 def test_what_waits_for_a_name_is_limited():
     it = tracker(limits=Limits(arguments_length=10))
     assert [it.delta(0, arguments="12345678") for _ in range(2)] == [None] * 2
-    assert it.nameless() == [ToolCallDelta(0, arguments_delta="1234567812345678")]
+    assert it.owed() == [ToolCallDelta(0, arguments_delta="1234567812345678")]
     assert it.delta(0, arguments="9") == ToolCallDelta(0, arguments_delta="9")
 
 
@@ -379,4 +379,4 @@ def test_it_goes_on_from_its_dumped_state_after_any_delta(wire: Wire):
         moving = tracker()
         moving.load(state)
     assert moving.rest() == straight.rest()
-    assert moving.nameless(closing=True) == straight.nameless(closing=True)
+    assert moving.owed() == straight.owed()

@@ -71,8 +71,8 @@ def to_invocations(
     Only a call whose segment ended as `complete` is invoked, once per (turn_id, id); every other gives an
     `InvocationFailed` with its reason and all its text. A call that repeats another one's id, name and arguments gives
     a `Notice` of code `duplicate_call`, its END has `duplicate_of`. Calls that the provider runs itself give neither.
-    Before a
-    call that is invoked with a text where its schema says another type, a `Notice` of code `mistyped_argument` comes.
+    Before a call that is invoked with a text where its schema says another type, a `Notice` of code
+    `mistyped_argument` comes.
 
     - `tools`: names with their pydantic models (None: no model), or several models, named as their classes, and tools
       (`ToolLike`), in any mixture. With `tools`, other names fail as `unknown_tool`, arguments that do not validate as

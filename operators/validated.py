@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from pathlib import PurePath
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
+
+from .where_raised import where_raised
 
 _LOGGER: Final = logging.getLogger("penstock")
 _LONGEST: Final = 1000
@@ -48,7 +49,7 @@ def _errors(error: Exception) -> Errors:
     except Exception as unsayable:  # noqa: BLE001 - the error's own text may be code of the user's, too
         error = unsayable
     _LOGGER.debug("the validation of a call raised %s", type(error).__name__, exc_info=error)
-    return [_entry(error, f"the validation raised {type(error).__name__}{_place(error)}")]
+    return [_entry(error, f"the validation raised {where_raised(error)}")]
 
 
 def _entry(error: Exception, message: str) -> dict[str, Any]:
@@ -58,11 +59,3 @@ def _entry(error: Exception, message: str) -> dict[str, Any]:
 def _bounded(message: str) -> str:
     short = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
     return _replace_surrogates("\ufffd", short)
-
-
-def _place(error: Exception) -> str:
-    """Return where it was raised, as a file's name and a line."""
-    raised = error.__traceback__
-    while raised is not None and raised.tb_next is not None:
-        raised = raised.tb_next
-    return "" if raised is None else f" at {PurePath(raised.tb_frame.f_code.co_filename).name}:{raised.tb_lineno}"

@@ -1,4 +1,4 @@
-"""`checked_stream`: whose stream a recorded body is, and what it is where it is none."""
+"""`checked_stream`: the API of a recorded body, or an error that says why the body is not a stream."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from msgspec.structs import replace
-
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
 from ..operators.stage import drive
 from ..sources.apis import APIS, api_of
+from ..sources.checked_machine import has_content
 from ..sources.decode_wire import decode_wire
 from ..sources.from_recording import recognised_api
 from ..sources.provider_error import error_in_body
@@ -21,7 +20,7 @@ _RECORD = "record the body of a streamed answer"
 
 
 def checked_stream(body: bytes, api: str | None = None) -> str:
-    """Return the name of a body's API: the one given, else the one that the body itself tells.
+    """Return the name of a body's API: the one given, else the one detected from the body.
 
     `UsageError` says what is wrong with a body that is empty, has no stream in it, or no event of the API. An error
     of the provider in the middle of a stream is part of the stream; one that came instead of it is no stream.
@@ -90,7 +89,7 @@ def _has_events(api: str, body: bytes, is_understood: Callable[[ChunkResponse], 
 def _is_understood(chunk: ChunkResponse) -> bool:
     if chunk.error is not None:
         return chunk.error.get("type") not in _UNREADABLE
-    return replace(chunk, raw=(), choice=0) != ChunkResponse()
+    return has_content(chunk)
 
 
 def _is_answer(chunk: ChunkResponse) -> bool:

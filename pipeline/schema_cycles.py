@@ -30,8 +30,8 @@ def reference_cycle(root: Schema) -> list[str] | None:
     ['#/$defs/B', '#/$defs/A', '#/$defs/B']
     >>> reference_cycle({"properties": {"next": {"$ref": "#"}}})
 
-    No value decides such a schema: whoever follows the references never comes to an end. A recursive schema, which
-    comes back through `properties`, `items` and their like, is none.
+    No value decides such a schema: following the references never ends. A recursive schema, whose references lead
+    through `properties`, `items` and their like, is welcome.
     """
     return _Search(root).cycle()
 

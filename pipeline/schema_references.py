@@ -137,7 +137,7 @@ def _checked_copy(given: Mapping[str, Any], owner: str) -> Schema:
 
 
 def object_schema(given: Mapping[str, Any], owner: str) -> Schema:
-    """Give a schema of a tool's parameters as a copy that describes an object; `UsageError` for another.
+    """Return a copy of the schema of a tool's parameters; `UsageError` if it does not describe an object.
 
     A reference at the root is followed: every provider wants to read `"type": "object"` there. A default that is no
     finite number is told in the description, for JSON has no other numbers. References that come back to themselves

@@ -11,9 +11,10 @@ from typing import Any, TypeAlias
 from ..events.errors import UsageError
 from ..events.segment_event import SegmentEvent
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from ..operators.where_raised import where_raised
 from .channel import as_error
 from .sink import TwinSink, each_event
-from .user_code import is_async_function, where_raised
+from .user_code import is_async_function
 
 _LOGGER = logging.getLogger("penstock")
 

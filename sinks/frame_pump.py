@@ -11,8 +11,8 @@ from typing import Any
 
 from ..events.errors import ProviderError, UsageError
 from ..operators.stage import Completed, Failed, How, Interrupted
+from ..operators.where_raised import where_raised
 from .ui_protocol import UiFrames
-from .user_code import where_raised
 
 _LOGGER = logging.getLogger("penstock")
 AHEAD = 16

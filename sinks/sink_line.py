@@ -15,10 +15,11 @@ from types import FunctionType, ModuleType
 from typing import Any, Literal, TypeAlias, get_args
 
 from ..events.errors import PenstockError, UsageError
+from ..operators.where_raised import where_raised
 from .channel import Channel
 from .event_queue import EventQueue
 from .sink import TwinSink
-from .user_code import is_async_function, where_raised
+from .user_code import is_async_function
 
 _LOGGER = logging.getLogger("penstock")
 
@@ -103,7 +104,7 @@ class SinkLine:
             self.sink.release()
 
     def end(self, error: Exception | None) -> None:
-        """Tell the sink that nothing more comes."""
+        """Tell the sink that the stream has ended."""
         if self.ended_at is None:
             self.ended_at, self.left = monotonic(), self.channel.waiting
             if isinstance(self.sink, EventQueue):

@@ -8,7 +8,7 @@ from ..events.chunk_response import ChunkResponse, TokenUsage
 from ..events.errors import ProviderError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import How
-from .call_tracker import Key
+from .ended_calls import Key
 from .finish_reasons import ANTHROPIC_FINISHES, Finish, finish_of
 from .one_answer import OneAnswer
 from .provider_error import error_in_body

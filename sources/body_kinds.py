@@ -52,7 +52,7 @@ def described_body(body: bytes, *, may_be_cut_json: bool = False) -> str | None:
         try:
             value: Any = json.loads(body)
         except (ValueError, RecursionError):
-            return None if may_be_cut_json else "JSON that is no event stream"
+            return None if may_be_cut_json else "JSON that is not an event stream"
         return f"JSON, {described(value)}"
     if _DATA.search(body):
         return _described_events(body)
@@ -74,7 +74,7 @@ def _described_events(body: bytes) -> str | None:
 
 
 def _is_begun_stream(body: bytes) -> bool:
-    """Tell whether these are comments and fields without data, the last one perhaps cut."""
+    """Return whether the body has only comments and fields without data so far; the last line may be cut."""
     *lines, last = re.split(rb"\r\n|\r|\n", body)
     is_cut = any(field.startswith(last) for field in _FIELDS)
     return (is_cut or _FIELD.match(last) is not None) and all(_FIELD.match(line) for line in lines)

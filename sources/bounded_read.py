@@ -8,6 +8,8 @@ from ..events.errors import UsageError
 
 LONGEST = 64 * 1024 * 1024
 """Bytes of a recording, and of every other file that is read whole."""
+LONGEST_BODY = 32 * 1024 * 1024
+"""Bytes of a request's body; the largest that a provider takes."""
 LONGEST_TEXT = 16 * 1024 * 1024
 """Bytes of a model's text, characters of a prompt: more than any model writes or reads."""
 

@@ -101,7 +101,7 @@ class CheckedMachine:
     def _first(self, item: Any, /) -> list[ChunkResponse]:
         responses = self._machine.feed(item)
         apis = apis_of(item)
-        if self._api in apis or (not apis and any(map(_is_more, responses))):
+        if self._api in apis or (not apis and any(map(has_content, responses))):
             self.is_understood, self._unknown = True, _Unknown()
             self.feed = self._machine.feed
         elif not says_nothing(item):
@@ -166,6 +166,6 @@ class _Refused:
         """Go on as before: there is no state."""
 
 
-def _is_more(response: ChunkResponse) -> bool:
-    """Tell whether a chunk says more than that something came."""
+def has_content(response: ChunkResponse) -> bool:
+    """Return whether a chunk has anything besides `raw` and the answer's identity."""
     return structs.replace(response, raw=(), response_id=None, model=None, choice=0) != ChunkResponse()

@@ -142,7 +142,7 @@ class _Unread:
         return not self._machine.is_understood
 
     def is_text(self, line: str, decoder: Decoder) -> bool:
-        """Tell whether a line is of a body of another kind, and not JSON that is cut or wrong."""
+        """Return whether a line is of a body of another kind, and not JSON that is cut or wrong."""
         is_other = line[:1] != "{" or (line == "{" and not self.is_at_end)
         return is_other and isinstance(decoder, NdjsonDecoder) and not self._machine.is_understood
 

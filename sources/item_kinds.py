@@ -31,7 +31,7 @@ def apis_of(item: object) -> list[str]:
 
 
 def says_nothing(item: object) -> bool:
-    """Tell whether an item is a keep-alive or empty, which may come from any provider.
+    """Return whether an item is a keep-alive or empty, which may come from any provider.
 
     >>> says_nothing(None), says_nothing({"type": "ping"}), says_nothing({"choices": []})
     (True, True, False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from asyncio import IncompleteReadError, LimitOverrunError, StreamReader, StreamWriter
 
+from .bounded_read import LONGEST_BODY
 from .served_hosts import ServedHosts
 
 LONGEST_HEAD = 64 * 1024
-LONGEST_BODY = 32 * 1024 * 1024
-"""Bytes of a request's headers, and of its body."""
+"""Bytes of a request's headers."""
 _PIECE = 64 * 1024
 _HOSTS = ServedHosts()
 

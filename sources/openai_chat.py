@@ -11,9 +11,10 @@ from ..events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from ..events.errors import ProviderError
 from ..operators.limits import DEFAULT_LIMITS, Limits
 from ..operators.stage import Failed, How
-from .call_tracker import CallTracker, Key
+from .call_tracker import CallTracker
 from .chat_parts import add_audio, add_images, reasoning_text, replayable_details, thinking_text
 from .chat_usage import chat_usage
+from .ended_calls import Key
 from .finish_reasons import CHAT_FINISHES, finish_of
 from .provider_error import error_fields, error_in_body
 from .sdk_fields import Fields, entries_of, fields_of

@@ -313,8 +313,8 @@ class OpenAIResponses:
             return item
         if (kind := call_kind(fields)) is None:
             return None
-        number = self._answer.calls.ended.same(whole_arguments(fields, kind), kind.kind)
-        same = None if number is None else self._items.numbered(number)
+        key = self._answer.calls.ended.same(whole_arguments(fields, kind), kind.kind)
+        same = self._items.numbered(key) if isinstance(key, int) else None
         return same if same is not None and same.kind == fields.get("type") else None
 
     def _usage(self, given: Any) -> TokenUsage | None:

@@ -9,11 +9,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from .bounded_read import LONGEST_BODY
 from .served_hosts import ServedHosts
 from .surrogates import plain_json
 
-LONGEST_BODY = 32 * 1024 * 1024
-"""Bytes of a request's body; the largest that a provider takes."""
 TOO_LONG = f"the request's body is longer than {LONGEST_BODY // 1024**2} MiB, the most that the replay server reads"
 
 

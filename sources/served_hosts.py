@@ -17,7 +17,7 @@ _SHOWN = 100
 
 
 def is_this_machine(host: str) -> bool:
-    """Tell whether only this machine can reach a server that listens there.
+    """Return whether only this machine can reach a server that listens there.
 
     >>> is_this_machine("localhost"), is_this_machine("127.0.0.1"), is_this_machine("0.0.0.0")
     (True, True, False)
@@ -43,7 +43,7 @@ class ServedHosts:
         self._names = frozenset(name.lower().rstrip(".") for name in (*own, *names))
 
     def has(self, header: str | None) -> bool:
-        """Tell whether a request's `Host` header, with any port, names this server.
+        """Return whether a request's `Host` header, with any port, names this server.
 
         >>> hosts = ServedHosts()
         >>> hosts.has("localhost:8080"), hosts.has("[::1]:8080"), hosts.has("example.org"), hosts.has(None)

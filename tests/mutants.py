@@ -1088,8 +1088,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sources/checked_machine.py",
-                "(not apis and any(map(_is_more, responses)))",
-                "any(map(_is_more, responses))",
+                "(not apis and any(map(has_content, responses)))",
+                "any(map(has_content, responses))",
             ),
         ),
         ("tests/test_checked_machine.py every_stream",),

@@ -5,36 +5,20 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
 import pytest
-from test_cli import ENVIRONMENT, ROOT, command
+from test_cli import ENVIRONMENT, ROOT, Penstock, command, penstock
 
-from penstock.pipeline import cli
 from penstock.pipeline.run_provider import PROVIDERS, Provider
 from penstock.pipeline.tool_providers import ToolProvider
 
+__all__ = ["penstock"]  # the fixture
+
 ONE_CALL = str(ROOT / "tests/streams/openai_chat/one_call.sse")
-
-Penstock = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def penstock(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Penstock:
-    def run_here(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["penstock", *arguments])
-        with pytest.raises(SystemExit) as leaving:
-            cli.main()
-        output = capsys.readouterr()
-        assert isinstance(leaving.value.code, int)
-        return leaving.value.code, output.out, output.err
-
-    return run_here
 
 
 def provider_of(name: str) -> Provider:

@@ -6,20 +6,20 @@ import io
 import json
 import os
 import subprocess
-import sys
 import sysconfig
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_cli import COMMANDS, ENVIRONMENT, ROOT, command
+from test_cli import COMMANDS, ENVIRONMENT, ROOT, Penstock, command, penstock
 
 from penstock.events import SegmentEvent
 from penstock.pipeline import cli
 from penstock.sinks import plain_view
 from penstock.sources import bounded_read
 from penstock.sources.bounded_read import LONGEST, LONGEST_TEXT
+
+__all__ = ["penstock"]  # the fixture
 
 STREAMS = ROOT / "tests/streams/openai_chat"
 ONE_CALL = str(STREAMS / "one_call.sse")
@@ -50,8 +50,6 @@ READING = {
 LIMIT = 600_000
 """KiB of memory that no command needs."""
 
-Penstock = Callable[..., tuple[int, str, str]]
-
 
 def in_a_shell(redirection: str, *arguments: str, **environment: str) -> tuple[int, str]:
     """Run a command in a process of its own with its files as a shell makes them; give its exit code and complaints."""
@@ -65,19 +63,6 @@ def in_a_shell(redirection: str, *arguments: str, **environment: str) -> tuple[i
         check=False,
     )
     return done.returncode, done.stderr
-
-
-@pytest.fixture
-def penstock(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Penstock:
-    def run_here(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["penstock", *arguments])
-        with pytest.raises(SystemExit) as leaving:
-            cli.main()
-        output = capsys.readouterr()
-        assert isinstance(leaving.value.code, int)
-        return leaving.value.code, output.out, output.err
-
-    return run_here
 
 
 def test_every_command_is_tried():

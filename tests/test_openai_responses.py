@@ -420,6 +420,25 @@ def test_items_at_the_end_that_were_there_under_another_index_do_not_count_again
         assert [call.call_id for call in answer.calls] == ["call_new"]
 
 
+def test_every_item_that_only_the_end_of_the_response_has_is_taken():
+    messages = [{"type": "message", "id": i, "content": [{"type": "output_text", "text": i}]} for i in ("m1", "m2")]
+    thoughts = [{"type": "reasoning", "id": i, "summary": [{"type": "summary_text", "text": i}]} for i in ("r1", "r2")]
+    answer = checked(fed(ended("completed", output=[thoughts[0], messages[0], thoughts[1], messages[1]])))
+    assert answer.content == "m1m2"
+    assert answer.reasoning == "r1r2"
+
+
+def test_calls_at_the_end_whose_ids_have_changed_do_not_come_again():
+    def item(number: int, prefix: str) -> dict[str, Any]:
+        arguments = f'{{"n": {number}}}'
+        return {"type": "function_call", "call_id": f"{prefix}_{number}", "name": "f", "arguments": arguments}
+
+    events = [done(None, **item(number, "first")) for number in range(3)]
+    output = [item(number, "other") for number in range(3)]
+    results = fates(*events, ended("completed", output=output))
+    assert [(type(each), each.id) for each in results] == [(ToolInvocation, f"first_{n}") for n in range(3)]
+
+
 def test_how_many_calls_may_be_open_is_not_for_the_source_to_say():
     events = [function(0, "f"), function(1, "g"), arguments(1, "{}"), text("output_text", 2, 0, "on")]
     answer = checked(fed(*events, limits=Limits(open_calls=1)))

@@ -13,6 +13,7 @@ VERSIONS ?= 3.11 3.12 3.13
 EXAMPLES ?= 5000
 SHARED ?=
 
+ROOMS := command events operators pipeline sinks sources
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check
@@ -34,9 +35,11 @@ lint: $(READY)
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 
-# The link lets the type checkers see the folders under their installed names, whether installed or not.
+# The links let the type checkers see the folders under their installed names, whether installed or not.
 types: $(READY)
-	@mkdir -p build/types && ln -sfn ../.. build/types/penstock
+	@test ! -L build/types/penstock || rm build/types/penstock
+	@mkdir -p build/types/penstock
+	@for each in penstock/__init__.py penstock/py.typed $(ROOMS); do ln -sfn ../../../$$each build/types/penstock/; done
 	$(RUN)/mypy
 	$(RUN)/mypy $(LOOSER) tests
 	$(RUN)/pyright --pythonpath $(RUN)/python

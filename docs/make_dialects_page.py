@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.operators.dialects import DIALECTS
-from penstock.operators.dialects.catalogue import about_dialect, catalogue_entry
-from penstock.operators.dialects.provenance import PROVENANCE
+from penstock.operators.catalogue import DIALECTS
+from penstock.operators.catalogue.catalogue import about_dialect, catalogue_entry
+from penstock.operators.catalogue.provenance import PROVENANCE
 
 PAGE = Path(__file__).with_name("dialect-catalogue.md")
 HEAD = """\

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from .repr_mimebundle import repr_mimebundle
+from .showing.repr_mimebundle import repr_mimebundle
 
 ArgumentsKind: TypeAlias = Literal["json", "text", "object"]
 CallStatus: TypeAlias = Literal["completed", "incomplete"]

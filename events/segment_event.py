@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from .fragment import Fragment
-from .repr_mimebundle import repr_mimebundle
+from .showing.repr_mimebundle import repr_mimebundle
 
 SegmentEventType: TypeAlias = Literal["SEGMENT_START", "SEGMENT_CONTENT", "SEGMENT_END"]
 Status: TypeAlias = Literal["complete", "truncated", "interrupted", "failed"]

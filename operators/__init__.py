@@ -2,21 +2,20 @@
 
 from .aggregate_fragments import PathValue, aggregate_fragments
 from .argument_progress import argument_progress
+from .calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
+from .catalogue.dialect_for import dialect_for
 from .detect_text_calls import detect_text_calls
-from .dialect import Dialect
-from .dialect_for import dialect_for
+from .engine.limits import Limits
+from .engine.stage import Completed, Failed, Interrupted, Operator, Stage, adrive, compose, drive, lift, stage
 from .extract_json_fields import extract_json_fields
-from .field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
+from .grammar.dialect import Dialect
+from .grammar.model_dialect import ModelDialect
 from .holdback import holdback
 from .interrupt_on import interrupt_on
 from .json_fragments import json_fragments
-from .limits import Limits
-from .model_dialect import ModelDialect
 from .parse_text import parse_text
 from .partial_arguments import PartialArguments, partial_arguments
-from .render_call import render_call
 from .split_reasoning import split_reasoning
-from .stage import Completed, Failed, Interrupted, Operator, Stage, adrive, compose, drive, lift, stage
 from .stream_fields import stream_fields
 from .strip_markers import strip_markers
 from .to_invocations import to_invocations
@@ -24,6 +23,7 @@ from .to_segments import to_segments
 from .tool_call_updates import tool_call_updates
 from .whole_calls import whole_calls
 from .within import within
+from .writing.render_call import render_call
 
 __all__ = [
     "FILE_TOOLS",

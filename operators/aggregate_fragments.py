@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from ..events.errors import UsageError
 from ..events.fragment import Fragment, JsonError, Path
-from .fragment_aggregator import FragmentAggregator
-from .stage import How, Operator, lift
+from .engine.stage import How, Operator, lift
+from .machines.fragment_aggregator import FragmentAggregator
 
 
 class PathValue(NamedTuple):

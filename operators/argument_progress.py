@@ -7,11 +7,11 @@ from typing import Any
 
 from ..events.segment_event import SegmentEvent
 from ..events.tool_invocation import ToolCallArgumentProgress
-from .call_arguments import CallArguments
-from .each_call import each_call
-from .field_spec import FILE_TOOLS, FieldSpec
-from .limits import DEFAULT_LIMITS, Limits
-from .stage import Operator
+from .calls.call_arguments import CallArguments
+from .calls.each_call import each_call
+from .calls.field_spec import FILE_TOOLS, FieldSpec
+from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.stage import Operator
 
 
 def argument_progress(

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..events.segment_event import SegmentEvent
 from ..events.tool_invocation import Notice
-from .segment_end import OpenSegments
-from .stage import How, Operator, lift
+from .calls.segment_end import OpenSegments
+from .engine.stage import How, Operator, lift
 
 _BLANKS = r"\s{0,16}"
 _NAME = r"[^\W\d][\w.:/-]{0,63}"

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias, cast
 
 from ..events.errors import UsageError
 from ..events.fragment import Fragment, JsonError
-from .json_machine import JsonMachine
-from .limits import DEFAULT_LIMITS, Limits
-from .stage import Completed, How, Operator, lift
+from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.stage import Completed, How, Operator, lift
+from .machines.json_machine import JsonMachine
 
 FieldPath: TypeAlias = tuple[str | int | EllipsisType, ...]
 

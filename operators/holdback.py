@@ -6,8 +6,8 @@ import re
 from functools import partial
 
 from ..events.errors import UsageError
-from .marker_search import Node, marker_search
-from .stage import How, Operator, lift
+from .engine.stage import How, Operator, lift
+from .machines.marker_search import Node, marker_search
 
 
 def holdback(*markers: str) -> Operator[str, str]:

@@ -11,9 +11,20 @@ from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignme
 
 from ..events.errors import UsageError
 from ..events.segment_event import SegmentEvent
-from .attempts import Attempts
-from .segment_end import OpenSegments
-from .stage import Completed, Failed, How, Interrupted, Operator, StageChain, checked_operators, compose, lift, stage
+from .calls.segment_end import OpenSegments
+from .engine.attempts import Attempts
+from .engine.stage import (
+    Completed,
+    Failed,
+    How,
+    Interrupted,
+    Operator,
+    StageChain,
+    checked_operators,
+    compose,
+    lift,
+    stage,
+)
 
 RxOperator: TypeAlias = Callable[[Observable[Any]], Observable[Any]]
 

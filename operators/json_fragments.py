@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from ..events.fragment import Fragment, JsonError
-from .json_machine import JsonMachine
-from .limits import DEFAULT_LIMITS, Limits
-from .stage import Completed, How, Operator, lift
+from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.stage import Completed, How, Operator, lift
+from .machines.json_machine import JsonMachine
 
 
 def json_fragments(*, limits: Limits = DEFAULT_LIMITS) -> Operator[str, Fragment | JsonError]:

@@ -9,18 +9,18 @@ from typing import Any, Literal
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..events.segment_event import SegmentEvent
-from .answer_segments import AnswerSegments, Segment
-from .dialect import Dialect
-from .dialect_positions import compiled
-from .dialects.table import DIALECTS
-from .dialects_named import dialects_named
-from .limits import DEFAULT_LIMITS, Limits
-from .stage import How, Operator, lift
-from .text_engine import TextEngine
-from .text_options import TextOptions
-from .tool_parameters import tool_parameters
-from .turn_ids import TurnIds
-from .value_typing import DEFAULT_RULES, TypingRules
+from .calls.answer_segments import AnswerSegments, Segment
+from .catalogue.dialects_named import dialects_named
+from .catalogue.table import DIALECTS
+from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.stage import How, Operator, lift
+from .engine.turn_ids import TurnIds
+from .grammar.dialect import Dialect
+from .grammar.dialect_positions import compiled
+from .schemas.tool_parameters import tool_parameters
+from .schemas.value_typing import DEFAULT_RULES, TypingRules
+from .text.text_engine import TextEngine
+from .text.text_options import TextOptions
 
 
 def parse_text(  # noqa: PLR0913 - each has a default that serves most

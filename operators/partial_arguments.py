@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from ..events.fragment import Fragment, Path
 from ..events.segment_event import SegmentEvent, Status
-from .call_arguments import CallArguments
-from .each_call import each_call
-from .field_spec import FILE_TOOLS, FieldSpec
-from .fragment_aggregator import FragmentAggregator
-from .limits import DEFAULT_LIMITS, Limits
-from .live_view import ObjectView
-from .stage import Operator
+from .calls.call_arguments import CallArguments
+from .calls.each_call import each_call
+from .calls.field_spec import FILE_TOOLS, FieldSpec
+from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.stage import Operator
+from .machines.fragment_aggregator import FragmentAggregator
+from .machines.live_view import ObjectView
 
 
 def partial_arguments(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from ..events.chunk_response import ChunkResponse
-from .answer_segments import Segment
-from .dialect import Dialect
+from .calls.answer_segments import Segment
+from .engine.stage import Operator
+from .grammar.dialect import Dialect
 from .parse_text import parse_text
-from .stage import Operator
 
 
 def split_reasoning(

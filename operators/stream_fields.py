@@ -13,12 +13,12 @@ from ..events.errors import UsageError
 from ..events.fragment import Fragment, JsonError, Path
 from ..events.segment_event import SegmentEvent
 from ..events.tool_invocation import Notice
-from .field_spec import FILE_TOOLS, FieldSpec
-from .fragment_aggregator import FragmentAggregator
-from .json_machine import JsonMachine
-from .limits import DEFAULT_LIMITS, Limits
-from .segment_end import RESERVED, OpenSegments, end_payload, end_status, error_detail
-from .stage import How, Operator, StageChain, lift, stage
+from .calls.field_spec import FILE_TOOLS, FieldSpec
+from .calls.segment_end import RESERVED, OpenSegments, end_payload, end_status, error_detail
+from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.stage import How, Operator, StageChain, lift, stage
+from .machines.fragment_aggregator import FragmentAggregator
+from .machines.json_machine import JsonMachine
 from .strip_markers import strip_markers
 
 Segment: TypeAlias = SegmentEvent | Notice

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Literal, TypeAlias
 
 from ..events.errors import UsageError
-from .marker_search import marker_pattern
-from .stage import How, Operator, lift
+from .engine.stage import How, Operator, lift
+from .machines.marker_search import marker_pattern
 
 BLANKS = " \t\r\n"
 

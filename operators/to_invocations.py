@@ -14,21 +14,21 @@ from ..events.errors import UsageError
 from ..events.fragment import JsonError
 from ..events.segment_event import SegmentEvent
 from ..events.tool_invocation import FailureReason, InvocationFailed, Notice, ToolInvocation
-from .field_spec import FILE_TOOLS, FieldSpec
-from .fragment_aggregator import FragmentAggregator
-from .limits import DEFAULT_LIMITS, Limits
-from .same_arguments import arguments_digest, value_digest
-from .segment_end import RESERVED, OpenSegments, end_payload, end_status, error_detail
-from .stage import How, Operator, lift
-from .tool_parameters import known_name
-from .validated import validated
-from .whole_json import decode_json
+from .calls.field_spec import FILE_TOOLS, FieldSpec
+from .calls.same_arguments import arguments_digest, value_digest
+from .calls.segment_end import RESERVED, OpenSegments, end_payload, end_status, error_detail
+from .calls.validated import validated
+from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.stage import How, Operator, lift
+from .machines.fragment_aggregator import FragmentAggregator
+from .machines.whole_json import decode_json
+from .schemas.tool_parameters import known_name
 
 Model: TypeAlias = type[BaseModel] | None
 
 
 class ToolLike(Protocol):
-    """A tool that validates by itself, as those of `penstock.pipeline.tool` do."""
+    """A tool that validates by itself, as those of `penstock.pipeline.tools.tool` do."""
 
     @property
     def name(self) -> str: ...
@@ -370,7 +370,7 @@ def _validators(tools: Tools) -> dict[str, Model | ToolLike]:
         if not (each is None or (isinstance(each, type) and issubclass(each, BaseModel)) or _is_tool(each)):
             message = (
                 f"the model of tool {name!r} must be a pydantic model class or None, got {each!r}; "
-                "penstock.pipeline.tool(...) makes a tool of a function or a JSON Schema"
+                "penstock.pipeline.tools.tool(...) makes a tool of a function or a JSON Schema"
             )
             raise UsageError(message)
         if name in validators:

@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 from ..events.chunk_response import ChunkResponse
-from .answer_segments import AnswerSegments, Segment
-from .limits import DEFAULT_LIMITS, Limits
-from .stage import How, Operator, lift
-from .turn_ids import TurnIds
+from .calls.answer_segments import AnswerSegments, Segment
+from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.stage import How, Operator, lift
+from .engine.turn_ids import TurnIds
 
 
 def to_segments(

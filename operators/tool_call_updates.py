@@ -8,11 +8,11 @@ from typing import Any
 
 from ..events.segment_event import SegmentEvent
 from ..events.tool_invocation import ToolCallUpdate
-from .call_arguments import CallArguments
-from .each_call import each_call
-from .field_spec import FILE_TOOLS, FieldSpec
-from .limits import DEFAULT_LIMITS
-from .stage import Operator
+from .calls.call_arguments import CallArguments
+from .calls.each_call import each_call
+from .calls.field_spec import FILE_TOOLS, FieldSpec
+from .engine.limits import DEFAULT_LIMITS
+from .engine.stage import Operator
 
 
 def tool_call_updates(

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 from msgspec import convert, to_builtins
 
 from ..events.segment_event import SegmentEvent, Status
-from .segment_end import OpenSegments, end_payload, end_status
-from .stage import How, Operator, lift
+from .calls.segment_end import OpenSegments, end_payload, end_status
+from .engine.stage import How, Operator, lift
 
 Identity: TypeAlias = tuple[str | None, str]
 End: TypeAlias = tuple[Status, str | None]

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from ..events.errors import ProviderError, UsageError
 from ..events.fragment import Fragment
 from ..events.segment_event import SegmentEvent
-from .segment_end import OpenSegments, end_payload
-from .stage import Completed, Failed, How, Interrupted, Operator, StageChain, checked_operators, compose, stage
+from .calls.segment_end import OpenSegments, end_payload
+from .engine.stage import Completed, Failed, How, Interrupted, Operator, StageChain, checked_operators, compose, stage
 
 Selector: TypeAlias = str | Collection[str] | Callable[[SegmentEvent], bool]
 

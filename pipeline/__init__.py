@@ -1,12 +1,11 @@
 """The top floor: `Pipeline`, ready-made strategies, tools, settings, and the command line."""
 
-from .async_run import AsyncRun
-from .file_tools import FILE_TOOL_DEFINITIONS
 from .pipeline import Pipeline
-from .run import Run
+from .runs.async_run import AsyncRun
+from .runs.run import Run
 from .settings import Settings
-from .strategies import STRATEGIES, api_tool_call, pass_through
-from .text_strategies import (
+from .strategies.strategies import STRATEGIES, api_tool_call, pass_through
+from .strategies.text_strategies import (
     auto,
     harmony,
     hermes,
@@ -18,10 +17,11 @@ from .text_strategies import (
     tool_call,
     xml,
 )
-from .text_strategy import TextStrategy
-from .tool import Tool, as_tools, tool
-from .tool_choice import tool_choice
-from .tool_schemas import tool_schemas
+from .strategies.text_strategy import TextStrategy
+from .tools.file_tools import FILE_TOOL_DEFINITIONS
+from .tools.tool import Tool, as_tools, tool
+from .tools.tool_choice import tool_choice
+from .tools.tool_schemas import tool_schemas
 
 __all__ = [
     "FILE_TOOL_DEFINITIONS",

@@ -14,29 +14,30 @@ from reactivex.subject import Subject
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from ..operators.attempts import Attempts
+from ..operators.engine.attempts import Attempts
+from ..operators.engine.limits import Limits
+from ..operators.engine.stage import Operator, stage
 from ..operators.interrupt_on import interruptible
-from ..operators.limits import Limits
-from ..operators.stage import Operator, stage
-from ..sinks.fan_out import AsyncFanOut, FanOut
-from ..sinks.sink_line import WhenFull, sink_lines
+from ..operators.writing.dialect_instructions import dialect_instructions
+from ..sinks.running.fan_out import AsyncFanOut, FanOut
+from ..sinks.running.sink_line import WhenFull, sink_lines
 from ..sources.decode_sdk import decode_through
 from ..sources.from_stream import any_exception, any_machine, check_any_stream, stream_through
-from ..sources.openai_chat import Choices
-from ..sources.sdk_stream import translated
-from ..sources.wake_stream import wake_stream
-from .async_run import AsyncRun
-from .flow import Flow
-from .run import Run
+from ..sources.machine.choices import Choices
+from ..sources.streams.sdk_stream import translated
+from ..sources.streams.wake_stream import wake_stream
+from .runs.async_run import AsyncRun
+from .runs.flow import Flow
+from .runs.run import Run
 from .settings import DEFAULT_IN_TEXT, Settings, settings_from_environment
+from .strategies.text_strategies import TEXT_STRATEGIES
+from .strategies.text_strategy import TextStrategy
 from .strategy_by_stream import Machines, strategy_by_stream
 from .strategy_maker import StrategyLike, resolved, strategy_maker
-from .text_strategies import TEXT_STRATEGIES
-from .text_strategy import TextStrategy
-from .tool import Tool, as_tools
-from .tool_choice import tool_choice
-from .tool_providers import tool_provider
-from .tool_schemas import schemas_for
+from .tools.tool import Tool, as_tools
+from .tools.tool_choice import tool_choice
+from .tools.tool_providers import tool_provider
+from .tools.tool_schemas import schemas_for
 
 _NewStrategy: TypeAlias = Callable[[str | None], Operator[ChunkResponse, Any]]
 _Cancellable = TypeVar("_Cancellable", bound="Run | AsyncRun | _Signal")
@@ -213,14 +214,14 @@ class Pipeline:
         Empty without tools, and where calls are native: then `tool_schemas` tells of them. Of several dialects it is
         the first in which the model is asked to call.
         """
-        return "" if self._dialect is None else self._dialect.instructions(self.tools or ())
+        return "" if self._dialect is None else dialect_instructions(self._dialect, self.tools or ())
 
     def tool_choice(self, provider: str, choice: Any, *, parallel: bool | None = None) -> Any:
         """Give which tool the model may or must call, as the request of a provider wants it; see `tool_choice`."""
         return tool_choice(provider, choice, tools=self.tools, parallel=parallel)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        from .flow_picture import flow_picture  # noqa: PLC0415 - for notebooks only
+        from .runs.flow_picture import flow_picture  # noqa: PLC0415 - for notebooks only
 
         names = None if self.tools is None else [each.name for each in self.tools]
         return flow_picture(self.operator, tools=names, sinks=self.sinks)

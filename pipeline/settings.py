@@ -8,7 +8,7 @@ from pydantic import AliasChoices, Field, PositiveInt, ValidationError, field_va
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from ..events.errors import UsageError
-from ..operators.limits import Limits
+from ..operators.engine.limits import Limits
 
 DEFAULT_STRATEGY = "api_tool_call"
 DEFAULT_IN_TEXT = "auto"

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from ..events.chunk_response import ChunkResponse
-from ..operators.stage import How, Operator, StageChain, lift, stage
-from ..operators.turn_ids import TurnIds
-from ..sources.any_provider import AnyProvider
-from ..sources.machine import Machine
+from ..operators.engine.stage import How, Operator, StageChain, lift, stage
+from ..operators.engine.turn_ids import TurnIds
+from ..sources.machine.machine import Machine
+from ..sources.recognition.any_provider import AnyProvider
 
 
 class Machines:

@@ -9,14 +9,14 @@ from typing import Any, TypeAlias, cast
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from ..operators.dialect import Dialect
-from ..operators.limits import Limits
-from ..operators.stage import Operator, compose
+from ..operators.engine.limits import Limits
+from ..operators.engine.stage import Operator, compose
+from ..operators.grammar.dialect import Dialect
 from .settings import Settings
-from .strategies import pass_through, strategy_named
-from .strategy import Strategy
-from .text_strategy import TextStrategy
-from .tool import Tool
+from .strategies.strategies import pass_through, strategy_named
+from .strategies.strategy import Strategy
+from .strategies.text_strategy import TextStrategy
+from .tools.tool import Tool
 
 StrategyLike: TypeAlias = str | Dialect | Operator[Any, Any] | Strategy | Iterable[Operator[Any, Any] | str | Dialect]
 

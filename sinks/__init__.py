@@ -2,13 +2,13 @@
 
 from .async_queue import AsyncQueue, async_queue
 from .callbacks import callbacks
-from .channel import StreamCutError
 from .collect import Collected, Segment, acollect, collect
 from .json_lines import json_lines, read_json_lines
 from .notebook_view import notebook_view
 from .plain_view import plain_view
-from .sink import Sink, SyncSink, Target, TwinSink, each_event
-from .sink_line import SlowSinkError, StuckSinkError
+from .running.channel import StreamCutError
+from .running.sink import Sink, SyncSink, Target, TwinSink, each_event
+from .running.sink_line import SlowSinkError, StuckSinkError
 from .terminal_view import terminal_view
 from .thread_queue import ThreadQueue, thread_queue
 from .to_sse import SSE_HEADERS, to_sse

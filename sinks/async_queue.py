@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, Self
 
-from .channel import Channel
-from .event_queue import EventQueue
+from .running.channel import Channel
+from .running.event_queue import EventQueue
 
 
 class AsyncQueue(EventQueue):

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 from ..events.errors import UsageError
 from ..events.segment_event import SegmentEvent
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from ..operators.where_raised import where_raised
-from .channel import as_error
-from .sink import TwinSink, each_event
-from .user_code import is_async_function
+from ..operators.engine.where_raised import where_raised
+from .running.channel import as_error
+from .running.sink import TwinSink, each_event
+from .running.user_code import is_async_function
 
 _LOGGER = logging.getLogger("penstock")
 

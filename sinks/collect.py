@@ -10,6 +10,7 @@ from reactivex import Observable
 from reactivex import operators as rx
 
 from ..events.segment_event import SegmentEvent
+from ..events.showing.repr_mimebundle import repr_mimebundle
 from ..events.tool_invocation import InvocationFailed, ToolInvocation
 
 
@@ -26,10 +27,7 @@ class Segment(Struct):
     reason: str | None = None
     turn_id: str | None = None
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        from .segment_card import segment_bundle  # noqa: PLC0415 - for notebooks only
-
-        return segment_bundle(self)
+    _repr_mimebundle_ = repr_mimebundle
 
 
 class Collected(Struct):
@@ -53,10 +51,7 @@ class Collected(Struct):
         """Give the content of all segments of a type as one text."""
         return "".join(segment.content for segment in self.segments if segment.type == segment_type)
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        from .segment_card import collected_bundle  # noqa: PLC0415 - for notebooks only
-
-        return collected_bundle(self)
+    _repr_mimebundle_ = repr_mimebundle
 
 
 _Identity: TypeAlias = tuple[str | None, str]

@@ -10,8 +10,8 @@ from typing import IO, Any, Literal, Protocol, TypeAlias, cast, get_args
 
 from ..events.errors import UsageError
 from ..events.json_form import Event, from_json, to_json
-from .final_events import FinalEvents
-from .sink import TwinSink, each_event
+from .running.sink import TwinSink, each_event
+from .web.final_events import FinalEvents
 
 
 class Writable(Protocol):

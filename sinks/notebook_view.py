@@ -11,13 +11,13 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Protocol, TypeAlias
 
-from ..events.card import Card, MimeBundle, mime_bundle
 from ..events.errors import UsageError
-from ..events.mime_bundle import brief_card
+from ..events.event_card import brief_card
 from ..events.segment_event import SegmentEvent
+from ..events.showing.card import Card, MimeBundle, mime_bundle
 from .open_card import OpenCard, OpenCards, Shown, error_card
+from .running.sink import TwinSink, each_event
 from .segment_card import RESULTS
-from .sink import TwinSink, each_event
 
 
 class Waiting(Protocol):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from ..events.card import Card, MimeBundle
-from ..events.excerpt import Excerpt, counted, ending
 from ..events.segment_event import SegmentEvent
+from ..events.showing.card import Card, MimeBundle
+from ..events.showing.excerpt import Excerpt, counted, ending
 from ..events.url_secrets import without_credentials
 from .collect import Segment
 from .segment_card import segment_card

@@ -10,9 +10,9 @@ from msgspec import Struct, field
 
 from ..events.segment_event import SegmentEvent
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from .event_words import PROSE, ending, event_line, stream_error, subject
-from .printable import harmless
-from .sink import TwinSink, each_event
+from .running.sink import TwinSink, each_event
+from .wording.event_words import PROSE, ending, event_line, stream_error, subject
+from .wording.printable import harmless
 
 _Identity: TypeAlias = tuple[str | None, str]
 _SLICE = 65536

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.syntax import Syntax
 
 from .plain_view import PlainTarget
-from .terminal_page import TerminalPage
-from .terminal_region import LiveRegion
+from .terminal.terminal_page import TerminalPage
+from .terminal.terminal_region import LiveRegion
 
 FRAME = 1 / 12
 """Seconds from one frame to the next, at least."""

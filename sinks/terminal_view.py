@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..events.errors import UsageError
-from .sink import TwinSink, each_event
+from .running.sink import TwinSink, each_event
 
 if TYPE_CHECKING:
     from reactivex.abc import SchedulerBase

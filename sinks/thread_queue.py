@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .channel import Channel
-from .event_queue import EventQueue
+from .running.channel import Channel
+from .running.event_queue import EventQueue
 
 
 class ThreadQueue(EventQueue):

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from ..events.errors import UsageError
-from .frame_pump import FramePump, checked
-from .ui_protocol import DescribeError, Select, UiFrames, UiProtocol, describe_error
+from .web.frame_pump import FramePump, checked
+from .web.ui_protocol import DescribeError, Select, UiFrames, UiProtocol, describe_error
 
 SSE_HEADERS: Mapping[str, str] = MappingProxyType(
     {

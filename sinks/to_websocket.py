@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from .frame_pump import FramePump, checked
-from .ui_protocol import DescribeError, Select, UiFrames, UiProtocol, describe_error
+from .web.frame_pump import FramePump, checked
+from .web.ui_protocol import DescribeError, Select, UiFrames, UiProtocol, describe_error
 
 _LOGGER = logging.getLogger("penstock")
 

@@ -11,7 +11,7 @@ from .from_recording import from_recording
 from .from_stream import from_stream
 from .from_text import from_text
 from .from_wire import from_wire
-from .wake_stream import wake_stream
+from .streams.wake_stream import wake_stream
 
 __all__ = [
     "decode_sdk",

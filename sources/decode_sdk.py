@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 from ..events.chunk_response import ChunkResponse
-from ..operators.limits import DEFAULT_LIMITS, Limits
-from ..operators.stage import Failed, How, Operator, lift
+from ..operators.engine.limits import DEFAULT_LIMITS, Limits
+from ..operators.engine.stage import Failed, How, Operator, lift
 from .from_stream import any_exception, any_machine
-from .machine import Machine
-from .machine_stage import MachineStage
-from .openai_chat import Choices
+from .machine.choices import Choices
+from .machine.machine import Machine
+from .machine.machine_stage import MachineStage
 
 
 def decode_sdk(

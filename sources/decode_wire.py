@@ -8,16 +8,16 @@ from typing import Any, cast
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import PenstockError, ProviderError, UsageError
-from ..operators.limits import DEFAULT_LIMITS, Limits
-from ..operators.stage import Completed, Failed, How, Operator, lift
-from .apis import Decoder, api_of
-from .checked_machine import CheckedMachine, checked_machine
-from .machine import Machine
-from .machine_stage import MachineStage
-from .ndjson import NdjsonDecoder
-from .openai_chat import Choices
-from .provider_error import invalid_data
-from .sse import ServerSentEvent, SseDecoder
+from ..operators.engine.limits import DEFAULT_LIMITS, Limits
+from ..operators.engine.stage import Completed, Failed, How, Operator, lift
+from .machine.choices import Choices
+from .machine.machine import Machine
+from .machine.machine_stage import MachineStage
+from .machine.provider_error import invalid_data
+from .recognition.apis import Decoder, api_of
+from .recognition.checked_machine import CheckedMachine, checked_machine
+from .wire.ndjson import NdjsonDecoder
+from .wire.sse import ServerSentEvent, SseDecoder
 
 _KEPT = 64 * 1024
 """Bytes of a body that are enough to tell what it looks like."""

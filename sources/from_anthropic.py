@@ -7,10 +7,10 @@ from functools import partial
 from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
-from ..operators.limits import DEFAULT_LIMITS, Limits
-from .checked_machine import checked_machine
-from .stream_bridge import bridge
-from .stream_check import check_stream
+from ..operators.engine.limits import DEFAULT_LIMITS, Limits
+from .recognition.checked_machine import checked_machine
+from .streams.stream_bridge import bridge
+from .streams.stream_check import check_stream
 
 
 def from_anthropic(

@@ -12,16 +12,16 @@ from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
-from ..operators.limits import DEFAULT_LIMITS, Limits
-from .checked_machine import checked_machine
+from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from .from_openai_chat import check_choices
-from .gemini import RUNS_FUNCTIONS
-from .gemini_fields import gemini_error
-from .openai_chat import Choices
-from .provider_error import invalid_data
-from .sdk_fields import entries_of, fields_of
-from .sdk_stream import translated
-from .stream_bridge import bridge
+from .gemini.gemini import RUNS_FUNCTIONS
+from .gemini.gemini_fields import gemini_error
+from .machine.choices import Choices
+from .machine.provider_error import invalid_data
+from .machine.sdk_fields import entries_of, fields_of
+from .recognition.checked_machine import checked_machine
+from .streams.sdk_stream import translated
+from .streams.stream_bridge import bridge
 
 
 def from_gemini(

@@ -11,11 +11,11 @@ from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
-from ..operators.limits import DEFAULT_LIMITS, Limits
-from .checked_machine import checked_machine
-from .provider_error import error_in_body, invalid_data
-from .sdk_stream import translated
-from .stream_bridge import bridge
+from ..operators.engine.limits import DEFAULT_LIMITS, Limits
+from .machine.provider_error import error_in_body, invalid_data
+from .recognition.checked_machine import checked_machine
+from .streams.sdk_stream import translated
+from .streams.stream_bridge import bridge
 
 
 def from_ollama(

@@ -8,11 +8,11 @@ from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from ..operators.limits import DEFAULT_LIMITS, Limits
-from .checked_machine import checked_machine
-from .openai_chat import Choices
-from .stream_bridge import bridge
-from .stream_check import check_stream
+from ..operators.engine.limits import DEFAULT_LIMITS, Limits
+from .machine.choices import Choices
+from .recognition.checked_machine import checked_machine
+from .streams.stream_bridge import bridge
+from .streams.stream_check import check_stream
 
 
 def from_openai_chat(

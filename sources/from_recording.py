@@ -9,11 +9,10 @@ from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from ..operators.limits import DEFAULT_LIMITS, Limits
-from .body_kinds import apis_of_body
+from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from .from_wire import from_wire
-from .item_kinds import KNOWN_APIS
-from .openai_chat import Choices
+from .machine.choices import Choices
+from .recognition.recognised_api import recognised_api
 
 
 def from_recording(
@@ -43,15 +42,3 @@ def from_recording(
     size = chunk_size or max(len(body), 1)
     pieces = [body[start : start + size] for start in range(0, len(body), size)]
     return from_wire(api or recognised_api(body), pieces, choices=choices, turn_id=turn_id, limits=limits)
-
-
-def recognised_api(body: bytes) -> str:
-    r"""Give the name of the API whose first events these are; raises `UsageError` where none is.
-
-    >>> recognised_api(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n')
-    'openai-chat'
-    """
-    if (name := next(apis_of_body(body), None)) is not None:
-        return name
-    message = f"this body does not say which provider's it is; pass api=, one of {KNOWN_APIS}"
-    raise UsageError(message)

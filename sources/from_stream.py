@@ -11,20 +11,20 @@ from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
-from ..operators.limits import DEFAULT_LIMITS, Limits
-from .any_provider import AnyProvider
-from .apis import NewMachine
-from .checked_machine import checked_machine
+from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from .from_gemini import check_gemini_stream, gemini_exception
 from .from_ollama import ollama_exception
 from .from_openai_chat import check_choices
-from .machine import Machine
-from .mistral_exception import mistral_exception
-from .openai_chat import Choices
-from .provider_error import provider_error
-from .sdk_stream import translated
-from .stream_bridge import bridge
-from .stream_check import check_stream
+from .machine.choices import Choices
+from .machine.machine import Machine
+from .machine.provider_error import provider_error
+from .openai.mistral_exception import mistral_exception
+from .recognition.any_provider import AnyProvider
+from .recognition.apis import NewMachine
+from .recognition.checked_machine import checked_machine
+from .streams.sdk_stream import translated
+from .streams.stream_bridge import bridge
+from .streams.stream_check import check_stream
 
 _HELPERS = ("openai.lib.streaming", "anthropic.lib.streaming")
 _SDKS = ("anthropic", "google", "mistralai", "ollama", "openai")

@@ -8,8 +8,8 @@ from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from .plain_streams import Texts
-from .stream_bridge import bridge
+from .machine.plain_streams import Texts
+from .streams.stream_bridge import bridge
 
 
 def from_text(chunks: object) -> Observable[ChunkResponse]:

@@ -9,13 +9,13 @@ from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from ..operators.limits import DEFAULT_LIMITS, Limits
-from .apis import api_of
-from .checked_machine import checked_machine
+from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from .decode_wire import WireMachine
 from .from_openai_chat import check_choices
-from .openai_chat import Choices
-from .stream_bridge import bridge
+from .machine.choices import Choices
+from .recognition.apis import api_of
+from .recognition.checked_machine import checked_machine
+from .streams.stream_bridge import bridge
 
 
 def from_wire(

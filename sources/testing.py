@@ -9,9 +9,9 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from typing import Any, TypeAlias
 
-from .replay_log import ReplayEntry
-from .replay_recordings import RecordingSource
-from .replay_server import ReplayServer
+from .replay.replay_log import ReplayEntry
+from .replay.replay_recordings import RecordingSource
+from .replay.replay_server import ReplayServer
 
 __all__ = ["ReplayEntry", "ReplayServer", "StartReplay"]
 

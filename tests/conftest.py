@@ -2,8 +2,8 @@
 
 import os
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from hypothesis import settings
@@ -11,9 +11,12 @@ from hypothesis import settings
 ROOT = Path(__file__).parents[1]
 
 if "penstock" not in sys.modules:
-    penstock = ModuleType("penstock")
-    penstock.__path__ = [str(ROOT)]
-    sys.modules["penstock"] = penstock
+    folders = [str(ROOT / "penstock"), str(ROOT)]
+    spec = spec_from_file_location("penstock", ROOT / "penstock/__init__.py", submodule_search_locations=folders)
+    assert spec is not None
+    assert spec.loader is not None
+    penstock = sys.modules["penstock"] = module_from_spec(spec)
+    spec.loader.exec_module(penstock)
 
 
 # `make test` draws the same examples each time, so that what failed once fails again; `make fuzz` draws others.

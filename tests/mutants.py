@@ -42,22 +42,22 @@ class Mutant(NamedTuple):
     """Files, and with a blank and a word the tests whose name has that word."""
 
 
-LAWS = "tests/test_laws.py"
-STAGE = "tests/test_stage.py"
-HOLDBACK = "tests/test_holdback.py"
-STRIP = "tests/test_strip_markers.py"
-MACHINE = "tests/test_json_machine.py"
-TEXT = "tests/test_text_engine.py"
-COMPLAINTS = "tests/test_complaints.py"
-LAWS_OF_TEXT = "tests/test_text_laws.py"
-CALLS_IN_TEXT = "tests/test_text_calls_laws.py"
-EARLINESS = "tests/test_text_earliness.py"
-SEGMENTS = "tests/test_to_segments.py"
-CUT_MODELS = "tests/test_cut_models.py"
-RESPONSES = "tests/test_openai_responses.py"
-SERVERS = "tests/test_server_bounds.py"
-ENDS = "tests/test_cli_ends.py"
-SECRETS = "tests/test_url_secrets.py"
+LAWS = "tests/laws/test_laws.py"
+STAGE = "tests/operators/engine/test_stage.py"
+HOLDBACK = "tests/operators/test_holdback.py"
+STRIP = "tests/operators/test_strip_markers.py"
+MACHINE = "tests/operators/machines/test_json_machine.py"
+TEXT = "tests/operators/text/test_text_engine.py"
+COMPLAINTS = "tests/contract/test_complaints.py"
+LAWS_OF_TEXT = "tests/laws/test_text_laws.py"
+CALLS_IN_TEXT = "tests/laws/test_text_calls_laws.py"
+EARLINESS = "tests/laws/test_text_earliness.py"
+SEGMENTS = "tests/operators/test_to_segments.py"
+CUT_MODELS = "tests/laws/test_cut_models.py"
+RESPONSES = "tests/sources/openai/test_openai_responses.py"
+SERVERS = "tests/sources/replay/test_server_bounds.py"
+ENDS = "tests/pipeline/cli/test_cli_ends.py"
+SECRETS = "tests/events/test_url_secrets.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -91,17 +91,17 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "surrogate halves decoded alone",
-        (Edit("operators/json_machine.py", "raw[-1] != last and _match_cut_low(text, end)", "not last"),),
+        (Edit("operators/machines/json_machine.py", "raw[-1] != last and _match_cut_low(text, end)", "not last"),),
         (MACHINE,),
     ),
     Mutant(
         "a number ends where its chunk ends",
-        (Edit("operators/json_machine.py", r"(?=[ \t\n\r,\]}])", r"(?=[ \t\n\r,\]}]|\Z)"),),
+        (Edit("operators/machines/json_machine.py", r"(?=[ \t\n\r,\]}])", r"(?=[ \t\n\r,\]}]|\Z)"),),
         (MACHINE,),
     ),
     Mutant(
         "the dump forgets a pending escape",
-        (Edit("operators/json_machine.py", '"pending": self._pending,', '"pending": "",'),),
+        (Edit("operators/machines/json_machine.py", '"pending": self._pending,', '"pending": "",'),),
         (MACHINE,),
     ),
     Mutant(
@@ -152,14 +152,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "double END",
-        (Edit("operators/native_calls.py", "        del self.open[call.index]\n", ""),),
+        (Edit("operators/calls/native_calls.py", "        del self.open[call.index]\n", ""),),
         (f"{LAWS} every_start",),
     ),
     Mutant(
         "the first delta of a call is dropped",
         (
             Edit(
-                "operators/answer_segments.py",
+                "operators/calls/answer_segments.py",
                 "                if call is None:\n                    continue\n",
                 "                continue\n",
             ),
@@ -168,18 +168,18 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "arguments before the name are dropped",
-        (Edit("operators/native_calls.py", '"".join(waited.texts)', '""'),),
+        (Edit("operators/calls/native_calls.py", '"".join(waited.texts)', '""'),),
         (f"{LAWS} late_name",),
     ),
     Mutant(
         "the dump forgets arguments before the name",
-        (Edit("operators/native_calls.py", "[call.dump() for call in self.waiting.values()]", "[]"),),
-        ("tests/test_operator_contract.py frozen",),
+        (Edit("operators/calls/native_calls.py", "[call.dump() for call in self.waiting.values()]", "[]"),),
+        ("tests/contract/test_operator_contract.py frozen",),
     ),
     Mutant(
         "a cut call is executed",
         (
-            Edit("operators/native_calls.py", '                status = "truncated"\n', "                pass\n"),
+            Edit("operators/calls/native_calls.py", '                status = "truncated"\n', "                pass\n"),
             Edit("operators/to_invocations.py", "            if not call.values.done:\n", "            if False:\n"),
         ),
         (f"{LAWS} cut_at_any_character", f"{LAWS} sealing"),
@@ -188,7 +188,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a malformed call is executed as {}",
         (
             Edit(
-                "operators/native_calls.py",
+                "operators/calls/native_calls.py",
                 'status, reason = "failed", call.error.reason',
                 'status, reason = "complete", None',
             ),
@@ -202,14 +202,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a call is executed though the stream broke before it was sealed",
-        (Edit("operators/native_calls.py", "if completed and call.is_sealed:", "if call.is_sealed:"),),
+        (Edit("operators/calls/native_calls.py", "if completed and call.is_sealed:", "if call.is_sealed:"),),
         (f"{LAWS} closed_root", f"{LAWS} sealing"),
     ),
     Mutant(
         "finish by length unseals what had closed",
         (
             Edit(
-                "operators/answer_segments.py",
+                "operators/calls/answer_segments.py",
                 'if finish != "error":',
                 'if finish not in ("error", "length"):',
             ),
@@ -218,14 +218,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "another call's beginning seals nothing",
-        (Edit("operators/native_calls.py", "            if other.is_sealed:\n", "            if False:\n"),),
+        (Edit("operators/calls/native_calls.py", "            if other.is_sealed:\n", "            if False:\n"),),
         (f"{LAWS} sealing",),
     ),
     Mutant(
         "late text of a sealed call makes a second one",
         (
             Edit(
-                "operators/native_calls.py",
+                "operators/calls/native_calls.py",
                 "if ended is not None and (not (delta.call_id and delta.name) or delta.call_id == ended[0]):",
                 "if False:",
             ),
@@ -245,19 +245,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the whole-text path does not look for surrogates",
-        (Edit("operators/whole_json.py", " or _SURROGATE.search(text)", ""),),
-        ("tests/test_whole_json.py", f"{LAWS} json_loads"),
+        (Edit("operators/machines/whole_json.py", " or _SURROGATE.search(text)", ""),),
+        ("tests/operators/machines/test_whole_json.py", f"{LAWS} json_loads"),
     ),
     Mutant(
         "the whole-text path does not look at the depth",
-        (Edit("operators/whole_json.py", 'text.count("{") + text.count("[") > limits.depth or ', ""),),
-        ("tests/test_whole_json.py",),
+        (Edit("operators/machines/whole_json.py", 'text.count("{") + text.count("[") > limits.depth or ', ""),),
+        ("tests/operators/machines/test_whole_json.py",),
     ),
     Mutant(
         "state is shared between subscriptions",
         (
             Edit(
-                "operators/stage.py",
+                "operators/engine/stage.py",
                 "    return Operator(stage_factory)\n",
                 "    one = stage_factory()\n    return Operator(lambda: one)\n",
             ),
@@ -266,14 +266,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a second close speaks again",
-        (Edit("operators/stage.py", "        if self._closed:\n            return []\n", ""),),
+        (Edit("operators/engine/stage.py", "        if self._closed:\n            return []\n", ""),),
         (STAGE,),
     ),
     Mutant(
         "the stages after a raising one are not closed",
         (
             Edit(
-                "operators/stage.py",
+                "operators/engine/stage.py",
                 "self.last_words = self._close_from(number, given, Failed(error))",
                 "self.last_words = []",
             ),
@@ -282,14 +282,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a consumer's exception goes to on_error",
-        (Edit("operators/stage.py", "if error is consumers_error:", "if False:"),),
+        (Edit("operators/engine/stage.py", "if error is consumers_error:", "if False:"),),
         (STAGE,),
     ),
     Mutant(
         "fixed holdback of text (ten characters)",
         (
             Edit(
-                "operators/outside_text.py",
+                "operators/text/outside_text.py",
                 "        if search is None or found is None:\n            self.say(len(buffer))\n            return None\n",
                 "        if search is None or found is None:\n"
                 "            keep = 0 if final else min(10, len(buffer) - position)\n"
@@ -299,7 +299,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 "            return None\n",
             ),
             Edit(
-                "operators/text_ways.py",
+                "operators/text/text_ways.py",
                 "    if block.is_open or account.before or",
                 "    if True or account.before or",
             ),
@@ -310,7 +310,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "text loses its tail at the close",
         (
             Edit(
-                "operators/text_engine.py",
+                "operators/text/text_engine.py",
                 '        account.open("", events)\n',
                 '        account.wait = ""\n        account.open("", events)\n',
             ),
@@ -321,7 +321,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "text that may be a marker is lost",
         (
             Edit(
-                "operators/text_ways.py",
+                "operators/text/text_ways.py",
                 "            account.wait = text[start:]\n",
                 '            account.wait = ""\n',
             ),
@@ -332,7 +332,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a call in text ends twice",
         (
             Edit(
-                "operators/text_call.py",
+                "operators/text/text_call.py",
                 'events.append(SegmentEvent("SEGMENT_END", self.segment_id, "tool_call", payload, self.turn_id, raw, fragments))',
                 'end = SegmentEvent("SEGMENT_END", self.segment_id, "tool_call", payload, self.turn_id, raw, fragments)\n'
                 "        events += [end, end]",
@@ -344,7 +344,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a call in text starts before its name",
         (
             Edit(
-                "operators/text_block.py",
+                "operators/text/text_block.py",
                 "starts = self.call is None and is_open and not grammar.expects_body(at)",
                 "starts = self.call is None and not grammar.expects_body(at)",
             ),
@@ -353,19 +353,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a call in text that was cut is complete",
-        (Edit("operators/block_end.py", "is_sealed = at_rest and (", "is_sealed = True or ("),),
+        (Edit("operators/text/block_end.py", "is_sealed = at_rest and (", "is_sealed = True or ("),),
         (f"{COMPLAINTS} 16888",),
     ),
     Mutant(
         "the closer of reasoning that a call ended is text",
-        (Edit("operators/outside_text.py", '"text", "", True\n', '"text", "", False\n'),),
+        (Edit("operators/text/outside_text.py", '"text", "", True\n', '"text", "", False\n'),),
         (f"{COMPLAINTS} 148",),
     ),
     Mutant(
         "a block is not resumed after a call",
         (
             Edit(
-                "operators/text_block.py",
+                "operators/text/text_block.py",
                 "self.outside.after_block(self.at if any(self.grammar.follow[here] for here in self.at) else ())",
                 "self.outside.after_block(())",
             ),
@@ -376,7 +376,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the raw text of what came between events is dropped",
         (
             Edit(
-                "operators/text_account.py",
+                "operators/text/text_account.py",
                 '        if self.loose:\n            raw = "".join(self.loose) + raw\n',
                 "        if self.loose:\n",
             ),
@@ -385,24 +385,24 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a text that its last end closes is closed by the first",
-        (Edit("operators/block_text.py", 'slot.item.until == "last" and', 'slot.item.until == "never" and'),),
+        (Edit("operators/text/block_text.py", 'slot.item.until == "last" and', 'slot.item.until == "never" and'),),
         (f"{COMPLAINTS} 4438",),
     ),
     Mutant(
         "a value is trimmed of more than one newline",
-        (Edit("operators/text_slot.py", 'text.removeprefix("\\n")', 'text.lstrip("\\n")'),),
+        (Edit("operators/text/slots/text_slot.py", 'text.removeprefix("\\n")', 'text.lstrip("\\n")'),),
         (f"{COMPLAINTS} 59787",),
     ),
     Mutant(
         "the dump forgets what waits behind the end of a text",
-        (Edit("operators/block_text.py", 'list(self.path), "".join(self.tail)', 'list(self.path), ""'),),
+        (Edit("operators/text/block_text.py", 'list(self.path), "".join(self.tail)', 'list(self.path), ""'),),
         (f"{COMPLAINTS} frozen",),
     ),
     Mutant(
         "the closing tag of a value is part of it",
         (
             Edit(
-                "operators/block_text.py",
+                "operators/text/block_text.py",
                 "        stop = len(buffer) if found is None else found.start()\n        if stop > position:\n",
                 "        stop = len(buffer) if found is None else found.end()\n        if stop > position:\n",
             ),
@@ -413,7 +413,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a marker is looked for inside of JSON strings",
         (
             Edit(
-                "operators/block_json.py",
+                "operators/text/block_json.py",
                 "        self.take(self.slot.feed(account.buffer[account.position :] if account.position else account.buffer))\n",
                 '        before, closer, _ = account.buffer[account.position :].partition("</tool_call>")\n'
                 "        self.take(self.slot.feed(before))\n"
@@ -427,7 +427,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "blanks before text are eaten",
         (
             Edit(
-                "operators/outside_text.py",
+                "operators/text/outside_text.py",
                 '            text = "".join(self._blanks) + text\n            self._blanks.clear()\n',
                 "            self._blanks.clear()\n",
             ),
@@ -438,7 +438,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the closer of reasoning is text of it",
         (
             Edit(
-                "operators/outside_text.py",
+                "operators/text/outside_text.py",
                 '                self.end("reasoning", upto)\n',
                 '                self.give("reasoning", marker, upto)\n                self.end("reasoning", upto)\n',
             ),
@@ -447,19 +447,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the dump forgets text that waits",
-        (Edit("operators/text_account.py", "self.before, self.wait]\n", 'self.before, ""]\n'),),
+        (Edit("operators/text/text_account.py", "self.before, self.wait]\n", 'self.before, ""]\n'),),
         (f"{COMPLAINTS} frozen",),
     ),
     Mutant(
         "the dump forgets what comes before the next event",
-        (Edit("operators/text_account.py", '[self.offset, "".join(self.loose), ', '[self.offset, "", '),),
+        (Edit("operators/text/text_account.py", '[self.offset, "".join(self.loose), ', '[self.offset, "", '),),
         (f"{COMPLAINTS} frozen",),
     ),
     Mutant(
         "a text is given at its end only",
         (
             Edit(
-                "operators/block_text.py",
+                "operators/text/block_text.py",
                 '        self.streams = form != "xml" and block.options.streams(tool, key, self.typing)\n',
                 "        self.streams = False\n",
             ),
@@ -468,14 +468,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a raw body is sealed however the stream ends",
-        (Edit("operators/block_end.py", "(is_regular and is_at_end)", "is_at_end"),),
+        (Edit("operators/text/block_end.py", "(is_regular and is_at_end)", "is_at_end"),),
         (f"{CALLS_IN_TEXT} sealed and qwen3_coder",),
     ),
     Mutant(
         "a JSON body that closed is sealed though the stream was lost",
         (
             Edit(
-                "operators/block_end.py",
+                "operators/text/block_end.py",
                 'call.closed and isinstance(how, Completed) and finish != "error"',
                 "call.closed",
             ),
@@ -486,7 +486,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "text of a block goes on in whatever segment is open",
         (
             Edit(
-                "operators/block_text.py",
+                "operators/text/block_text.py",
                 "block.outside.give(_SAID[slot.item.role], text, upto)",
                 "block.outside.give(block.answer.open_type, text, upto)",
             ),
@@ -495,28 +495,30 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the closer of a block's text that something native ended is lost",
-        (Edit("operators/outside_text.py", "            self._account.before = raw\n", "            pass\n"),),
+        (Edit("operators/text/outside_text.py", "            self._account.before = raw\n", "            pass\n"),),
         (f"{TEXT} once_did",),
     ),
     Mutant(
         "a failed call is gone on with",
         (
             Edit(
-                "operators/between_items.py", "        block.at = ()  # inside of the call, where nothing goes on\n", ""
+                "operators/text/between_items.py",
+                "        block.at = ()  # inside of the call, where nothing goes on\n",
+                "",
             ),
         ),
         (f"{TEXT} failed_call",),
     ),
     Mutant(
         "JSON in text forgets at a dump that arguments are coded",
-        (Edit("operators/json_slot.py", '    "_coded",\n', ""),),
+        (Edit("operators/text/slots/json_slot.py", '    "_coded",\n', ""),),
         (f"{LAWS_OF_TEXT} hold_however and (apriel or xlam or hunyuan)",),
     ),
     Mutant(
         "a chunk ends with its first call",
         (
             Edit(
-                "operators/text_engine.py",
+                "operators/text/text_engine.py",
                 "            if account.wait or before == self._progress():\n",
                 "            if account.wait or before == self._progress() or (before[4] and not block.call):\n",
             ),
@@ -527,7 +529,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "places in text are counted in bytes",
         (
             Edit(
-                "operators/text_account.py",
+                "operators/text/text_account.py",
                 "        self.offset += end\n",
                 "        self.offset += len(self.buffer[:end].encode())\n",
             ),
@@ -538,7 +540,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "raw values have no types",
         (
             Edit(
-                "operators/text_options.py",
+                "operators/text/text_options.py",
                 "            return convert(text, schema, root, self.rules)\n",
                 "            return Typed(text, flagged=False)\n",
             ),
@@ -548,9 +550,9 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a value is gone over again wherever it may end",
         (
-            Edit("operators/block_text.py", "keep=not self.streams)", "keep=True)"),
+            Edit("operators/text/block_text.py", "keep=not self.streams)", "keep=True)"),
             Edit(
-                "operators/block_text.py",
+                "operators/text/block_text.py",
                 "            if text := slot.before(account.wait):\n",
                 "            if (text := slot.before(account.wait)) or not all(each for each in slot._kept):\n",
             ),
@@ -559,13 +561,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an unknown tool always passes",
-        (Edit("operators/text_block.py", "unknown = not options.knows(self.name)", "unknown = False"),),
+        (Edit("operators/text/text_block.py", "unknown = not options.knows(self.name)", "unknown = False"),),
         (f"{COMPLAINTS} 17274",),
     ),
     Mutant(
         "a value that is not of its type is not flagged",
-        (Edit("operators/text_call.py", "if typed.flagged and key not in self.mistyped:", "if False:"),),
-        ("tests/test_mistyped_arguments.py notice",),
+        (Edit("operators/text/text_call.py", "if typed.flagged and key not in self.mistyped:", "if False:"),),
+        ("tests/laws/test_mistyped_arguments.py notice",),
     ),
     Mutant(
         "of several dialects it is not the first one that decides",
@@ -577,14 +579,14 @@ MUTANTS: tuple[Mutant, ...] = (
                 "    return lift(partial(_ParseText, found, options, turn_id))\n",
             ),
         ),
-        ("tests/test_auto.py first_one_decides",),
+        ("tests/operators/catalogue/test_auto.py first_one_decides",),
     ),
     # The model was cut, and the wire is whole.
     Mutant(
         "done alone seals what cannot close",
         (
             Edit(
-                "operators/native_calls.py",
+                "operators/calls/native_calls.py",
                 '            if call.status == "completed":\n',
                 '            if delta.done or call.status == "completed":\n',
             ),
@@ -595,7 +597,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a later call seals what cannot close before the answer has ended",
         (
             Edit(
-                "operators/native_calls.py",
+                "operators/calls/native_calls.py",
                 "            other.is_followed = True\n",
                 "            if other.needs_evidence:\n"
                 '                self.end(other, events, "complete")\n'
@@ -608,18 +610,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "nothing that comes later seals what is done",
         (
             Edit(
-                "sources/ended_calls.py",
+                "sources/machine/ended_calls.py",
                 'return self.told("completed")',
                 "return []",
             ),
         ),
-        ("tests/test_call_tracker.py waits",),
+        ("tests/sources/machine/test_call_tracker.py waits",),
     ),
     Mutant(
         "incomplete outweighs nothing",
         (
             Edit(
-                "operators/native_calls.py",
+                "operators/calls/native_calls.py",
                 ' and call.status != "incomplete"\n            if call.is_sealed',
                 "\n            if call.is_sealed",
             ),
@@ -628,24 +630,24 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "any finish is regular",
-        (Edit("operators/answer_segments.py", "finish in REGULAR and not chunk.is_cut", "True"),),
+        (Edit("operators/calls/answer_segments.py", "finish in REGULAR and not chunk.is_cut", "True"),),
         (f"{SEGMENTS} what_cannot_close", f"{CUT_MODELS} chat"),
     ),
     Mutant(
         "a cut that sounds regular is regular",
-        (Edit("operators/answer_segments.py", " and not chunk.is_cut", ""),),
+        (Edit("operators/calls/answer_segments.py", " and not chunk.is_cut", ""),),
         (f"{SEGMENTS} what_cannot_close", f"{CUT_MODELS} gemini"),
     ),
     Mutant(
         "an unknown word is a regular finish",
-        (Edit("sources/finish_reasons.py", "table.get(word, _OTHER)", "table.get(word, _STOP)"),),
+        (Edit("sources/machine/finish_reasons.py", "table.get(word, _OTHER)", "table.get(word, _STOP)"),),
         (f"{CUT_MODELS} chat",),
     ),
     Mutant(
         "the end of the stream seals what cannot close",
         (
             Edit(
-                "operators/native_calls.py",
+                "operators/calls/native_calls.py",
                 'elif completed and status == "truncated" and not call.needs_evidence:',
                 'elif completed and status == "truncated":',
             ),
@@ -654,14 +656,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the closing of a provider's object seals it",
-        (Edit("operators/native_call.py", 'return self.kind == "json" and self.closed', "return self.closed"),),
+        (Edit("operators/calls/native_call.py", 'return self.kind == "json" and self.closed', "return self.closed"),),
         (f"{SEGMENTS} what_cannot_close", f"{CUT_MODELS} responses"),
     ),
     Mutant(
         "a built-in tool's object that never came is complete",
         (
             Edit(
-                "operators/native_calls.py",
+                "operators/calls/native_calls.py",
                 'status == "complete" and call.kind == "object"',
                 'status == "" and call.kind == "object"',
             ),
@@ -672,7 +674,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the status of items is not read",
         (
             Edit(
-                "sources/responses_items.py",
+                "sources/openai/responses_items.py",
                 "return _STATUSES.get(status) if isinstance(status, str) else None",
                 "return None",
             ),
@@ -683,7 +685,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "in_progress means completed",
         (
             Edit(
-                "sources/responses_items.py",
+                "sources/openai/responses_items.py",
                 '    "completed": "completed",\n',
                 '    "completed": "completed",\n    "in_progress": "completed",\n',
             ),
@@ -694,7 +696,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "half a patch is the model's own JSON",
         (
             Edit(
-                "sources/responses_items.py",
+                "sources/openai/responses_items.py",
                 '"apply_patch", "operation", "object"',
                 '"apply_patch", "operation", "json"',
             ),
@@ -705,21 +707,23 @@ MUTANTS: tuple[Mutant, ...] = (
         "the empty input of every block is its arguments",
         (
             Edit(
-                "sources/anthropic_messages.py", 'announced=block.get("input") or None', 'announced=block.get("input")'
+                "sources/anthropic/anthropic_messages.py",
+                'announced=block.get("input") or None',
+                'announced=block.get("input")',
             ),
         ),
         (f"{CUT_MODELS} anthropic",),
     ),
     Mutant(
         "a signature shows that the model went on",
-        (Edit("sources/gemini.py", "if name not in _BESIDE", "if name"),),
+        (Edit("sources/gemini/gemini.py", "if name not in _BESIDE", "if name"),),
         (f"{CUT_MODELS} gemini",),
     ),
     Mutant(
         "what comes out at the end only shows that the model went on",
         (
             Edit(
-                "sources/openai_responses.py",
+                "sources/openai/openai_responses.py",
                 "        if not is_regular:\n",
                 "        if is_regular is None:\n",
             ),
@@ -728,19 +732,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "items are known by their index alone",
-        (Edit("sources/output_items.py", "if item is None or item.kind:", "if item is None:"),),
+        (Edit("sources/openai/output_items.py", "if item is None or item.kind:", "if item is None:"),),
         (f"{RESPONSES} share",),
     ),
     Mutant(
         "a later call seals one that was still being written",
-        (Edit("operators/native_calls.py", "        call.is_followed = False  #", "        #"),),
+        (Edit("operators/calls/native_calls.py", "        call.is_followed = False  #", "        #"),),
         (f"{SEGMENTS} what_cannot_close", f"{LAWS} sealing"),
     ),
     Mutant(
         "arguments that are missing are the model's JSON",
         (
-            Edit("sources/gemini.py", '"json" if is_whole and args is not None else "object"', '"json"'),
-            Edit("sources/ollama.py", '"object" if given is None else "json"', '"json"'),
+            Edit("sources/gemini/gemini.py", '"json" if is_whole and args is not None else "object"', '"json"'),
+            Edit("sources/ollama/ollama.py", '"object" if given is None else "json"', '"json"'),
         ),
         (f"{CUT_MODELS} gemini", f"{CUT_MODELS} ollama"),
     ),
@@ -748,7 +752,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "arguments that come again are not compared",
         (
             Edit(
-                "sources/call_tracker.py",
+                "sources/machine/call_tracker.py",
                 "if text and call.is_compared and not same_arguments",
                 "if not text and not same_arguments",
             ),
@@ -757,14 +761,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a contradiction waits for an end that does not come",
-        (Edit("sources/call_tracker.py", "*self._contradictions(), *self.ended", "*self.ended"),),
+        (Edit("sources/machine/call_tracker.py", "*self._contradictions(), *self.ended", "*self.ended"),),
         (f"{RESPONSES} contradiction_is_told",),
     ),
     Mutant(
         "a contradiction after the end is told by nobody",
         (
             Edit(
-                "operators/native_calls.py",
+                "operators/calls/native_calls.py",
                 "            if delta.contradiction:\n                detail",
                 "            if delta.contradiction is delta:\n                detail",
             ),
@@ -775,23 +779,23 @@ MUTANTS: tuple[Mutant, ...] = (
         "calls that have ended count as open",
         (
             Edit(
-                "operators/native_calls.py",
+                "operators/calls/native_calls.py",
                 "if len(self.growing) > self._limits.open_calls:",
                 "if len(self._ended) + len(self.open) > self._limits.open_calls:",
             ),
         ),
-        ("tests/test_many_calls.py many",),
+        ("tests/laws/test_many_calls.py many",),
     ),
     Mutant(
         "a call without a name is lost",
         (
             Edit(
-                "sources/call_tracker.py",
+                "sources/machine/call_tracker.py",
                 "        owed, self._owed = self._owed, []\n        return owed\n",
                 "        return []\n",
             ),
         ),
-        ("tests/test_call_tracker.py name",),
+        ("tests/sources/machine/test_call_tracker.py name",),
     ),
     Mutant(
         "a call that is repeated is run again",
@@ -825,190 +829,214 @@ MUTANTS: tuple[Mutant, ...] = (
             ),
             Edit("operators/to_invocations.py", "_refuses(spec, call) and any", "any"),
         ),
-        ("tests/test_to_invocations.py built_in_spec",),
+        ("tests/operators/test_to_invocations.py built_in_spec",),
     ),
     Mutant(
         "a call that does not fit its spec is shown as what it is not",
         (Edit("operators/stream_fields.py", "            return [*call.held, event]\n", "            pass\n"),),
-        ("tests/test_stream_fields.py fit",),
+        ("tests/operators/test_stream_fields.py fit",),
     ),
     Mutant(
         "what a validator raises ends the stream",
         (
             Edit(
-                "operators/validated.py",
+                "operators/calls/validated.py",
                 "    except Exception as error:  # noqa: BLE001 - a",
                 "    except ValueError as error:  # a",
             ),
         ),
-        ("tests/test_validated.py whatever",),
+        ("tests/operators/calls/test_validated.py whatever",),
     ),
     Mutant(
         "what any exception of a validator says is told",
         (
             Edit(
-                "operators/validated.py",
+                "operators/calls/validated.py",
                 "isinstance(error, ValueError | AssertionError)",
                 "isinstance(error, Exception)",
             ),
         ),
-        ("tests/test_validated.py quoted",),
+        ("tests/operators/calls/test_validated.py quoted",),
     ),
     Mutant(
         "a validator's message is told whole",
-        (Edit("operators/validated.py", "if len(message) <= _LONGEST else", "if message else"),),
-        ("tests/test_validated.py whole_file",),
+        (Edit("operators/calls/validated.py", "if len(message) <= _LONGEST else", "if message else"),),
+        ("tests/operators/calls/test_validated.py whole_file",),
     ),
     Mutant(
         "reference cycles are made tools of",
-        (Edit("pipeline/schema_references.py", "if cycle := reference_cycle(schema):", "if cycle := list[str]():"),),
-        ("tests/test_schema_cycles.py",),
+        (
+            Edit(
+                "pipeline/schemas/schema_references.py",
+                "if cycle := reference_cycle(schema):",
+                "if cycle := list[str]():",
+            ),
+        ),
+        ("tests/pipeline/schemas/test_schema_cycles.py",),
     ),
     Mutant(
         "recursion through items is a reference cycle",
-        (Edit("pipeline/schema_cycles.py", '"if", "then", "else")', '"if", "then", "else", "items")'),),
-        ("tests/test_schema_cycles.py welcome",),
+        (Edit("pipeline/schemas/schema_cycles.py", '"if", "then", "else")', '"if", "then", "else", "items")'),),
+        ("tests/pipeline/schemas/test_schema_cycles.py welcome",),
     ),
     Mutant(
         "reference cycles through dependentSchemas are not seen",
-        (Edit("pipeline/schema_cycles.py", '("dependentSchemas", "dependencies")', '("dependencies",)'),),
-        ("tests/test_schema_cycles.py whatever_form",),
+        (Edit("pipeline/schemas/schema_cycles.py", '("dependentSchemas", "dependencies")', '("dependencies",)'),),
+        ("tests/pipeline/schemas/test_schema_cycles.py whatever_form",),
     ),
     Mutant(
         "reference cycles through $dynamicRef are not seen",
-        (Edit("pipeline/schema_cycles.py", '("$ref", "$dynamicRef", "$recursiveRef")', '("$ref", "$recursiveRef")'),),
-        ("tests/test_schema_cycles.py whatever_form",),
+        (
+            Edit(
+                "pipeline/schemas/schema_cycles.py",
+                '("$ref", "$dynamicRef", "$recursiveRef")',
+                '("$ref", "$recursiveRef")',
+            ),
+        ),
+        ("tests/pipeline/schemas/test_schema_cycles.py whatever_form",),
     ),
     Mutant(
         "a reference cycle is named with the way to it",
-        (Edit("pipeline/schema_cycles.py", "path[on_path[id(step[0])] + 1 :]", "path"),),
-        ("tests/test_schema_cycles.py names_the_cycle",),
+        (Edit("pipeline/schemas/schema_cycles.py", "path[on_path[id(step[0])] + 1 :]", "path"),),
+        ("tests/pipeline/schemas/test_schema_cycles.py names_the_cycle",),
     ),
     Mutant(
         "what a schema says of a deep value is put together anew at each step",
-        (Edit("operators/inner_schema.py", "{_identity(each, 0): each", "{id(each): each"),),
-        ("tests/test_schema_cycles.py stays_small",),
+        (Edit("operators/schemas/inner_schema.py", "{_identity(each, 0): each", "{id(each): each"),),
+        ("tests/pipeline/schemas/test_schema_cycles.py stays_small",),
     ),
     Mutant(
         "coerce=False coerces",
-        (Edit("pipeline/exact_validation.py", "strict=True)", "strict=False)"),),
-        ("tests/test_exact_validation.py",),
+        (Edit("pipeline/schemas/exact_validation.py", "strict=True)", "strict=False)"),),
+        ("tests/pipeline/schemas/test_exact_validation.py",),
     ),
     Mutant(
         "coerce=False leaves all to pydantic's strict mode",
-        (Edit("pipeline/exact_validation.py", "    if faults:\n", "    if faults == [()]:\n"),),
-        ("tests/test_exact_validation.py",),
+        (Edit("pipeline/schemas/exact_validation.py", "    if faults:\n", "    if faults == [()]:\n"),),
+        ("tests/pipeline/schemas/test_exact_validation.py",),
     ),
     Mutant(
         "coerce=False makes a whole number infinite",
-        (Edit("pipeline/exact_validation.py", "value.bit_length() > _MOST_BITS", "value.bit_length() < 0"),),
-        ("tests/test_exact_validation.py wherever",),
+        (Edit("pipeline/schemas/exact_validation.py", "value.bit_length() > _MOST_BITS", "value.bit_length() < 0"),),
+        ("tests/pipeline/schemas/test_exact_validation.py wherever",),
     ),
     Mutant(
         "coerce=False refuses dates behind a validator",
-        (Edit("pipeline/exact_validation.py", "        if faults or any(", "        if True or any("),),
-        ("tests/test_exact_validation.py around",),
+        (Edit("pipeline/schemas/exact_validation.py", "        if faults or any(", "        if True or any("),),
+        ("tests/pipeline/schemas/test_exact_validation.py around",),
     ),
     Mutant(
         "coerce=False takes sets of anything behind a validator",
-        (Edit("pipeline/exact_validation.py", "        if faults or any(", "        if any("),),
-        ("tests/test_exact_validation.py around",),
+        (Edit("pipeline/schemas/exact_validation.py", "        if faults or any(", "        if any("),),
+        ("tests/pipeline/schemas/test_exact_validation.py around",),
     ),
     Mutant(
         "coerce=False accepts everything for a JSON Schema",
-        (Edit("pipeline/tool.py", "        if not self.coerce:\n", "        if self.coerce is None:\n"),),
-        ("tests/test_exact_validation.py every_sort",),
+        (Edit("pipeline/tools/tool.py", "        if not self.coerce:\n", "        if self.coerce is None:\n"),),
+        ("tests/pipeline/schemas/test_exact_validation.py every_sort",),
     ),
     Mutant(
         "a tool that is made again coerces",
-        (Edit("pipeline/tool.py", '("name", "description", "strict", "coerce")', '("name", "description", "strict")'),),
-        ("tests/test_exact_validation.py elsewhere",),
+        (
+            Edit(
+                "pipeline/tools/tool.py",
+                '("name", "description", "strict", "coerce")',
+                '("name", "description", "strict")',
+            ),
+        ),
+        ("tests/pipeline/schemas/test_exact_validation.py elsewhere",),
     ),
     Mutant(
         "a function beside a JSON Schema runs without validation",
         (
             Edit(
-                "pipeline/tool.py",
+                "pipeline/tools/tool.py",
                 "            self.validate(invocation.arguments)\n            return",
                 "            return",
             ),
         ),
-        ("tests/test_exact_validation.py read_back",),
+        ("tests/pipeline/schemas/test_exact_validation.py read_back",),
     ),
     Mutant(
         "a closing stream waits for a stuck thread for ever",
         (
             Edit(
-                "sinks/fan_out.py",
+                "sinks/running/fan_out.py",
                 "                return False\n        return True\n\n    def _give_up",
                 "                pass\n        return True\n\n    def _give_up",
             ),
         ),
-        ("tests/test_stuck_sinks.py whatever_its_sinks_do",),
+        ("tests/laws/test_stuck_sinks.py whatever_its_sinks_do",),
     ),
     Mutant(
         "a closing stream waits for a stuck task for ever",
         (
             Edit(
-                "sinks/fan_out.py",
+                "sinks/running/fan_out.py",
                 "                return False\n        return True\n\n    async def _stopped",
                 "                pass\n        return True\n\n    async def _stopped",
             ),
         ),
-        ("tests/test_stuck_sinks.py whatever_its_sinks_do",),
+        ("tests/laws/test_stuck_sinks.py whatever_its_sinks_do",),
     ),
     Mutant(
         "a stuck sink that takes events after the end is given up",
-        (Edit("sinks/patience.py", "if in_all or left == self._left:", "if left >= 0:"),),
-        ("tests/test_stuck_sinks.py makes_progress",),
+        (Edit("sinks/running/patience.py", "if in_all or left == self._left:", "if left >= 0:"),),
+        ("tests/laws/test_stuck_sinks.py makes_progress",),
     ),
     Mutant(
         "a stuck sink of a stream that was left is waited for while it takes events",
-        (Edit("sinks/patience.py", "if in_all or left == self._left:", "if left == self._left:"),),
-        ("tests/test_stuck_sinks.py the_bound_in_all",),
+        (Edit("sinks/running/patience.py", "if in_all or left == self._left:", "if left == self._left:"),),
+        ("tests/laws/test_stuck_sinks.py the_bound_in_all",),
     ),
     Mutant(
         "a stuck sink that was given up is not told to the stream that it fails",
-        (Edit("sinks/fan_out.py", 'if self._when_full != "fail" or self._is_left:', "if self._when_full:"),),
-        ("tests/test_stuck_sinks.py whatever_its_sinks_do",),
+        (Edit("sinks/running/fan_out.py", 'if self._when_full != "fail" or self._is_left:', "if self._when_full:"),),
+        ("tests/laws/test_stuck_sinks.py whatever_its_sinks_do",),
     ),
     Mutant(
         "a stuck sink that was given up goes on with its queue",
-        (Edit("sinks/sink_line.py", "        self.channel.cut(error)\n", ""),),
-        ("tests/test_stuck_sinks.py no_more_events",),
+        (Edit("sinks/running/sink_line.py", "        self.channel.cut(error)\n", ""),),
+        ("tests/laws/test_stuck_sinks.py no_more_events",),
     ),
     Mutant(
         "a stuck sink that swallows its cancellations keeps its task",
         (
             Edit(
-                "sinks/run_sink.py",
+                "sinks/running/run_sink.py",
                 "if self._line.is_abandoned or isinstance(error, GeneratorExit):",
                 "if isinstance(error, GeneratorExit):",
             ),
         ),
-        ("tests/test_stuck_sinks.py no_task_is_left",),
+        ("tests/laws/test_stuck_sinks.py no_task_is_left",),
     ),
     Mutant(
         "a cancellation that comes while stuck sinks are waited for is swallowed",
         (
             Edit(
-                "sinks/fan_out.py",
+                "sinks/running/fan_out.py",
                 "            await self._stopped(lines, self._close_timeout)\n            raise\n",
                 "            await self._stopped(lines, self._close_timeout)\n            stuck = []\n",
             ),
         ),
-        ("tests/test_stuck_sinks.py ends_as_cancelled",),
+        ("tests/laws/test_stuck_sinks.py ends_as_cancelled",),
     ),
     Mutant(
         "a queue whose reader comes after the stream is a stuck sink",
-        (Edit("sinks/sink_line.py", "                self.sink.release()  # its", "                pass  # its"),),
-        ("tests/test_stuck_sinks.py keeps_everything",),
+        (
+            Edit(
+                "sinks/running/sink_line.py",
+                "                self.sink.release()  # its",
+                "                pass  # its",
+            ),
+        ),
+        ("tests/laws/test_stuck_sinks.py keeps_everything",),
     ),
     Mutant(
         "a slow sink is one that has no room, also on a thread that had no turn",
         (
             Edit(
-                "sinks/channel.py",
+                "sinks/running/channel.py",
                 "            for _ in range(_TURNS):\n"
                 "                if self.offer(item):\n"
                 "                    return True\n"
@@ -1016,192 +1044,220 @@ MUTANTS: tuple[Mutant, ...] = (
                 "",
             ),
         ),
-        ("tests/test_stuck_sinks.py from_memory",),
+        ("tests/laws/test_stuck_sinks.py from_memory",),
     ),
     Mutant(
         "a slow sink is one whose loop stood still",
         (
             Edit(
-                "sinks/channel.py",
+                "sinks/running/channel.py",
                 "        for _ in range(_TURNS):\n            with self._lock:",
                 "        for _ in range(1):\n            with self._lock:",
             ),
             Edit(
-                "sinks/channel.py",
+                "sinks/running/channel.py",
                 "        await asyncio.sleep(0)  # where the loop stood still, the time was over before the reader had its "
                 "turn\n        return self.offer(item)\n",
                 "        return False\n",
             ),
         ),
-        ("tests/test_stuck_sinks.py stood_still",),
+        ("tests/laws/test_stuck_sinks.py stood_still",),
     ),
     Mutant(
         "a retry after an error has the ids of the attempt before",
-        (Edit("operators/attempts.py", "            self._attempts.note(*ids.attempt)\n", "            pass\n"),),
-        ("tests/test_retry.py",),
+        (
+            Edit(
+                "operators/engine/attempts.py", "            self._attempts.note(*ids.attempt)\n", "            pass\n"
+            ),
+        ),
+        ("tests/laws/test_retry.py",),
     ),
     Mutant(
         "a retry after an error behind the operators has the ids of the attempt before",
         (
             Edit(
-                "operators/stage.py",
+                "operators/engine/stage.py",
                 "return CompositeDisposable(upstream, Disposable(attempt.break_off))",
                 "return CompositeDisposable(upstream, Disposable())",
             ),
         ),
-        ("tests/test_retry.py error_behind",),
+        ("tests/laws/test_retry.py error_behind",),
     ),
     Mutant(
         "a retry is seen in every second subscription",
         (
             Edit(
-                "operators/attempts.py",
+                "operators/engine/attempts.py",
                 "    def complete(self) -> None:\n",
                 "    def complete(self) -> None:\n        self.break_off()\n",
             ),
         ),
-        ("tests/test_retry.py by_themselves",),
+        ("tests/laws/test_retry.py by_themselves",),
     ),
     Mutant(
         "a retry of a pipeline loses its number where the stream says what it is",
         (Edit("pipeline/strategy_by_stream.py", "            self.ids.retry(before.former)\n", "            pass\n"),),
-        ("tests/test_retry.py turn_id_of_its_own",),
+        ("tests/laws/test_retry.py turn_id_of_its_own",),
     ),
     Mutant(
         "a retry is numbered also where the wire gave another id",
-        (Edit("operators/turn_ids.py", "self.former.get(turn_id, 0) + 1", "max([0, *self.former.values()]) + 1"),),
-        ("tests/test_retry.py another_id",),
+        (
+            Edit(
+                "operators/engine/turn_ids.py", "self.former.get(turn_id, 0) + 1", "max([0, *self.former.values()]) + 1"
+            ),
+        ),
+        ("tests/laws/test_retry.py another_id",),
     ),
     Mutant(
         "an answer of another API is none's concern",
         (
             Edit(
-                "sources/checked_machine.py",
+                "sources/recognition/checked_machine.py",
                 "        if is_judged and (self._unknown.count or self._unknown.body):\n",
                 "        if is_judged and self._unknown.count > 10**9:\n",
             ),
         ),
-        ("tests/test_checked_machine.py another_api",),
+        ("tests/sources/recognition/test_checked_machine.py another_api",),
     ),
     Mutant(
         "whatever the machine makes more of than raw is understood, another API's item too",
         (
             Edit(
-                "sources/checked_machine.py",
+                "sources/recognition/checked_machine.py",
                 "(not apis and any(map(has_content, responses)))",
                 "any(map(has_content, responses))",
             ),
         ),
-        ("tests/test_checked_machine.py every_stream",),
+        ("tests/sources/recognition/test_checked_machine.py every_stream",),
     ),
     Mutant(
         "a keep-alive speaks against its answer",
-        (Edit("sources/checked_machine.py", "elif not says_nothing(item):", "else:"),),
-        ("tests/test_checked_machine.py keep_alives",),
+        (Edit("sources/recognition/checked_machine.py", "elif not says_nothing(item):", "else:"),),
+        ("tests/sources/recognition/test_checked_machine.py keep_alives",),
     ),
     Mutant(
         "an answer that was broken off is judged",
         (
             Edit(
-                "sources/checked_machine.py",
+                "sources/recognition/checked_machine.py",
                 "is_judged = isinstance(how, Completed) and not",
                 "is_judged = not",
             ),
         ),
-        ("tests/test_checked_machine.py not_judged",),
+        ("tests/sources/recognition/test_checked_machine.py not_judged",),
     ),
     Mutant(
         "a provider's failure is not the outcome of an answer that was not understood",
         (
             Edit(
-                "sources/checked_machine.py",
+                "sources/recognition/checked_machine.py",
                 "and not self.is_understood and not self._machine.stopped",
                 "and not self.is_understood",
             ),
         ),
-        ("tests/test_checked_machine.py failure",),
+        ("tests/sources/recognition/test_checked_machine.py failure",),
     ),
     Mutant(
         "an item that is understood late comes too late",
         (
             Edit(
-                "sources/checked_machine.py",
+                "sources/recognition/checked_machine.py",
                 "        if self._api in apis",
                 "        if (not self._unknown.count and self._api in apis)",
             ),
         ),
-        ("tests/test_checked_machine.py late",),
+        ("tests/sources/recognition/test_checked_machine.py late",),
     ),
     Mutant(
         "a body without events is no error",
         (Edit("sources/decode_wire.py", "            self._unread.settle()\n", "            pass\n"),),
-        ("tests/test_checked_machine.py without_events",),
+        ("tests/sources/recognition/test_checked_machine.py without_events",),
     ),
     Mutant(
         "an event stream that is cut in its first event is text",
-        (Edit("sources/body_kinds.py", 'return None if _is_begun_stream(body) else "text"', 'return "text"'),),
-        ("tests/test_checked_machine.py cut_of_an_own",),
+        (
+            Edit(
+                "sources/recognition/body_kinds.py",
+                'return None if _is_begun_stream(body) else "text"',
+                'return "text"',
+            ),
+        ),
+        ("tests/sources/recognition/test_checked_machine.py cut_of_an_own",),
     ),
     Mutant(
         "the check stays in the way of what was understood",
         (
             Edit(
-                "sources/checked_machine.py", "            self.feed = self._machine.feed\n        elif", "        elif"
+                "sources/recognition/checked_machine.py",
+                "            self.feed = self._machine.feed\n        elif",
+                "        elif",
             ),
         ),
-        ("tests/test_checked_machine.py costs",),
+        ("tests/sources/recognition/test_checked_machine.py costs",),
     ),
     Mutant(
         "a check that goes on elsewhere has forgotten what came",
         (
             Edit(
-                "sources/checked_machine.py", "self._unknown = convert(unknown, _Unknown)", "self._unknown = _Unknown()"
+                "sources/recognition/checked_machine.py",
+                "self._unknown = convert(unknown, _Unknown)",
+                "self._unknown = _Unknown()",
             ),
         ),
-        ("tests/test_checked_machine.py dumped_and_loaded",),
+        ("tests/sources/recognition/test_checked_machine.py dumped_and_loaded",),
     ),
     Mutant(
         "what a failing end gives is lost",
-        (Edit("sources/machine_stage.py", "            self.last_words = responses\n", ""),),
-        ("tests/test_checked_machine.py end",),
+        (Edit("sources/machine/machine_stage.py", "            self.last_words = responses\n", ""),),
+        ("tests/sources/recognition/test_checked_machine.py end",),
     ),
     Mutant(
         "keep-alives over the limit vanish",
-        (Edit("sources/any_provider.py", "return [ChunkResponse(raw=(plain,))] if plain else []", "return []"),),
-        ("tests/test_any_provider.py keep_alives",),
+        (
+            Edit(
+                "sources/recognition/any_provider.py",
+                "return [ChunkResponse(raw=(plain,))] if plain else []",
+                "return []",
+            ),
+        ),
+        ("tests/sources/recognition/test_any_provider.py keep_alives",),
     ),
     Mutant(
         "rows beyond the shown ones are not counted",
         (
             Edit(
-                "events/card.py",
+                "events/showing/card.py",
                 'f"… {number - ROWS:,} more"] if number > ROWS else []',
                 '"…"] if number > 10**9 else []',
             ),
         ),
-        ("tests/test_mime_bundle.py beyond",),
+        ("tests/events/test_event_card.py beyond",),
     ),
     Mutant(
         "a token count of Infinity breaks the stream",
         (
             Edit(
-                "sources/gemini_fields.py",
+                "sources/gemini/gemini_fields.py",
                 'reasoning = token_count(fields, "thoughts_token_count")',
                 'reasoning = int(fields.get("prompt_token_count") or 0) * 0',
             ),
         ),
-        ("tests/test_gemini.py count_that",),
+        ("tests/sources/gemini/test_gemini.py count_that",),
     ),
     Mutant(
         "data that is not JSON is cut without a word",
-        (Edit("sources/provider_error.py", "if len(error.doc) > _SHOWN else", "if len(error.doc) > 10**9 else"),),
-        ("tests/test_from_wire.py how_long",),
+        (
+            Edit(
+                "sources/machine/provider_error.py", "if len(error.doc) > _SHOWN else", "if len(error.doc) > 10**9 else"
+            ),
+        ),
+        ("tests/sources/test_from_wire.py how_long",),
     ),
     Mutant(
         "a server answers every Host",
         (
             Edit(
-                "sources/served_hosts.py",
+                "sources/replay/served_hosts.py",
                 "        if found is None:\n            return False\n",
                 "        return True\n",
             ),
@@ -1210,19 +1266,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a server answers a Host that only begins as its own",
-        (Edit("sources/served_hosts.py", "_HOST.fullmatch(", "_HOST.match("),),
-        ("tests/test_served_hosts.py",),
+        (Edit("sources/replay/served_hosts.py", "_HOST.fullmatch(", "_HOST.match("),),
+        ("tests/sources/replay/test_served_hosts.py",),
     ),
     Mutant(
         "the replay server believes what a request says of its length",
-        (Edit("sources/replay_requests.py", "if len(body) + len(piece) > longest:", "if False:"),),
+        (Edit("sources/replay/replay_requests.py", "if len(body) + len(piece) > longest:", "if False:"),),
         (f"{SERVERS} counted", f"{SERVERS} behind_the_bound"),
     ),
     Mutant(
         "the replay server answers a body that is too long and closes at once",
         (
             Edit(
-                "sources/replay_app.py",
+                "sources/replay/replay_app.py",
                 "return BodyLeft(response, self._connections.close) if refusal.status == 413 else response",
                 "self._connections.close(request.scope)\n            return response",
             ),
@@ -1231,27 +1287,27 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the loopback server reads any length",
-        (Edit("sources/loopback_request.py", "if size > LONGEST_BODY:", "if False:"),),
+        (Edit("sources/replay/loopback_request.py", "if size > LONGEST_BODY:", "if False:"),),
         (f"{SERVERS} too_long",),
     ),
     Mutant(
         "the log of the replay server has halves of characters",
-        (Edit("sources/replay_apis.py", "without_halves(model[:200])", "model[:200]"),),
+        (Edit("sources/replay/replay_apis.py", "without_halves(model[:200])", "model[:200]"),),
         (f"{SERVERS} half",),
     ),
     Mutant(
         "names of recordings have halves of characters",
-        (Edit("sources/replay_recordings.py", "Recording(without_halves(name), api", "Recording(name, api"),),
+        (Edit("sources/replay/replay_recordings.py", "Recording(without_halves(name), api", "Recording(name, api"),),
         (f"{SERVERS} no_text",),
     ),
     Mutant(
         "a command reads whatever comes",
-        (Edit("sources/bounded_read.py", "file.read(longest + 1)", "file.read()"),),
+        (Edit("sources/streams/bounded_read.py", "file.read(longest + 1)", "file.read()"),),
         (f"{ENDS} without_an_end",),
     ),
     Mutant(
         "text is read whatever comes",
-        (Edit("pipeline/text_input.py", "if self._left < 0:", "if False:"),),
+        (Edit("pipeline/recordings/text_input.py", "if self._left < 0:", "if False:"),),
         (f"{ENDS} without_an_end",),
     ),
     Mutant(
@@ -1261,12 +1317,12 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a closed output is written to",
-        (Edit("pipeline/cli.py", "if sys.stdout is None:", "if False:"),),
+        (Edit("pipeline/cli/cli.py", "if sys.stdout is None:", "if False:"),),
         (f"{ENDS} closed_output",),
     ),
     Mutant(
         "a closed input is read",
-        (Edit("pipeline/read_input.py", "if sys.stdin is None:", "if False:"),),
+        (Edit("pipeline/recordings/read_input.py", "if sys.stdin is None:", "if False:"),),
         (f"{ENDS} closed_input",),
     ),
     Mutant(
@@ -1275,12 +1331,12 @@ MUTANTS: tuple[Mutant, ...] = (
             Edit("command/__init__.py", "signal.signal(signal.SIGINT, _leave)\n        from", "pass\n        from"),
             Edit("command/__init__.py", "except KeyboardInterrupt:", "except EOFError:"),
         ),
-        ("tests/test_cli_ctrl_c.py imported",),
+        ("tests/pipeline/cli/test_cli_ctrl_c.py imported",),
     ),
     Mutant(
         "Ctrl-C behind the last command raises",
         (Edit("command/__init__.py", "signal.signal(signal.SIGINT, _leave)\n    except", "pass\n    except"),),
-        ("tests/test_cli_ctrl_c.py after_the_end",),
+        ("tests/pipeline/cli/test_cli_ctrl_c.py after_the_end",),
     ),
     Mutant(
         "a URL keeps its user and password",
@@ -1305,29 +1361,29 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a complaint tells what URLs keep secret",
-        (Edit("pipeline/cli_parts.py", "shortened(without_credentials(message),", "shortened(message,"),),
-        ("tests/test_cli_credentials.py argument",),
+        (Edit("pipeline/cli/cli_parts.py", "shortened(without_credentials(message),", "shortened(message,"),),
+        ("tests/pipeline/cli/test_cli_credentials.py argument",),
     ),
     Mutant(
         "a piece of a proxy's password is told as its port",
-        (Edit("pipeline/run_provider.py", '== "InvalidURL"', '== ""'),),
-        ("tests/test_cli_credentials.py proxy",),
+        (Edit("pipeline/asking/run_provider.py", '== "InvalidURL"', '== ""'),),
+        ("tests/pipeline/cli/test_cli_credentials.py proxy",),
     ),
     Mutant(
         "a body of another API is a stream",
         (
             Edit(
-                "pipeline/checked_stream.py",
+                "pipeline/recordings/checked_stream.py",
                 "    if _has_events(given, body,",
                 "    if given or _has_events(given, body,",
             ),
         ),
-        ("tests/test_checked_stream.py", f"{ENDS} another_api"),
+        ("tests/pipeline/recordings/test_checked_stream.py", f"{ENDS} another_api"),
     ),
     Mutant(
         "an error that came instead of a stream is one",
-        (Edit("pipeline/checked_stream.py", "    _refuse_what_is_no_stream(body)\n    try", "    try"),),
-        ("tests/test_checked_stream.py",),
+        (Edit("pipeline/recordings/checked_stream.py", "    _refuse_what_is_no_stream(body)\n    try", "    try"),),
+        ("tests/pipeline/recordings/test_checked_stream.py",),
     ),
 )
 

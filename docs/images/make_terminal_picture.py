@@ -22,7 +22,7 @@ from rich.terminal_theme import TerminalTheme
 from penstock.events import ChunkResponse, ToolCallDelta
 from penstock.operators import stage
 from penstock.pipeline import api_tool_call
-from penstock.sinks.terminal_page import TerminalPage
+from penstock.sinks.terminal.terminal_page import TerminalPage
 
 PICTURE = Path(__file__).with_name("terminal.svg")
 WIDTH, ROWS = 104, 17

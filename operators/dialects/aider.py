@@ -4,7 +4,7 @@ A line that ends in seven `=` ends what is searched. Unified diffs and whole fil
 them from other code.
 """
 
-from ..dialect import Call, Dialect, Text
+from ..grammar.dialect import Call, Dialect, Text
 
 AIDER = Dialect(
     "aider",

@@ -1,6 +1,6 @@
 """Claude 2 and 3 without native calls: names and parameters in attributes, or in elements, as it was first."""
 
-from ..dialect import Alt, Back, Call, Dialect, Many, Maybe, Text
+from ..grammar.dialect import Alt, Back, Call, Dialect, Many, Maybe, Text
 from .parts import invoke
 
 _PREFIX = "antml:"

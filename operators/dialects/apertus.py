@@ -1,6 +1,6 @@
 """Apertus: the key is the tool's name."""
 
-from ..dialect import Alt, Dialect, Json, Maybe
+from ..grammar.dialect import Alt, Dialect, Json, Maybe
 
 APERTUS = Dialect(
     "apertus",

@@ -1,6 +1,6 @@
 """Apriel 1.5 and 1.6: its reasoning ends where the final response begins."""
 
-from ..dialect import Dialect, Maybe
+from ..grammar.dialect import Dialect, Maybe
 from .parts import CALLS_OR_ONE
 
 APRIEL = Dialect(

@@ -1,6 +1,6 @@
 """bolt.new and bolt.diy: files and commands."""
 
-from ..dialect import Attrs, Call, Dialect, Many, Text
+from ..grammar.dialect import Attrs, Call, Dialect, Many, Text
 
 BOLT_ARTIFACT = Dialect(
     "bolt_artifact",

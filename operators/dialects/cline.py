@@ -1,6 +1,6 @@
 """Cline and Roo: the tools and their parameters are tags; give `tools`, or each tag is one."""
 
-from ..dialect import Back, Dialect, Many, Text
+from ..grammar.dialect import Back, Dialect, Many, Text
 from .parts import THINK
 
 _FILE = Text("value", trim="newline", until="last")

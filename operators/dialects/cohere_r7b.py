@@ -1,6 +1,6 @@
 """Command R7B, Command A: everything stands between markers; the commas between calls may be missing."""
 
-from ..dialect import Alt, Call, Dialect, Json, Many, Maybe, Text
+from ..grammar.dialect import Alt, Call, Dialect, Json, Many, Maybe, Text
 
 _CALL = Call(Json(name=("tool_name",), args=("parameters",), id=("tool_call_id",), root="object"))
 

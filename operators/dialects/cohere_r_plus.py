@@ -1,6 +1,6 @@
 """Command R and R+: an action, then a list of calls in a fence."""
 
-from ..dialect import Alt, Dialect, Json, Maybe, Text
+from ..grammar.dialect import Alt, Dialect, Json, Maybe, Text
 
 COHERE_R_PLUS = Dialect(
     "cohere_r_plus",

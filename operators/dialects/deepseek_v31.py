@@ -1,6 +1,6 @@
 """DeepSeek V3.1: the name, a separator, then JSON."""
 
-from ..dialect import NAME, Call, Dialect, Many, Maybe
+from ..grammar.dialect import NAME, Call, Dialect, Many, Maybe
 from .parts import ARGUMENTS, THINK
 
 DEEPSEEK_V31 = Dialect(

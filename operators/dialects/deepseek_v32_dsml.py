@@ -1,6 +1,6 @@
 """DeepSeek V3.2: its own markup, whose parameters say whether they are text."""
 
-from ..dialect import Alt, Call, Dialect, Many, Maybe
+from ..grammar.dialect import Alt, Call, Dialect, Many, Maybe
 from .parts import THINK, invoke
 
 DEEPSEEK_V32_DSML = Dialect(

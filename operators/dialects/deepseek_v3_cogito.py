@@ -1,6 +1,6 @@
 """Cogito v2: as DeepSeek V3, whose markers some write in ASCII."""
 
-from ..dialect import Dialect, Maybe
+from ..grammar.dialect import Dialect, Maybe
 from .deepseek_v3_r1 import DEEPSEEK_V3_R1
 
 DEEPSEEK_V3_COGITO = Dialect(

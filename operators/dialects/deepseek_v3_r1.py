@@ -1,6 +1,6 @@
 """DeepSeek V3 and R1: the arguments stand in a fence; the distilled models get some of the markers wrong."""
 
-from ..dialect import NAME, Call, Dialect, Many, Maybe
+from ..grammar.dialect import NAME, Call, Dialect, Many, Maybe
 from .parts import ARGUMENTS, THINK
 
 _BEGIN = "<｜tool▁calls▁begin｜>"

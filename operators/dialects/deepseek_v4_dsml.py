@@ -1,6 +1,6 @@
 """DeepSeek V4: as V3.2, within another tag, which may be missing; V4.1 has a blank before a tag's name."""
 
-from ..dialect import Alt, Call, Dialect, Item, Many, Maybe
+from ..grammar.dialect import Alt, Call, Dialect, Item, Many, Maybe
 from .parts import THINK, invoke
 
 _AROUND = ("tool_calls", "calls", "function_calls", "toolcalls")

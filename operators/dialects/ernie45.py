@@ -1,6 +1,6 @@
 """ERNIE 4.5: as Hermes, with tags around what it says."""
 
-from ..dialect import Alt, Dialect, Maybe, Text
+from ..grammar.dialect import Alt, Dialect, Maybe, Text
 from .hermes import HERMES
 
 ERNIE45 = Dialect(

@@ -1,6 +1,6 @@
 """JSON in a fence, as small models and many prompts have it."""
 
-from ..dialect import Alt, Call, Dialect, Json, Many
+from ..grammar.dialect import Alt, Call, Dialect, Json, Many
 
 _CALL = Json(whole=True)
 

@@ -1,6 +1,6 @@
 """Functionary 3.2: each message says to whom it goes; the first one has no marker."""
 
-from ..dialect import NAME, Alt, Dialect, Text
+from ..grammar.dialect import NAME, Alt, Dialect, Text
 from .parts import ARGUMENTS
 
 FUNCTIONARY_V32 = Dialect(

@@ -1,6 +1,6 @@
 """FunctionGemma: a literal of its own, whose text stands between tokens."""
 
-from ..dialect import NAME, CallArgs, Dialect, Maybe
+from ..grammar.dialect import NAME, CallArgs, Dialect, Maybe
 
 FUNCTIONGEMMA = Dialect(
     "functiongemma",

@@ -1,6 +1,6 @@
 """Gemma 4: some of its calls come with a string in plain quotes, with closers too many, or two in one block."""
 
-from ..dialect import NAME, Alt, Call, CallArgs, Dialect, Many, Maybe
+from ..grammar.dialect import NAME, Alt, Call, CallArgs, Dialect, Many, Maybe
 
 _NAMED = (NAME, CallArgs("{", "}", ":", ('<|"|>', '"')))
 _CALL = ("<|tool_call>", Alt("call:", ":call:", ":"), *_NAMED)

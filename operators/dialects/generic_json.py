@@ -1,6 +1,6 @@
 """Models without a format of their own: an object that holds the call, the calls or the answer."""
 
-from ..dialect import Dialect, Json
+from ..grammar.dialect import Dialect, Json
 
 GENERIC_JSON = Dialect(
     "generic_json",

@@ -1,6 +1,6 @@
 """GigaChat 3 and 3.1: a call, up to the end, which may be written as the beginning of another message."""
 
-from ..dialect import Alt, Call, Dialect, Many, Maybe
+from ..grammar.dialect import Alt, Call, Dialect, Many, Maybe
 from .parts import CALL
 
 _SEPARATOR = "<|message_sep|>"

@@ -1,6 +1,6 @@
 """GigaChat 3.5: as DeepSeek V4, with a name of its own in the tags."""
 
-from ..dialect import Call, Dialect, Many, Maybe
+from ..grammar.dialect import Call, Dialect, Many, Maybe
 from .parts import THINK, invoke
 
 GIGACHAT35 = Dialect(

@@ -1,6 +1,6 @@
 """GLM-4.5 and 4.6: pairs of a key and a value, one a line."""
 
-from ..dialect import NAME, Dialect
+from ..grammar.dialect import NAME, Dialect
 from .parts import THINK, pairs
 
 GLM45 = Dialect(

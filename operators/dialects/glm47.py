@@ -1,6 +1,6 @@
 """GLM-4.7 and 5: as GLM-4.5, but blanks are part of the values."""
 
-from ..dialect import NAME, Alt, Dialect
+from ..grammar.dialect import NAME, Alt, Dialect
 from .parts import CALL, THINK, pairs
 
 GLM47 = Dialect(

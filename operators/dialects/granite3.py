@@ -1,6 +1,6 @@
 """Granite 3: a list of calls up to the end; its reasoning may stand between two sentences."""
 
-from ..dialect import Alt, Dialect
+from ..grammar.dialect import Alt, Dialect
 from .parts import CALLS, THINK
 
 GRANITE3 = Dialect(

@@ -1,6 +1,6 @@
 """gpt-oss: each message has a channel, and a call a recipient."""
 
-from ..dialect import NAME, Alt, Call, Dialect, Many, Maybe, Text
+from ..grammar.dialect import NAME, Alt, Call, Dialect, Many, Maybe, Text
 from .parts import ARGUMENTS
 
 _CHANNEL = Alt("<|channel|>commentary", "<|channel|>analysis")

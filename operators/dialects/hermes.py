@@ -1,6 +1,6 @@
 """Hermes: Nous Hermes, Qwen 2.5 and 3, QwQ, and what was trained on their chats."""
 
-from ..dialect import Alt, Call, Dialect, Json, Many, Maybe
+from ..grammar.dialect import Alt, Call, Dialect, Json, Many, Maybe
 from .parts import THINK
 
 _ARGS = ("arguments", "parameters", "args")

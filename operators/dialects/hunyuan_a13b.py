@@ -1,6 +1,6 @@
 """Hunyuan-A13B: with tags around its answer, the calls inside of them or behind."""
 
-from ..dialect import Alt, Call, Dialect, Maybe, Text
+from ..grammar.dialect import Alt, Call, Dialect, Maybe, Text
 from .parts import CALLS, THINK
 
 _CALLS = Call("<tool_calls>", CALLS, Maybe("</tool_calls>"))

@@ -1,6 +1,6 @@
 """Hunyuan V3 (Hy-V3) and V4: pairs as in GLM-4.5; V3 has a separator before them, and often a suffix in each tag."""
 
-from ..dialect import NAME, Call, Dialect, Many, Maybe
+from ..grammar.dialect import NAME, Call, Dialect, Many, Maybe
 from .parts import THINK, pairs
 
 _TAGS = (

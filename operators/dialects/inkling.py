@@ -1,6 +1,6 @@
 """Inkling: the header names the tool, and the JSON does so again; the prompt has the first message's beginning."""
 
-from ..dialect import Alt, Dialect, Json, Many, Maybe, Text
+from ..grammar.dialect import Alt, Dialect, Json, Many, Maybe, Text
 
 _END = (Maybe("<|end_message|>"), Many("<|content_model_end_sampling|>"))
 _CALL = ("<|content_invoke_tool_json|>", Json(args=("args",), root="object"), *_END)

@@ -1,6 +1,6 @@
 """InternLM 2 and 2.5; Intern-S1, which thinks."""
 
-from ..dialect import Dialect, Json, Maybe
+from ..grammar.dialect import Dialect, Json, Maybe
 from .parts import THINK
 
 INTERNLM2 = Dialect(

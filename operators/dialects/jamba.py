@@ -1,6 +1,6 @@
 """AI21 Jamba: a list of calls between tags."""
 
-from ..dialect import Call, Dialect, Maybe
+from ..grammar.dialect import Call, Dialect, Maybe
 from .parts import CALLS_OR_ONE
 
 JAMBA = Dialect(

@@ -1,6 +1,6 @@
 """Models without markers: a list of calls."""
 
-from ..dialect import Dialect
+from ..grammar.dialect import Dialect
 from .parts import CALLS
 
 JSON_ARRAY_BARE = Dialect("json_array_bare", (CALLS,))

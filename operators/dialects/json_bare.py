@@ -1,6 +1,6 @@
 """Models without markers: a JSON object that has a name and arguments."""
 
-from ..dialect import Dialect, Json
+from ..grammar.dialect import Dialect, Json
 
 JSON_BARE = Dialect(
     "json_bare",

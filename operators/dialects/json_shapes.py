@@ -1,6 +1,6 @@
 """JSON without markers in the shapes that prompts ask for: OpenAI's, Gemini's, a `tool` with a `function`, bare."""
 
-from ..dialect import Dialect, Json
+from ..grammar.dialect import Dialect, Json
 
 JSON = Dialect(
     "json",

@@ -1,6 +1,6 @@
 """K2 Horizon: JSON, or pairs of tags, which may say their type."""
 
-from ..dialect import NAME, Alt, Call, Dialect, Many, Maybe, Text
+from ..grammar.dialect import NAME, Alt, Call, Dialect, Many, Maybe, Text
 from .parts import CALL, THINK, pairs
 
 _PAIRS = pairs("ifm|", Maybe("<ifm|arg_type>", Text("flag"), "</ifm|arg_type>"))

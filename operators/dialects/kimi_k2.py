@@ -1,6 +1,6 @@
 """Kimi K2, K2-Thinking, K2.5: the id says the name."""
 
-from ..dialect import Call, Dialect, Many, Maybe, Text
+from ..grammar.dialect import Call, Dialect, Many, Maybe, Text
 from .parts import ARGUMENTS, THINK
 
 _BEGIN, _END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"

@@ -1,6 +1,6 @@
 """Kimi K3: elements that open and close."""
 
-from ..dialect import Alt, Attrs, Call, Dialect, Many, Maybe, Text
+from ..grammar.dialect import Alt, Attrs, Call, Dialect, Many, Maybe, Text
 
 KIMI_K3 = Dialect(
     "kimi_k3",

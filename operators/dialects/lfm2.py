@@ -1,6 +1,6 @@
 """LFM2 and LFM2.5: calls as code or as JSON, one or a list."""
 
-from ..dialect import Alt, Call, Dialect, Many, Maybe
+from ..grammar.dialect import Alt, Call, Dialect, Many, Maybe
 from .parts import CALL, CODE, THINK
 
 _CALL = Alt(Call(*CODE), Call(CALL))

@@ -1,6 +1,6 @@
 """Llama 3.1 to 4: JSON, with or without a marker, several in a row or as a list."""
 
-from ..dialect import Alt, Call, Dialect, Json, Many, Maybe
+from ..grammar.dialect import Alt, Call, Dialect, Json, Many, Maybe
 from .parts import CALL
 
 _CALL = Call(CALL)

@@ -1,6 +1,6 @@
 """Llama 3.1: a built-in tool, called as code: `brave_search.call(query="…")`."""
 
-from ..dialect import Call, CallArgs, Dialect, Maybe, Text
+from ..grammar.dialect import Call, CallArgs, Dialect, Maybe, Text
 
 LLAMA_PYTHON_TAG = Dialect(
     "llama_python_tag",

@@ -1,6 +1,6 @@
 """LongCat-Flash: JSON, or pairs of tags."""
 
-from ..dialect import NAME, Alt, Dialect
+from ..grammar.dialect import NAME, Alt, Dialect
 from .parts import CALL, pairs
 
 LONGCAT = Dialect(

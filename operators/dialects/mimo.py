@@ -1,6 +1,6 @@
 """MiMo: as Qwen3-Coder."""
 
-from ..dialect import Dialect
+from ..grammar.dialect import Dialect
 from .qwen3_coder import QWEN3_CODER
 
 MIMO = Dialect("mimo", QWEN3_CODER.grammar, reasoning=QWEN3_CODER.reasoning, layout="\n")

@@ -1,6 +1,6 @@
 """MiniCPM5: where special tokens were stripped, the blank in a tag is gone, or is the letter that its tokenizer has."""
 
-from ..dialect import NAME, Alt, Attrs, Dialect, Many, Text
+from ..grammar.dialect import NAME, Alt, Attrs, Dialect, Many, Text
 from .parts import THINK
 
 _VALUE = Text("value", typing="schema")

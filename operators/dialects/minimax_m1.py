@@ -1,6 +1,6 @@
 """MiniMax-M1: JSON, one call a line."""
 
-from ..dialect import Call, Dialect, Many, Maybe
+from ..grammar.dialect import Call, Dialect, Many, Maybe
 from .parts import CALL, THINK
 
 MINIMAX_M1 = Dialect(

@@ -1,6 +1,6 @@
 """MiniMax-M2 and M2.5: calls as Claude 3 wrote them, in a tag of their own."""
 
-from ..dialect import Call, Dialect, Many, Maybe
+from ..grammar.dialect import Call, Dialect, Many, Maybe
 from .parts import THINK, invoke
 
 MINIMAX_M2 = Dialect(

@@ -1,6 +1,6 @@
 """MiniMax-M3: a token stands before each tag, and keys are tags."""
 
-from ..dialect import NAME, Back, Call, Dialect, Many, Maybe, Text
+from ..grammar.dialect import NAME, Back, Call, Dialect, Many, Maybe, Text
 
 _TAG = "]<]minimax[>[<"
 

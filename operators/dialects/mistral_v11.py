@@ -1,6 +1,6 @@
 """Mistral since its v11 tokenizer: Ministral 3, Magistral, Devstral, Small 3.2 and later."""
 
-from ..dialect import NAME, Dialect, Maybe, Text
+from ..grammar.dialect import NAME, Dialect, Maybe, Text
 from .parts import ARGUMENTS, THINK
 
 MISTRAL_V11 = Dialect(

@@ -1,6 +1,6 @@
 """Muse: each message says to whom it goes."""
 
-from ..dialect import Alt, Call, Dialect, Many, Maybe, Text
+from ..grammar.dialect import Alt, Call, Dialect, Many, Maybe, Text
 from .parts import invoke
 
 _FROM = "<|start|>assistant"

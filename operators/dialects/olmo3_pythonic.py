@@ -1,6 +1,6 @@
 """OLMo 3: calls as code, one a line."""
 
-from ..dialect import Call, Dialect, Many
+from ..grammar.dialect import Call, Dialect, Many
 from .parts import CODE, THINK
 
 OLMO3_PYTHONIC = Dialect(

@@ -1,6 +1,6 @@
 """OpenHands, for models without native calls: one call, whose end a stop word has often cut."""
 
-from ..dialect import Call, Dialect, Many, Maybe
+from ..grammar.dialect import Call, Dialect, Many, Maybe
 from .parts import FUNCTION, THINK
 
 OPENHANDS = Dialect(

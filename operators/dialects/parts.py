@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ..dialect import NAME, Alt, Attrs, CallArgs, Item, Json, Many, Maybe, Role, Text, Trim
+from ..grammar.dialect import NAME, Alt, Attrs, CallArgs, Item, Json, Many, Maybe, Role, Text, Trim
 
 THINK: Final = (("<think>", "</think>"),)
 

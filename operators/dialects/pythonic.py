@@ -1,6 +1,6 @@
 """Llama 3.2 and 4, ToolACE: a list of calls as Python writes them."""
 
-from ..dialect import Alt, Call, CallArgs, Dialect, Many, Maybe, Text
+from ..grammar.dialect import Alt, Call, CallArgs, Dialect, Many, Maybe, Text
 
 _ARGUMENTS = CallArgs(unmarked=True)
 _CALL = Call(Text("name", r"\w."), _ARGUMENTS)

@@ -1,6 +1,6 @@
 """Qwen3-Coder, Qwen 3.5 to 3.8, Nemotron 3, and others with its template."""
 
-from ..dialect import Alt, Call, Dialect, Many, Maybe
+from ..grammar.dialect import Alt, Call, Dialect, Many, Maybe
 from .parts import FUNCTION, THINK
 
 QWEN3_CODER = Dialect(

@@ -1,6 +1,6 @@
 """Seed-OSS: as Qwen3-Coder, in tags of its own."""
 
-from ..dialect import Alt, Dialect, Maybe
+from ..grammar.dialect import Alt, Dialect, Maybe
 from .parts import FUNCTION
 
 SEED_OSS = Dialect(

@@ -1,6 +1,6 @@
 """Blocks between `[[SEG_START {…}]]` and `[[SEG_END]]`, whose header is JSON."""
 
-from ..dialect import Alt, Attrs, Call, Dialect, Text
+from ..grammar.dialect import Alt, Attrs, Call, Dialect, Text
 
 _END = "[[SEG_END]]"
 

@@ -1,6 +1,6 @@
 """Step 3: calls as Claude 3 wrote them, between tokens."""
 
-from ..dialect import Call, Dialect, Many, Maybe
+from ..grammar.dialect import Call, Dialect, Many, Maybe
 from .parts import THINK, invoke
 
 STEP3 = Dialect(

@@ -1,6 +1,6 @@
 """The whole answer as one JSON object, with a text and perhaps a call."""
 
-from ..dialect import Dialect, Json
+from ..grammar.dialect import Dialect, Json
 
 STRUCTURED_OUTPUT = Dialect(
     "structured_output",

@@ -1,6 +1,6 @@
 """Reasoning between tags, Kimi VL's too, and no calls."""
 
-from ..dialect import Dialect
+from ..grammar.dialect import Dialect
 from .parts import THINK
 
 THINK_TAGS = Dialect("think_tags", reasoning=(*THINK, ("◁think▷", "◁/think▷")))

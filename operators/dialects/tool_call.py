@@ -1,6 +1,6 @@
 """`<tool_call>` as prompts ask for it where a stop sequence may cut the end tag."""
 
-from ..dialect import Dialect, Json, Maybe
+from ..grammar.dialect import Dialect, Json, Maybe
 
 TOOL_CALL = Dialect(
     "tool_call",

@@ -1,6 +1,6 @@
 """xLAM: a list of calls, bare, in a fence or after a marker."""
 
-from ..dialect import Alt, Dialect, Maybe
+from ..grammar.dialect import Alt, Dialect, Maybe
 from .parts import CALLS, THINK
 
 XLAM = Dialect(

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ..dialect import Alt, Attrs, Back, Call, Dialect, Many, Maybe, Role, Text
+from ..grammar.dialect import Alt, Attrs, Back, Call, Dialect, Many, Maybe, Role, Text
 
 _CDATA = ("<![CDATA[", "]]>")
 _ALSO = (("timeoutSeconds", "timeout_seconds"),)

@@ -13,9 +13,9 @@ from dialect_cases import Case, Row, case_ids, dialects_of, is_plain, options_of
 from dialects_mapping import ROWS
 from msgspec.structs import replace
 
-from penstock.operators.dialect import Dialect
-from penstock.operators.dialects.auto import AUTO, NOT_IN_AUTO
-from penstock.operators.dialects.table import DIALECTS
+from penstock.operators.catalogue.auto import AUTO, NOT_IN_AUTO
+from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.grammar.dialect import Dialect
 
 AS_ANOTHER: Final = {("hermes", "glm47"), ("hermes", "glm45"), ("qwen3_coder", "glm47"), ("qwen3_coder", "glm45")}
 """(dialect, another of `AUTO`): a word between the tags, which is text for the one, is a call for the other."""

@@ -12,8 +12,8 @@ from dialect_cases import OURS, case_ids, peer_of
 from dialects_refused import REFUSED
 from test_dialects import TEXTS
 
-from penstock.operators.dialects import DIALECTS
-from penstock.operators.dialects.provenance import PROVENANCE
+from penstock.operators.catalogue import DIALECTS
+from penstock.operators.catalogue.provenance import PROVENANCE
 
 NAMED: Final = {
     "llama python_tag builtin": ("llama_python_tag",),

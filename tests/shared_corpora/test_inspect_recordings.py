@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from test_cli import CODE, ENVIRONMENT, ROOT
 
-from penstock.sources.finish_reasons import CHAT_FINISHES, finish_of
+from penstock.sources.machine.finish_reasons import CHAT_FINISHES, finish_of
 
 REASONING_ELSEWHERE = {"snowflake-chat/pydantic-ai.test_snowflake_thinking_streaming.sse": 13}
 """The index counts no reasoning where it comes in `reasoning_details` alone; the stream has it."""

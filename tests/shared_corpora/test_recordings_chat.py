@@ -17,8 +17,8 @@ from chunk_grammar import checked
 from penstock.events import ChunkResponse, ProviderError
 from penstock.sources import from_recording
 from penstock.sources.decode_wire import WireMachine
-from penstock.sources.loopback_server import LoopbackServer
-from penstock.sources.sse import SseDecoder
+from penstock.sources.replay.loopback_server import LoopbackServer
+from penstock.sources.wire.sse import SseDecoder
 
 # The truth counts `reasoning` and `reasoning_content` only; this one has its reasoning in `reasoning_details` alone.
 REASONING_ELSEWHERE = {"snowflake-chat/pydantic-ai.test_snowflake_thinking_streaming.sse": 13}

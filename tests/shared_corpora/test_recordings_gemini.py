@@ -16,8 +16,8 @@ from gemini_client import by_async_sdk, by_sdk
 from provider_client import cut_at_random
 
 from penstock.events import ChunkResponse
-from penstock.sources.gemini_wire import GeminiDecoder
-from penstock.sources.loopback_server import LoopbackServer
+from penstock.sources.gemini.gemini_wire import GeminiDecoder
+from penstock.sources.replay.loopback_server import LoopbackServer
 
 
 @pytest.fixture(scope="module")

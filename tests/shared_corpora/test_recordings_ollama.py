@@ -17,8 +17,8 @@ from provider_client import cut_at_random
 
 from penstock.events import ChunkResponse
 from penstock.sources.from_ollama import from_ollama
-from penstock.sources.loopback_server import LoopbackServer
-from penstock.sources.ndjson import NdjsonDecoder
+from penstock.sources.replay.loopback_server import LoopbackServer
+from penstock.sources.wire.ndjson import NdjsonDecoder
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from chat_client import collected
 
 from penstock.events import ProviderError, UsageError
 from penstock.sources import from_recording
-from penstock.sources.apis import APIS
+from penstock.sources.recognition.apis import APIS
 
 FAMILIES = {
     "chat": "openai-chat",

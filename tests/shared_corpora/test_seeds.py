@@ -32,7 +32,7 @@ from penstock.operators.extract_json_fields import extract_json_fields
 from penstock.operators.json_fragments import json_fragments
 from penstock.pipeline import Pipeline
 from penstock.pipeline.settings import settings_from_environment
-from penstock.pipeline.strategies import strategy_named
+from penstock.pipeline.strategies.strategies import strategy_named
 from penstock.sinks.collect import Collected, Segment, collect
 from penstock.sources.decode_wire import decode_wire
 

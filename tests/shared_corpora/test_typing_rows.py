@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from penstock.operators.dialect import Text
-from penstock.operators.text_slot import TextSlot
-from penstock.operators.value_typing import TypingRules, convert
+from penstock.operators.grammar.dialect import Text
+from penstock.operators.schemas.value_typing import TypingRules, convert
+from penstock.operators.text.slots.text_slot import TextSlot
 
 OLLAMA = TypingRules(strings="last", null="always", not_boolean="false")
 

@@ -1,0 +1,128 @@
+"""`card_of` and `event_bundle`: how each event looks in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import fields
+
+from .chunk_response import ChunkResponse
+from .segment_event import SegmentEvent
+from .showing.bundle_of import bundle_of
+from .showing.card import Card, MimeBundle, Tone, first_of, mime_bundle
+from .showing.excerpt import counted, ending, value_text
+from .tool_invocation import InvocationFailed, Notice, ToolInvocation
+
+TONES: Mapping[str, Tone] = {"complete": "good", "truncated": "warning", "interrupted": "warning", "failed": "bad"}
+"""Of a segment's status; anything else is plain."""
+PROSE = frozenset(("text", "reasoning", "refusal"))
+"""The types of segments whose long lines wrap."""
+_SHORT = 100
+
+
+def event_bundle(event: object) -> MimeBundle:
+    """Give an event's plain text and HTML.
+
+    >>> from penstock.events import Notice
+    >>> print(event_bundle(Notice("late_text", "something came after the end"))["text/plain"])
+    notice · late_text
+        something came after the end
+    """
+    return mime_bundle((card_of(event),))
+
+
+def card_of(event: object) -> Card:
+    """Give the card of an event; of anything else one with its type's name."""
+    match event:
+        case SegmentEvent():
+            return _segment_event(event)
+        case ToolInvocation():
+            return Card(f"→ {event.name}", "run", "good", _call_facts(event), rows=_rows(event.arguments))
+        case InvocationFailed():
+            return _failure(event)
+        case Notice():
+            return Card("notice", event.code, "warning", body=event.detail, prose=True)
+        case ChunkResponse():
+            return Card("ChunkResponse", rows=tuple(_chunk_rows(event)))
+        case _:
+            return Card(type(event).__name__)
+
+
+def brief_card(event: object) -> Card:
+    """Give the card of an event that stands below its segment: an invocation as one line, without what was streamed."""
+    if not isinstance(event, ToolInvocation):
+        return card_of(event)
+    arguments = ", ".join(
+        first_of((f"{name}={short_value(value)}" for name, value in event.arguments.items()), len(event.arguments))
+    )
+    return Card(f"→ {event.name}({arguments})", "run", "good")
+
+
+def short_value(value: Any) -> str:
+    """Give a value for the middle of a line: a long string by its length alone, anything else as JSON, cut.
+
+    >>> short_value("ls"), short_value("x" * 2506), short_value([1.5, None])
+    ("'ls'", '<2,506 characters>', '[1.5, null]')
+    """
+    if isinstance(value, str):
+        return repr(value) if len(value) <= _SHORT else f"<{counted(len(value), 'character')}>"
+    text = value_text(value, _SHORT)
+    return text if len(text) <= _SHORT else text[:_SHORT] + "…"
+
+
+def _segment_event(event: SegmentEvent) -> Card:
+    payload = event.payload
+    status = str(payload.get("status", ""))
+    metadata: Mapping[str, Any] = payload.get("metadata", {})
+    return Card(
+        event.type,
+        " · ".join(str(each) for each in (status, payload.get("reason")) if each),
+        TONES.get(status, "plain"),
+        tuple(each for each in (event.segment_type, event.segment_id) if each),
+        str(payload.get("delta", "")),
+        event.segment_type in PROSE,
+        tuple(metadata.items()),
+    )
+
+
+def _failure(event: InvocationFailed) -> Card:
+    errors: Iterable[tuple[str, Any]] = (
+        (f"error {number}" if len(event.errors) > 1 else "error", error) for number, error in enumerate(event.errors, 1)
+    )
+    facts = (event.id, f"{counted(len(event.raw), 'character')} came")
+    return Card(
+        event.name or "a call", f"not run: {event.reason}", "bad", facts, ending(event.raw, 8, 800), rows=tuple(errors)
+    )
+
+
+def _call_facts(event: ToolInvocation) -> tuple[str, ...]:
+    model = "" if event.model is None else f"validated as {type(event.model).__name__}"
+    return tuple(each for each in (event.id, model, "repaired" if event.repaired else "") if each)
+
+
+def _chunk_rows(chunk: ChunkResponse) -> Iterator[tuple[str, Any]]:
+    for name, value in _said(chunk):
+        if name == "tool_calls":
+            for delta in chunk.tool_calls:
+                yield f"tool_calls[{delta.index}]", dict(item for item in _said(delta) if item[0] != "index")
+        else:
+            yield name, dict(_said(value)) if isinstance(value, Struct) else value
+
+
+def _said(part: Struct) -> Iterator[tuple[str, Any]]:
+    """Give the fields that are not as they would be without saying anything."""
+    for each in fields(part):
+        value = getattr(part, each.name)
+        if value != each.default:
+            yield each.name, value
+
+
+def _rows(values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    rows = tuple((str(name), value) for name, value in values.items())
+    return rows or (("no arguments", ""),)
+
+
+for _kind in (SegmentEvent, ToolInvocation, InvocationFailed, Notice, ChunkResponse):
+    bundle_of.register(_kind, event_bundle)

@@ -1,0 +1,1 @@
+"""Segments and calls: from deltas to segment events, arguments and their validation."""

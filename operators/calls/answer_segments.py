@@ -1,0 +1,151 @@
+"""The segments of one answer: at most one of text or the like is open, and any number of native calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from ...events.chunk_response import ChunkResponse, FinishReason, ToolCallDelta
+from ...events.segment_event import SegmentEvent, Status
+from ...events.tool_invocation import Notice
+from ..engine.limits import Limits
+from ..engine.stage import Completed, How
+from ..engine.turn_ids import TurnIds
+from .native_calls import NativeCalls
+from .segment_end import end_payload, end_status
+
+Segment: TypeAlias = SegmentEvent | Notice
+
+REGULAR: frozenset[FinishReason] = frozenset(("stop", "tool_calls", "pause"))
+"""Finish reasons with which the model itself ended the answer, unless the chunk says `is_cut`."""
+
+
+class AnswerSegments:
+    """One of n answers: at most one open segment of text or the like, and the calls."""
+
+    __slots__ = ("_counts", "_straight", "calls", "finish", "ids", "irregular_words", "number", "open_id", "open_type")
+
+    def __init__(self, number: int, ids: TurnIds, limits: Limits, *, eager: bool, with_arguments: bool) -> None:
+        self.number = number
+        self._straight = not (eager or with_arguments)
+        self.open_type = ""
+        self.open_id = ""
+        self.finish: str | None = None
+        self.irregular_words: str | None = None
+        """The provider's words for a finish with which the model did not end by itself."""
+        self.calls = NativeCalls(number, ids, limits, self.end_text, eager=eager, with_arguments=with_arguments)
+        self._counts: dict[str, int] = {}
+        self.ids = ids
+
+    def text(self, kind: str, text: str, events: list[Segment], native: dict[str, Any] | None = None) -> None:
+        if self.open_type != kind:
+            self.start_text(kind, events)
+        if text:
+            payload = {"delta": text}
+            events.append(SegmentEvent("SEGMENT_CONTENT", self.open_id, kind, payload, self.ids.turn_id, text))
+        if native:
+            # A signature belongs to the reasoning before it and completes it: it travels in the END.
+            self.end_text(events, metadata={"native": native})
+
+    def media(self, chunk: ChunkResponse, events: list[Segment]) -> None:
+        kinds = (("image", chunk.image_urls), ("audio", chunk.audio_urls), ("video", chunk.video_urls))
+        for media_type, urls in kinds:
+            for url in urls:
+                self.start_text("media", events, {"media_type": media_type})
+                payload = {"delta": url}
+                events.append(SegmentEvent("SEGMENT_CONTENT", self.open_id, "media", payload, self.ids.turn_id, url))
+                self.end_text(events)
+
+    def start_text(
+        self,
+        kind: str,
+        events: list[Segment],
+        metadata: dict[str, Any] | None = None,
+        raw: str = "",
+    ) -> None:
+        self.end_text(events)
+        number = self._counts.get(kind, 0)
+        self._counts[kind] = number + 1
+        self.open_type = kind
+        self.open_id = self.ids.made(self.number, f"{kind}_{number}")
+        payload = {"metadata": metadata} if metadata else {}
+        events.append(SegmentEvent("SEGMENT_START", self.open_id, kind, payload, self.ids.turn_id, raw))
+
+    def end_text(
+        self,
+        events: list[Segment],
+        status: Status = "complete",
+        reason: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        raw: str = "",
+    ) -> None:
+        if self.open_type:
+            payload = end_payload(status, reason, metadata)
+            events.append(SegmentEvent("SEGMENT_END", self.open_id, self.open_type, payload, self.ids.turn_id, raw))
+            self.open_type = ""
+
+    def take_calls(self, deltas: Iterable[ToolCallDelta], events: list[Segment]) -> None:
+        """Take the updates of native calls."""
+        calls, straight = self.calls, self._straight
+        open_calls = calls.open
+        for delta in deltas:
+            call = open_calls.get(delta.index)
+            if call is None or (delta.call_id and delta.name and delta.call_id != call.given_id):
+                call = calls.begin(delta, events)
+                if call is None:
+                    continue
+            if delta.native:
+                call.native = {**(call.native or {}), **delta.native}
+            text = delta.arguments_delta
+            if text:
+                machine = call.machine
+                if machine is None or not straight:
+                    calls.content(call, text, events)
+                else:
+                    items = machine.feed(text)
+                    # The machine gives a tuple for plain text inside a string, where nothing can have gone wrong.
+                    if isinstance(items, tuple):
+                        events.append(
+                            SegmentEvent(
+                                "SEGMENT_CONTENT",
+                                call.segment_id,
+                                "tool_call",
+                                {"delta": text},
+                                self.ids.turn_id,
+                                text,
+                                items,  # pyright: ignore[reportArgumentType]
+                            )
+                        )
+                    else:
+                        calls.parsed_content(call, text, call.checked(items), events)
+            if (delta.done or delta.status or call.over_limit) and call.index in open_calls:
+                calls.settle(call, delta, events)
+
+    def take_finish(self, chunk: ChunkResponse, events: list[Segment]) -> None:
+        """Take the end of the answer, as the provider tells it."""
+        finish = chunk.finish_reason or "stop"
+        is_regular = finish in REGULAR and not chunk.is_cut
+        self.finish = finish
+        self.irregular_words = None if is_regular else chunk.finish_reason_raw or finish
+        if finish != "error":
+            self.calls.finish(events, is_regular=is_regular)
+
+    def end_of(self, how: How, finish: str | None) -> tuple[Status, str | None]:
+        """Return the status and reason of text that is open at the end; `finish`: of the answer."""
+        return end_status(how, finish, self.irregular_words)
+
+    def close_calls(self, how: How, finish: str | None, events: list[Segment]) -> None:
+        """End the calls with the stream; `finish`: of the answer."""
+        status, reason = self.end_of(how, finish)
+        if status == "complete":
+            status, reason = "truncated", self.irregular_words
+        self.calls.close(status, reason, events, completed=isinstance(how, Completed) and finish != "error")
+
+    def dump(self) -> Any:
+        finish = [self.finish, self.irregular_words]
+        return [self.number, self.open_type, self.open_id, finish, self._counts, self.calls.dump()]
+
+    def load(self, state: Any) -> None:
+        _, self.open_type, self.open_id, finish, self._counts, calls = state
+        self.finish, self.irregular_words = finish
+        self.calls.load(calls)

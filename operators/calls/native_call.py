@@ -1,0 +1,243 @@
+"""One open native call: its identity, its arguments so far, and whether their root has closed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import convert, to_builtins
+
+from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy
+from ...events.fragment import Fragment, JsonError
+from ..engine.limits import Limits
+from ..machines.json_machine import JsonMachine
+from ..machines.whole_json import decode_whole
+
+BLANKS = " \t\n\r"
+_BLANKS_KEPT = 1024
+"""Of leading blanks, before a machine is made for them."""
+
+
+class NativeCall:
+    """Arguments of kind `json` go through the machine, or through one decode if they arrive whole.
+
+    Arguments of kind `text` become the one field `input`, so that everything later sees fragments alike.
+
+    `is_sealed` and `needs_evidence` say what ends a call as complete. Evidence that the model had finished is a
+    `status` of completed, something that came after the call, or a regular finish of the answer.
+    """
+
+    __slots__ = (
+        "_blanks",
+        "_closed",
+        "_limits",
+        "_whole",
+        "error",
+        "excess",
+        "executed_by",
+        "given_id",
+        "index",
+        "is_followed",
+        "kind",
+        "length",
+        "machine",
+        "name",
+        "native",
+        "over_limit",
+        "repeats",
+        "segment_id",
+        "status",
+        "texts",
+        "unsaid",
+    )
+
+    def __init__(
+        self,
+        index: int,
+        given_id: str,
+        segment_id: str,
+        name: str,
+        kind: ArgumentsKind,
+        executed_by: ExecutedBy,
+        limits: Limits,
+    ) -> None:
+        self.index = index
+        self.given_id = given_id
+        self.segment_id = segment_id
+        self.name = name
+        self.kind: ArgumentsKind = kind
+        self.executed_by = executed_by
+        self.native: dict[str, Any] | None = None
+        self.repeats = ""
+        """The segment id of the first call of the answer that the provider gave the same id."""
+        self.status: CallStatus | None = None
+        self.is_followed = False
+        """Whether another call of the answer began later."""
+        self.error: JsonError | None = None
+        self.over_limit = False
+        """Whether there is too much of it: then the call ends at once, so that nothing piles up."""
+        self.excess = 0
+        """Characters of the text last fed that are too much."""
+        self.length = 0
+        """Characters of free-form text, or of JSON that is wrong already."""
+        self.texts: list[str] = []
+        """The text so far, if somebody keeps it here."""
+        self.unsaid: tuple[Fragment, ...] = ()
+        """Fragments that no text came with: of a root number, which the character after it ends."""
+        self._limits = limits
+        self.machine: JsonMachine | None = None
+        self._whole: str | None = None
+        self._blanks = ""
+        """Blanks that came before anything else."""
+        self._closed = False  # at a root with something wrong after it, which is not the call's
+
+    @property
+    def has_text(self) -> bool:
+        """Whether anything but blanks came."""
+        if self.machine is not None:
+            return not self.machine.is_blank
+        return self._whole is not None or self.length > 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether the JSON root has closed, so that another call's beginning seals this one."""
+        if self._whole is not None or self._closed:
+            return True
+        return self.error is None and self.machine is not None and self.machine.root_closed
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the model's own JSON has closed: it cannot have meant more."""
+        return self.kind == "json" and self.closed
+
+    @property
+    def needs_evidence(self) -> bool:
+        """Whether the text cannot show that the model had finished: free-form, a provider's object, or none at all."""
+        return self.kind != "json" or not self.has_text
+
+    def feed(self, text: str) -> tuple[Fragment, ...] | None:
+        """Give the fragments of the next argument text; None where it came whole and nobody has parsed it."""
+        if self.machine is None:
+            if self.error is not None:
+                self._count(text)
+                return ()
+            if self.kind == "text":
+                return self._feed_free_form(text)
+            if not text.strip(BLANKS) and self._whole is None and len(self._blanks) < _BLANKS_KEPT:
+                self._blanks += text
+                return ()
+            if self._whole is None and not self._blanks and decode_whole(text, self._limits) is not None:
+                self._whole = text
+                return None
+            self.machine = JsonMachine(self._limits)
+            if self._blanks:
+                self.machine.feed(self._blanks)
+                self._blanks = ""
+            if self._whole is not None:
+                self.machine.feed(self._whole)
+                self._whole = None
+        return self.checked(self.machine.feed(text))
+
+    def checked(self, items: Sequence[Fragment | JsonError]) -> tuple[Fragment, ...]:
+        """Give the fragments of what the machine said, and keep the error that may stand at its end."""
+        pieces = list(items)
+        if pieces and isinstance(error := pieces[-1], JsonError):
+            self.error = error
+            pieces.pop()
+            if self.machine is not None:
+                self.length, self.excess = self.machine.read, self.machine.excess
+                self.over_limit = self.excess > 0
+                self.machine = None
+        return tuple(pieces)  # type: ignore[arg-type]  # pyright: ignore[reportReturnType] - the error stood last
+
+    def feed_to_root(self, text: str) -> tuple[str, tuple[Fragment, ...] | None, str]:
+        """Feed text up to where the root closes; give that text, its fragments, and the text that is left over.
+
+        For calls that are sealed there: what follows the root is not theirs, wherever the text is cut.
+        """
+        if self.kind != "json":
+            return text, self.feed(text), ""
+        begin = len(self._blanks) if self.machine is None else self.machine.at
+        fragments = self.feed(text)
+        end = len(text)
+        if fragments is None:
+            end = len(text.rstrip(BLANKS))
+        elif fragments and (last := fragments[-1]).kind == "DONE" and not last.path:
+            is_scalar = any(each.kind == "SCALAR" and not each.path for each in fragments)
+            end = last.at - begin + (0 if is_scalar else 1)  # a scalar's DONE stands after it, not on it
+            if self.error is not None:
+                self.error, self.over_limit, self.excess = None, False, 0
+                self._closed = True
+        return text[:end], fragments, text[end:]
+
+    def end(self) -> tuple[Fragment, ...] | None:
+        """Settle what the end settles: a root number, or that the text is truncated."""
+        if self.kind == "text":
+            if self.error is not None or not self.has_text:
+                return None
+            return Fragment(("input",), "DONE", None, self.length), Fragment((), "DONE", None, self.length)
+        if self.machine is None or self.error is not None or not self.has_text:
+            return None
+        return self.checked(self.machine.close()) or None
+
+    def metadata(self) -> dict[str, Any]:
+        metadata: dict[str, Any] = {"tool_name": self.name}
+        if self.kind == "text":
+            metadata["kind"] = "text"
+        if self.executed_by == "provider":
+            metadata["executed_by"] = "provider"
+        if self.repeats:
+            metadata["repeats"] = self.repeats
+        if self.native:
+            metadata["native"] = self.native
+        return metadata
+
+    def dump(self) -> dict[str, Any]:
+        state = {name: getattr(self, name) for name in _PLAIN}
+        state["error"] = to_builtins(self.error)
+        state["machine"] = None if self.machine is None else self.machine.dump()
+        return state
+
+    @classmethod
+    def loaded(cls, state: dict[str, Any], limits: Limits) -> NativeCall:
+        call = cls(0, "", "", "", "json", "client", limits)
+        for name in _PLAIN:
+            setattr(call, name, state[name])
+        call.error = convert(state["error"], JsonError | None)
+        if state["machine"] is not None:
+            call.machine = JsonMachine(limits)
+            call.machine.load(state["machine"])
+        return call
+
+    def _feed_free_form(self, text: str) -> tuple[Fragment, ...]:
+        at = self.length
+        self._count(text)
+        if self.over_limit:
+            self.error = JsonError("limit", self._limits.arguments_length, "no more text")
+        piece = Fragment(("input",), "TEXT", text[: len(text) - self.excess], at)
+        if at:
+            return (piece,) if piece.value else ()
+        return Fragment((), "OPEN", "{"), Fragment(("input",), "OPEN", '"'), piece
+
+    def _count(self, text: str) -> None:
+        self.length += len(text)
+        self.excess = min(len(text), max(0, self.length - self._limits.arguments_length))
+        self.over_limit = self.over_limit or self.excess > 0
+
+
+_PLAIN = (
+    "index",
+    "given_id",
+    "segment_id",
+    "name",
+    "kind",
+    "executed_by",
+    "native",
+    "repeats",
+    "status",
+    "is_followed",
+    "length",
+    "texts",
+    "_blanks",
+    "_whole",
+)

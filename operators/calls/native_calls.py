@@ -1,0 +1,275 @@
+"""The native calls of one answer: when each begins, when it is sealed, how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ...events.chunk_response import ToolCallDelta
+from ...events.fragment import Fragment, JsonError
+from ...events.segment_event import SegmentEvent, Status
+from ...events.tool_invocation import Notice
+from ..engine.limits import Limits
+from ..engine.turn_ids import TurnIds
+from ..machines.whole_json import decode_json
+from .native_call import BLANKS, NativeCall
+from .segment_end import end_payload, error_detail
+
+Events: TypeAlias = list[SegmentEvent | Notice]
+
+
+class NativeCalls:
+    """When each call ends as complete, which is the moment at which it may be run.
+
+    JSON that has closed: with `done`, when another call begins, when the answer finishes, when the stream completes.
+    Everything else (free-form text, a provider's object, no arguments at all) needs evidence that the model had
+    finished the call: a status of `completed`, which sources also give where the model went on behind the call; a
+    regular finish; or another call that began later, once the answer has finished, for calls may be interleaved. A
+    status of `incomplete` outweighs all of it.
+    """
+
+    __slots__ = (
+        "_before_start",
+        "_eager",
+        "_ended",
+        "_first",
+        "_ids",
+        "_limits",
+        "_with_arguments",
+        "choice",
+        "growing",
+        "open",
+        "waiting",
+    )
+
+    def __init__(
+        self,
+        choice: int,
+        ids: TurnIds,
+        limits: Limits,
+        before_start: Callable[[Events], None],
+        *,
+        eager: bool,
+        with_arguments: bool,
+    ) -> None:
+        self.choice = choice
+        self.open: dict[int, NativeCall] = {}
+        self.growing: dict[int, NativeCall] = {}  # open calls that the beginning of another one has yet to look at
+        self.waiting: dict[int, NativeCall] = {}  # calls whose name has not come, with their text
+        self._ended: dict[int, tuple[str, bool]] = {}  # index -> given id, whether a Notice about late text was given
+        self._first: dict[str, str] = {}  # the provider's ids, each with the segment id of its first call
+        self._ids = ids
+        self._limits = limits
+        self._before_start = before_start
+        self._eager = eager
+        self._with_arguments = with_arguments
+
+    def begin(self, delta: ToolCallDelta, events: Events) -> NativeCall | None:
+        """Take the delta of a call that is not open; give the call that it begins, if it does."""
+        ended = self._ended.get(delta.index)
+        if ended is not None and (not (delta.call_id and delta.name) or delta.call_id == ended[0]):
+            self.late(delta.index, delta.arguments_delta, events)
+            if delta.contradiction:
+                detail = f"call {delta.index} had ended; then the provider gave other arguments for it"
+                events.append(Notice("contradiction", detail))
+            return None
+        if not delta.name:
+            self._wait(delta, events)
+            return None
+        self._leave(delta.index, events)
+        waited = self.waiting.pop(delta.index, None)
+        given_id = (waited.given_id if waited else "") or delta.call_id or ""
+        call = NativeCall(delta.index, given_id, "", delta.name, delta.kind, delta.executed_by, self._limits)
+        call.native = {**((waited and waited.native) or {}), **(delta.native or {})} or None
+        self._start(call, events)
+        if waited and (text := "".join(waited.texts)):
+            self.content(call, text, events)
+            if call.index not in self.open:
+                self.late(call.index, delta.arguments_delta, events)
+                return None
+        if len(self.growing) > self._limits.open_calls:
+            call.error, call.over_limit = self._too_many("open calls"), True
+        return call
+
+    def _leave(self, index: int, events: Events) -> None:
+        """Another call begins under `index`: seal what that seals, and note that it came."""
+        former = self.open.get(index)
+        if former is not None:
+            may_be_whole = former.is_sealed or (former.needs_evidence and former.status != "incomplete")
+            self.end(former, events, "complete" if may_be_whole else "truncated")
+        for other in list(self.growing.values()):
+            if other.is_sealed:
+                self.end(other, events, "complete")
+                continue
+            other.is_followed = True
+            if other.machine is None:  # nothing of it is being parsed: it waits for evidence, or is malformed
+                del self.growing[other.index]
+
+    def settle(self, call: NativeCall, delta: ToolCallDelta, events: Events) -> None:
+        """Take what a delta says of its call besides text: that it is done, its status, or that it contradicts it."""
+        if call.over_limit:
+            self.end(call, events, "complete")
+            return
+        if delta.contradiction:
+            self.end(call, events, "failed", "contradiction", delta.contradiction)
+            return
+        call.status = delta.status or call.status
+        if call.needs_evidence:
+            if call.status == "completed":
+                self.end(call, events, "complete")
+        elif delta.done:
+            self.end(call, events, "complete")
+
+    def _too_many(self, what: str) -> JsonError:
+        return JsonError("limit", 0, f"at most {self._limits.open_calls} {what}")
+
+    def content(self, call: NativeCall, text: str, events: Events) -> None:
+        """Give the next argument text of a call; an eager one ends where its root closes, and what follows is late."""
+        self.growing[call.index] = call
+        call.is_followed = False  # what began meanwhile did not show that this was whole
+        if not self._eager:
+            self.parsed_content(call, text, call.feed(text), events)
+            return
+        text, fragments, rest = call.feed_to_root(text)
+        self.parsed_content(call, text, fragments, events)
+        if call.is_sealed:
+            self.end(call, events, "complete")
+            self.late(call.index, rest, events)
+
+    def parsed_content(
+        self,
+        call: NativeCall,
+        text: str,
+        fragments: tuple[Fragment, ...] | None,
+        events: Events,
+    ) -> None:
+        """Give argument text with its fragments, as far as the limit of all arguments allows."""
+        text = text[: len(text) - call.excess]
+        if not text:
+            call.unsaid = fragments or ()
+            return
+        payload = {"delta": text}
+        turn_id = self._ids.turn_id
+        events.append(SegmentEvent("SEGMENT_CONTENT", call.segment_id, "tool_call", payload, turn_id, text, fragments))
+        if self._with_arguments:
+            call.texts.append(text)
+
+    def late(self, index: int, text: str, events: Events) -> None:
+        """Take text for a call that has ended: blanks mean nothing, for the rest there is one Notice."""
+        given_id, noticed = self._ended[index]
+        if text.strip(BLANKS) and not noticed:
+            self._ended[index] = (given_id, True)
+            events.append(Notice("late_arguments", f"call {index} had ended; more text came: {text[:80]!r}"))
+
+    def end(
+        self,
+        call: NativeCall,
+        events: Events,
+        status: Status,
+        reason: str | None = None,
+        contradiction: dict[str, str] | None = None,
+    ) -> None:
+        """End a call; what is wrong with its text counts more than what happened to the stream."""
+        del self.open[call.index]
+        self.growing.pop(call.index, None)
+        self._ended[call.index] = (call.given_id, call.over_limit)  # whose failure says that there is more
+        if status == "complete" and call.kind == "object" and not call.has_text:
+            status = "truncated"  # what the provider makes is never nothing: it did not come
+        fragments = (*call.unsaid, *(call.end() or ())) or None
+        metadata = call.metadata()
+        if contradiction is not None:
+            metadata["error"] = {"msg": "the provider gave different arguments for one call", "texts": contradiction}
+        elif call.error is not None:
+            metadata["error"] = error_detail(call.error)
+            if call.error.reason != "truncated":
+                status, reason = "failed", call.error.reason
+            elif status == "complete":
+                status = "truncated"
+        if status == "complete" and self._with_arguments and call.kind != "text":
+            metadata["arguments"] = decode_json("".join(call.texts), self._limits)[0] if call.has_text else {}
+        payload = end_payload(status, None if status == "complete" else reason, metadata)
+        turn_id = self._ids.turn_id
+        events.append(SegmentEvent("SEGMENT_END", call.segment_id, "tool_call", payload, turn_id, "", fragments))
+
+    def finish(self, events: Events, *, is_regular: bool) -> None:
+        """Seal what the end of an answer seals; what has not closed stays open, in case that more comes."""
+        for call in list(self.open.values()):
+            has_evidence = (is_regular or call.is_followed) and call.status != "incomplete"
+            if call.is_sealed or (call.needs_evidence and has_evidence):
+                self.end(call, events, "complete")
+
+    def close(self, status: Status, reason: str | None, events: Events, *, completed: bool) -> None:
+        """End everything; `completed`: the stream ended without an error, which seals what has closed.
+
+        `status` and `reason` are those of a call that was cut.
+        """
+        for call in list(self.open.values()):
+            if completed and call.is_sealed:
+                self.end(call, events, "complete")
+            elif completed and call.needs_evidence and call.status == "incomplete":
+                self.end(call, events, "truncated", "incomplete")
+            elif completed and status == "truncated" and not call.needs_evidence:
+                # The end of the text completes a root number; all other text that has not closed ends as truncated.
+                self.end(call, events, "complete", reason)
+            else:
+                self.end(call, events, status, reason)
+        for call in list(self.waiting.values()):
+            self._end_nameless(call, JsonError("malformed", 0, "a tool's name before the end of the answer"), events)
+
+    def _wait(self, delta: ToolCallDelta, events: Events) -> None:
+        text = delta.arguments_delta
+        if not (text or delta.call_id or delta.native):
+            return
+        call = self.waiting.get(delta.index)
+        if call is None:
+            call = NativeCall(delta.index, "", "", "", "text", "client", self._limits)
+            if len(self.waiting) >= self._limits.open_calls:
+                call.error = self._too_many("calls whose name has not come")
+            self.waiting[delta.index] = call
+        call.given_id = call.given_id or delta.call_id or ""
+        if delta.native:
+            call.native = {**(call.native or {}), **delta.native}
+        call.feed(text)
+        call.texts.append(text[: len(text) - call.excess])
+        if call.error is not None:
+            self._end_nameless(call, call.error, events)
+
+    def _end_nameless(self, call: NativeCall, error: JsonError, events: Events) -> None:
+        del self.waiting[call.index]
+        text = "".join(call.texts)
+        call.kind, call.error, call.excess = "json", error, 0
+        self._start(call, events)
+        if text:
+            self.parsed_content(call, text, (), events)
+        self.end(call, events, "failed", error.reason)
+
+    def _start(self, call: NativeCall, events: Events) -> None:
+        self._before_start(events)
+        made = call.given_id == ""
+        call.segment_id = self._ids.made(self.choice, f"call_{call.index}") if made else self._ids.unique(call.given_id)
+        if not made:
+            first = self._first.setdefault(call.given_id, call.segment_id)
+            call.repeats = "" if first == call.segment_id else first
+        self.open[call.index] = self.growing[call.index] = call
+        self._ended.pop(call.index, None)
+        payload = {"metadata": call.metadata()}
+        turn_id = self._ids.turn_id
+        events.append(SegmentEvent("SEGMENT_START", call.segment_id, "tool_call", payload, turn_id))
+
+    def dump(self) -> Any:
+        return {
+            "open": [call.dump() for call in self.open.values()],
+            "waiting": [call.dump() for call in self.waiting.values()],
+            "ended": [[index, *rest] for index, rest in self._ended.items()],
+            "growing": list(self.growing),
+            "first": self._first,
+        }
+
+    def load(self, state: Any) -> None:
+        opened = [NativeCall.loaded(each, self._limits) for each in state["open"]]
+        waiting = [NativeCall.loaded(each, self._limits) for each in state["waiting"]]
+        self.open = {call.index: call for call in opened}
+        self.waiting = {call.index: call for call in waiting}
+        self._ended = {index: (given_id, noticed) for index, given_id, noticed in state["ended"]}
+        self.growing = {index: self.open[index] for index in state["growing"]}
+        self._first = state["first"]

@@ -1,0 +1,62 @@
+"""Arguments that come more than once: whether they are the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any, cast
+
+from ...events.chunk_response import ArgumentsKind
+
+_has_float = re.compile(r"\d[.eE]").search
+
+
+def same_arguments(one: str, other: str, kind: ArgumentsKind) -> bool:
+    """Return whether two argument texts mean the same: free-form text as it is, JSON after decoding.
+
+    >>> same_arguments('{"a": 1, "b": 2}', '{"b":2,"a":1.0}', "json"), same_arguments("a ", "a", "text")
+    (True, False)
+    """
+    return one == other or (kind != "text" and _canonical(one) == _canonical(other))
+
+
+def arguments_digest(text: str, kind: ArgumentsKind) -> str:
+    """Return 32 characters that are equal for arguments that mean the same, and only for them."""
+    return _digest(text if kind == "text" else _canonical(text))
+
+
+def value_digest(value: Any) -> str:
+    """Return 32 characters that are equal for equal JSON values, and only for them.
+
+    >>> value_digest({"a": 1, "b": 2}) == value_digest({"b": 2, "a": 1.0}), value_digest(1) == value_digest(True)
+    (True, False)
+    """
+    return _digest(_written(value))
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _canonical(text: str) -> str:
+    try:
+        return _written(json.loads(text))
+    except (ValueError, RecursionError):  # not JSON, or deeper than any limit
+        return text
+
+
+def _written(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    if not _has_float(text):
+        return text
+    return json.dumps(_with_whole_numbers(value), sort_keys=True, separators=(",", ":"))
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    """Write 1.0 as 1, which JSON does not tell apart."""
+    if isinstance(value, dict):
+        return {key: _with_whole_numbers(each) for key, each in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_with_whole_numbers(each) for each in cast("list[object]", value)]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,0 +1,79 @@
+"""`dialect_for`: in which dialect a model writes, by its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from ...events.errors import UsageError
+from ..grammar.model_dialect import ModelDialect
+from .models import MODELS, PARSERS
+from .table import DIALECTS
+
+_SEPARATORS: Final = re.compile(r"[\s\-_./:]+")
+_VERSIONED: Final = re.compile(r"(?<=[a-z])-(?=\d)")
+_NO_MORE: Final = {True: r"(?!\d)", False: "(?![a-z])"}
+_UNKNOWN: Final = ModelDialect(("auto",))
+_PATTERN: Final = "a pattern of a model's name"
+
+
+def dialect_for(model: str, *, more: Mapping[str, ModelDialect] | None = None) -> ModelDialect:
+    """Give the dialect in which a model writes calls into its text, as `parse_text` takes it; `auto` if unknown.
+
+    >>> dialect_for("Qwen/Qwen3-Coder-480B-A35B-Instruct").names
+    ('qwen3_coder',)
+    >>> dialect_for("qwq:32b")
+    ModelDialect(names=('hermes',), starts_in_reasoning=True)
+    >>> dialect_for("acme/plumber-7b", more={"plumber": ModelDialect(("kimi_k2",))}).names
+    ('kimi_k2',)
+
+    - `model`: a name as hubs and servers write it, in any case, with or without its owner, size and quantisation; or
+      a dialect's name; or what vLLM and SGLang call their parser: `openai`, `deepseek_v3`.
+    - `more`: patterns of your own, which come first. A pattern is a part of the name that begins and ends as its words
+      and numbers do; `*` stands for anything, and separators do not matter. The longest that agrees counts.
+
+    Raises `UsageError` for a name or a pattern with nothing in it.
+    """
+    name = _plain(model, "a model's name")
+    found = _longest(name, more) if more else None
+    if found is None:
+        found, named = _longest(name, MODELS), _BY_NAME.get(name)
+        if named is not None and (model in DIALECTS or found is None or found.names != named.names):
+            found = named
+    return found or _UNKNOWN
+
+
+def _longest(name: str, patterns: Mapping[str, ModelDialect]) -> ModelDialect | None:
+    agreeing = [pattern for pattern in patterns if _compiled(pattern).search(name)]
+    return patterns[max(agreeing, key=_weight)] if agreeing else None
+
+
+def _weight(pattern: str) -> int:
+    """Give how much of a name a pattern says."""
+    return len(_plain(pattern, _PATTERN).replace("*", ""))
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    plain = _plain(pattern, _PATTERN)
+    pieces = ".*".join(map(re.escape, plain.split("*")))
+    begin = "(?<![a-z0-9])" if plain[0].isalnum() else ""
+    end = _NO_MORE[plain[-1].isdigit()] if plain[-1].isalnum() else ""
+    return re.compile(f"{begin}{pieces}{end}")
+
+
+def _plain(text: str, what: str) -> str:
+    """Give a name in small letters and with one separator, which is left out before a number: `llama3-1-8b`."""
+    plain = _VERSIONED.sub("", _SEPARATORS.sub("-", text.casefold()).strip("-"))
+    if not plain.strip("*"):
+        message = f"{what} is a text such as 'Qwen/Qwen3-8B', not {text!r}"
+        raise UsageError(message)
+    return plain
+
+
+_BY_NAME: Final = {
+    _plain(name, "a name"): ModelDialect(names)
+    for name, names in ({name: (name,) for name in DIALECTS} | {"auto": ("auto",)} | PARSERS).items()
+}

@@ -1,0 +1,30 @@
+"""`dialects_named`: the grammars that somebody means by some names, or gives."""
+
+from __future__ import annotations
+
+from ...events.errors import UsageError
+from ..engine.known_names import known_names
+from ..grammar.dialect import Dialect
+from .auto import AUTO
+from .table import DIALECTS
+
+
+def dialects_named(*given: object) -> tuple[Dialect, ...]:
+    """Give the dialects of these names, each once; `auto` means all of `AUTO`, and a grammar means itself.
+
+    >>> [each.name for each in dialects_named("hermes", "hermes", "glm45")]
+    ['hermes', 'glm45']
+
+    `UsageError` for a name that is none.
+    """
+    names = (name for each in given for name in (AUTO if each == "auto" else (each,)))
+    return tuple(dict.fromkeys(map(_dialect, names)))
+
+
+def _dialect(given: object) -> Dialect:
+    if isinstance(given, Dialect):
+        return given
+    if isinstance(given, str) and given in DIALECTS:
+        return DIALECTS[given]
+    message = f"unknown dialect {given!r}; {known_names(str(given), ('auto', *DIALECTS))}"
+    raise UsageError(message)

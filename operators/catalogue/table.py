@@ -1,0 +1,159 @@
+"""All dialects by their names."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..dialects.aider import AIDER
+from ..dialects.anthropic_legacy import ANTHROPIC_LEGACY
+from ..dialects.apertus import APERTUS
+from ..dialects.apriel import APRIEL
+from ..dialects.bolt_artifact import BOLT_ARTIFACT
+from ..dialects.cline import CLINE
+from ..dialects.cohere_r7b import COHERE_R7B
+from ..dialects.cohere_r_plus import COHERE_R_PLUS
+from ..dialects.deepseek_v3_cogito import DEEPSEEK_V3_COGITO
+from ..dialects.deepseek_v3_r1 import DEEPSEEK_V3_R1
+from ..dialects.deepseek_v4_dsml import DEEPSEEK_V4_DSML
+from ..dialects.deepseek_v31 import DEEPSEEK_V31
+from ..dialects.deepseek_v32_dsml import DEEPSEEK_V32_DSML
+from ..dialects.dots import DOTS
+from ..dialects.ernie45 import ERNIE45
+from ..dialects.fenced_json import FENCED_JSON
+from ..dialects.firefunction_v2 import FIREFUNCTION_V2
+from ..dialects.functionary_v31 import FUNCTIONARY_V31
+from ..dialects.functionary_v32 import FUNCTIONARY_V32
+from ..dialects.functiongemma import FUNCTIONGEMMA
+from ..dialects.gemma4 import GEMMA4
+from ..dialects.generic_json import GENERIC_JSON
+from ..dialects.gigachat3 import GIGACHAT3
+from ..dialects.gigachat35 import GIGACHAT35
+from ..dialects.glm45 import GLM45
+from ..dialects.glm47 import GLM47
+from ..dialects.granite3 import GRANITE3
+from ..dialects.granite_20b_fc import GRANITE_20B_FC
+from ..dialects.harmony import HARMONY
+from ..dialects.hermes import HERMES
+from ..dialects.hermes_granite4 import HERMES_GRANITE4
+from ..dialects.hunyuan_a13b import HUNYUAN_A13B
+from ..dialects.hunyuan_v3 import HUNYUAN_V3
+from ..dialects.inkling import INKLING
+from ..dialects.internlm2 import INTERNLM2
+from ..dialects.jamba import JAMBA
+from ..dialects.json_array_bare import JSON_ARRAY_BARE
+from ..dialects.json_bare import JSON_BARE
+from ..dialects.json_shapes import JSON
+from ..dialects.k2_horizon import K2_HORIZON
+from ..dialects.kimi_k2 import KIMI_K2
+from ..dialects.kimi_k3 import KIMI_K3
+from ..dialects.lfm2 import LFM2
+from ..dialects.llama3_json import LLAMA3_JSON
+from ..dialects.llama4_pythonic import LLAMA4_PYTHONIC
+from ..dialects.llama_python_tag import LLAMA_PYTHON_TAG
+from ..dialects.longcat import LONGCAT
+from ..dialects.mimo import MIMO
+from ..dialects.minicpm5_xml import MINICPM5_XML
+from ..dialects.minimax_m1 import MINIMAX_M1
+from ..dialects.minimax_m2 import MINIMAX_M2
+from ..dialects.minimax_m3 import MINIMAX_M3
+from ..dialects.mistral_old import MISTRAL_OLD
+from ..dialects.mistral_v11 import MISTRAL_V11
+from ..dialects.muse_glimmer import MUSE_GLIMMER
+from ..dialects.nemotron_toolcall import NEMOTRON_TOOLCALL
+from ..dialects.olmo3_pythonic import OLMO3_PYTHONIC
+from ..dialects.openhands import OPENHANDS
+from ..dialects.phi4_mini import PHI4_MINI
+from ..dialects.poolside_v1 import POOLSIDE_V1
+from ..dialects.pythonic import PYTHONIC
+from ..dialects.qwen3_coder import QWEN3_CODER
+from ..dialects.reka_edge import REKA_EDGE
+from ..dialects.seed_oss import SEED_OSS
+from ..dialects.sentinel import SENTINEL
+from ..dialects.step3 import STEP3
+from ..dialects.step3p5 import STEP3P5
+from ..dialects.structured_output import STRUCTURED_OUTPUT
+from ..dialects.think_tags import THINK_TAGS
+from ..dialects.tool_call import TOOL_CALL
+from ..dialects.tool_code import TOOL_CODE
+from ..dialects.xlam import XLAM
+from ..dialects.xml import XML
+from ..grammar.dialect import Dialect
+
+DIALECTS: Final[dict[str, Dialect]] = {
+    each.name: each
+    for each in (
+        AIDER,
+        ANTHROPIC_LEGACY,
+        APERTUS,
+        APRIEL,
+        BOLT_ARTIFACT,
+        CLINE,
+        COHERE_R7B,
+        COHERE_R_PLUS,
+        DEEPSEEK_V31,
+        DEEPSEEK_V32_DSML,
+        DEEPSEEK_V3_COGITO,
+        DEEPSEEK_V3_R1,
+        DEEPSEEK_V4_DSML,
+        DOTS,
+        ERNIE45,
+        FENCED_JSON,
+        FIREFUNCTION_V2,
+        FUNCTIONARY_V31,
+        FUNCTIONARY_V32,
+        FUNCTIONGEMMA,
+        GEMMA4,
+        GENERIC_JSON,
+        GIGACHAT3,
+        GIGACHAT35,
+        GLM45,
+        GLM47,
+        GRANITE3,
+        GRANITE_20B_FC,
+        HARMONY,
+        HERMES,
+        HERMES_GRANITE4,
+        HUNYUAN_A13B,
+        HUNYUAN_V3,
+        INKLING,
+        INTERNLM2,
+        JAMBA,
+        JSON_ARRAY_BARE,
+        JSON_BARE,
+        K2_HORIZON,
+        KIMI_K2,
+        KIMI_K3,
+        LFM2,
+        LLAMA3_JSON,
+        LLAMA4_PYTHONIC,
+        LLAMA_PYTHON_TAG,
+        LONGCAT,
+        MIMO,
+        MINICPM5_XML,
+        MINIMAX_M1,
+        MINIMAX_M2,
+        MINIMAX_M3,
+        MISTRAL_OLD,
+        MISTRAL_V11,
+        MUSE_GLIMMER,
+        NEMOTRON_TOOLCALL,
+        OLMO3_PYTHONIC,
+        OPENHANDS,
+        PHI4_MINI,
+        POOLSIDE_V1,
+        PYTHONIC,
+        QWEN3_CODER,
+        REKA_EDGE,
+        JSON,
+        SENTINEL,
+        TOOL_CALL,
+        XML,
+        SEED_OSS,
+        STEP3,
+        STEP3P5,
+        STRUCTURED_OUTPUT,
+        THINK_TAGS,
+        TOOL_CODE,
+        XLAM,
+    )
+}

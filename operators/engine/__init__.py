@@ -1,0 +1,1 @@
+"""What runs operators: stages, the ways to run them, limits, ids."""

@@ -1,0 +1,414 @@
+"""The engine: a stage is a small machine that knows no Rx; here is everything that runs one.
+
+source.pipe(op_a, op_b)                     an Observable chain
+for event in drive(items, op_a, op_b)       a plain loop
+async for event in adrive(items, op_a)      an async loop
+s = stage(op_a, op_b); s.feed(item)         a step
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from inspect import isawaitable
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from msgspec import Struct, to_builtins
+from reactivex import Observable, abc
+from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignmentDisposable
+
+from ...events.errors import UsageError
+from .attempts import Attempts
+from .turn_ids import TurnIds
+
+
+class Completed(Struct, frozen=True):
+    """The input ended by itself."""
+
+
+class Failed(Struct, frozen=True):
+    """The input ended with an exception."""
+
+    error: Exception
+
+
+class Interrupted(Struct, frozen=True):
+    """Somebody stopped it: a person, a time limit, a signal."""
+
+    reason: str = ""
+
+
+How: TypeAlias = Completed | Failed | Interrupted
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+In_contra = TypeVar("In_contra", contravariant=True)
+Out_co = TypeVar("Out_co", covariant=True)
+
+
+class Stage(Protocol[In_contra, Out_co]):
+    """What an operator author writes: no I/O, no Rx, no generators, nothing raised for bad input.
+
+    `feed` gives what has become certain with this item, `close` what the end settles; `dump` gives the state as
+    plain data that msgspec can encode, and `load` goes on from there. Configuration is not state. Both are called
+    by `StageChain`, which sees to it that nothing is fed after the close and that a second close gives nothing. A stage
+    whose `close` raises may have what is still to be delivered in an attribute `last_words`, as the chain itself has.
+    """
+
+    def feed(self, item: In_contra, /) -> Iterable[Out_co]: ...
+    def close(self, how: How, /) -> Iterable[Out_co]: ...
+    def dump(self) -> Any: ...
+    def load(self, state: Any, /) -> None: ...
+
+
+class Operator(Generic[In, Out]):
+    """A recipe for stages: callable on an Observable, and usable with `drive`, `adrive`, `stage` and `compose`.
+
+    It holds configuration only, never state, so one operator serves any number of streams at once; it pickles
+    when its factories do.
+    """
+
+    __slots__ = ("factories",)
+
+    def __init__(self, *factories: Callable[[], Stage[Any, Any]]) -> None:
+        self.factories = factories
+
+    def __call__(self, source: Observable[In]) -> Observable[Out]:
+        attempts = Attempts()
+
+        def subscribe(
+            observer: abc.ObserverBase[Out], scheduler: abc.SchedulerBase | None = None
+        ) -> abc.DisposableBase:
+            return _subscribe(self, source, observer, scheduler, attempts)
+
+        return Observable(subscribe)
+
+    def __repr__(self) -> str:
+        names = (getattr(factory, "func", factory) for factory in self.factories)
+        return f"Operator({', '.join(getattr(name, '__qualname__', repr(name)) for name in names)})"
+
+
+class StageChain(Generic[In, Out]):
+    """Stages run as one, with the promises that every stage keeps: see `stage`."""
+
+    __slots__ = ("_closed", "_first", "_rest", "_stages", "_three", "last_words")
+
+    def __init__(self, stages: list[Stage[Any, Any]]) -> None:
+        self._stages = stages
+        self._first: Callable[[In], Any] = stages[0].feed
+        self._rest: list[Callable[[Any], Any]] = [later.feed for later in stages[1:]]
+        # Three is what most chains are of, and worth loops of their own: they cost half of the general ones.
+        self._three = (self._first, *self._rest) if len(self._rest) == 2 else None
+        self._closed = False
+        self.last_words: list[Out] = []
+        """After an exception from `feed` or `close`: what is still to be delivered, the ENDs among it."""
+
+    def feed(self, item: In) -> list[Out]:
+        """Give what has become certain with this item.
+
+        Raises `UsageError` after the close. An exception of a stage closes the stages after it as failed;
+        `last_words` has what they said.
+        """
+        if self._closed:
+            message = "this chain is closed; take a new one with stage(...)"
+            raise UsageError(message)
+        number = 1
+        given: list[Any] = []
+        final: list[Out] = []
+        try:
+            if self._three is not None:
+                first, second, third = self._three
+                for event in first(item):
+                    number = 2
+                    for later in second(event):
+                        number = 3
+                        final += third(later)
+                return final
+            events = self._first(item)
+            for feed in self._rest:
+                number += 1
+                given = []
+                for event in events:
+                    given += feed(event)
+                events = given
+        except Exception as error:
+            self._fail(error, number, given, final)
+            raise
+        return given if events is given else [*events]
+
+    def close(self, how: How | None = None) -> list[Out]:
+        """Give what the end settles; a second close gives nothing."""
+        if self._closed:
+            return []
+        self._closed = True
+        return self._close_from(0, [], how or Completed())
+
+    @property
+    def ids(self) -> TurnIds | None:
+        """The ids of the turn, where a stage makes them."""
+        return next((ids for each in self._stages if isinstance(ids := getattr(each, "ids", None), TurnIds)), None)
+
+    def dump(self) -> Any:
+        """Give the state as plain data, to go on elsewhere with `load`."""
+        # A copy: what is dumped must not change when the stages go on.
+        return to_builtins([self._closed, [each.dump() for each in self._stages]])
+
+    def load(self, state: Any) -> None:
+        """Go on from a dumped state; the chain must be made of the same operators."""
+        closed, states = to_builtins(state)  # a copy: it may be loaded more than once
+        if len(states) != len(self._stages):
+            message = f"this state is of {len(states)} stages, the chain has {len(self._stages)}"
+            raise UsageError(message)
+        self._closed = closed
+        for each, its_state in zip(self._stages, states, strict=True):
+            each.load(its_state)
+
+    def _fail(self, error: Exception, number: int, given: list[Any], final: list[Out]) -> None:
+        """Stage `number` (from 1) raised after giving `given`: the stages after it are closed."""
+        self._closed = True
+        try:
+            self.last_words = self._close_from(number, given, Failed(error))
+        finally:
+            self.last_words = final + self.last_words
+
+    def _close_from(self, number: int, events: list[Any], how: How) -> list[Out]:
+        """Pass `events` through the stages from `number` on, closing each after it has had its share."""
+        for position in range(number, len(self._stages)):
+            each = self._stages[position]
+            given: list[Any] = []
+            try:
+                for event in events:
+                    given += each.feed(event)
+                given += each.close(how)
+            except Exception as error:
+                given += getattr(each, "last_words", ())
+                self.last_words = self._close_from(position + 1, given, Failed(error))
+                raise
+            events = given
+        return events
+
+
+def lift(stage_factory: Callable[[], Stage[In, Out]]) -> Operator[In, Out]:
+    """Make an operator of a stage; `stage_factory` is called once per subscription.
+
+        source    --1--2--3--|
+        lift(M)   --a--b-----|    M().feed(1) == [a], .feed(2) == [b], .feed(3) == []
+
+    >>> class Doubled:
+    ...     def feed(self, item): return [item, item]
+    ...     def close(self, how): return []
+    ...     def dump(self): return None
+    ...     def load(self, state): pass
+    >>> list(drive([1, 2], lift(Doubled)))
+    [1, 1, 2, 2]
+    """
+    return Operator(stage_factory)
+
+
+def compose(*operators: Operator[Any, Any]) -> Operator[Any, Any]:
+    """Make one operator of several: one Rx hop for the whole chain.
+
+    >>> from penstock.operators import holdback
+    >>> compose(holdback("<a>"), holdback("<b>"))
+    Operator(_Holdback, _Holdback)
+    """
+    return Operator(*(factory for each in checked_operators(operators, "compose") for factory in each.factories))
+
+
+def stage(*operators: Operator[Any, Any]) -> StageChain[Any, Any]:
+    """Give a fresh chain to feed by hand: for engines that keep state by key.
+
+    >>> from penstock.operators import holdback
+    >>> chain = stage(holdback("<end>"))
+    >>> chain.feed("a<e"), chain.feed("x"), chain.close()
+    (['a'], ['<ex'], [])
+    """
+    return StageChain([factory() for each in checked_operators(operators, "stage") for factory in each.factories])
+
+
+def drive(items: Iterable[Any], *operators: Operator[Any, Any]) -> Iterator[Any]:
+    """Run items through operators in a plain loop.
+
+    An exception of `items` or of a stage is raised after the last events, the ENDs of what was open, were given. Items
+    that can be closed, as a generator or an SDK's stream, are closed when the loop ends, also when it is left early.
+
+    >>> from penstock.operators import holdback
+    >>> list(drive(["a<e", "x"], holdback("<end>")))
+    ['a', '<ex']
+    """
+    _check_items(items, "drive")
+    return _drive(items, stage(*checked_operators(operators, "drive")))
+
+
+def adrive(items: AsyncIterable[Any] | Iterable[Any], *operators: Operator[Any, Any]) -> AsyncIterator[Any]:
+    """Run items through operators in an async loop, with backpressure: the next item is asked for when you ask.
+
+    The rest is as with `drive`; who leaves the loop early calls `aclose()` on what this gave, and the items are closed.
+
+        async for event in adrive(items, to_segments(), to_invocations()): ...
+    """
+    _check_items(items, "adrive")
+    return _adrive(items, stage(*checked_operators(operators, "adrive")))
+
+
+def _drive(items: Iterable[Any], chain: StageChain[Any, Any]) -> Iterator[Any]:
+    iterator = iter(items)
+    try:
+        while True:
+            try:
+                item = next(iterator)
+            except StopIteration:
+                break
+            except Exception as error:
+                yield from _closed(chain, Failed(error))
+                raise
+            yield from _fed(chain, item)
+        yield from _closed(chain, Completed())
+    finally:
+        for each in (iterator, items):
+            if (close := getattr(each, "close", None)) is not None:
+                close()
+
+
+async def _adrive(items: AsyncIterable[Any] | Iterable[Any], chain: StageChain[Any, Any]) -> AsyncIterator[Any]:
+    iterator = _as_async(items)
+    try:
+        while True:
+            try:
+                item = await anext(iterator)
+            except StopAsyncIteration:
+                break
+            except Exception as error:
+                for event in _closed(chain, Failed(error)):
+                    yield event
+                raise
+            for event in _fed(chain, item):
+                yield event
+        for event in _closed(chain, Completed()):
+            yield event
+    finally:
+        for each in (iterator, items):
+            close = getattr(each, "aclose", None) or getattr(each, "close", None)
+            if close is not None and isawaitable(closing := close()):
+                await closing
+
+
+def _fed(chain: StageChain[Any, Any], item: Any) -> Iterator[Any]:
+    try:
+        events = chain.feed(item)
+    except Exception:
+        yield from chain.last_words
+        raise
+    yield from events
+
+
+def _closed(chain: StageChain[Any, Any], how: How) -> Iterator[Any]:
+    try:
+        events = chain.close(how)
+    except Exception:
+        yield from chain.last_words
+        raise
+    yield from events
+
+
+def _as_async(items: AsyncIterable[Any] | Iterable[Any]) -> AsyncIterator[Any]:
+    if isinstance(items, AsyncIterable):
+        return aiter(items)
+
+    async def asynchronous() -> AsyncIterator[Any]:
+        for item in items:
+            yield item
+
+    return asynchronous()
+
+
+def checked_operators(operators: tuple[Any, ...], name: str) -> tuple[Operator[Any, Any], ...]:
+    """Give what the function `name` was given if it is operators, at least one; else raise `UsageError`."""
+    if not operators:
+        message = f"{name}(...) needs at least one operator"
+        raise UsageError(message)
+    for each in operators:
+        if not isinstance(each, Operator):
+            message = (
+                f"{name}(...) takes Penstock operators, got {each!r}; a plain Rx operator works with "
+                "source.pipe(...) only, a function of your own becomes an operator with lift(...)"
+            )
+            raise UsageError(message)
+    return operators
+
+
+def _check_items(items: object, name: str) -> None:
+    if isinstance(items, str | bytes):
+        message = f"{name}(...) takes an iterable of items, got a bare {type(items).__name__}; put it in a list"
+        raise UsageError(message)
+    if isinstance(items, Iterable) or (name == "adrive" and isinstance(items, AsyncIterable)):
+        return
+    given = type(items).__name__
+    hint = "; for an async iterable there is adrive(...)" if isinstance(items, AsyncIterable) else ""
+    if isinstance(items, Observable):
+        hint = "; an Observable goes through operators with source.pipe(...)"
+    message = f"{name}(...) takes an iterable of items, got {given}{hint}"
+    raise UsageError(message)
+
+
+def _subscribe(
+    operator: Operator[Any, Any],
+    source: Observable[Any],
+    observer: abc.ObserverBase[Any],
+    scheduler: abc.SchedulerBase | None,
+    attempts: Attempts,
+) -> abc.DisposableBase:
+    chain: StageChain[Any, Any] = stage(operator)
+    attempt = attempts.begin(chain)
+    upstream = SingleAssignmentDisposable()
+    feed, emit = chain.feed, observer.on_next
+    consumers_error: Exception | None = None
+
+    def deliver(events: list[Any]) -> None:
+        nonlocal consumers_error
+        try:
+            for event in events:
+                emit(event)
+        except Exception as error:
+            consumers_error = error
+            raise
+
+    def fail(error: Exception) -> None:
+        upstream.dispose()
+        deliver(chain.last_words)
+        attempt.break_off()
+        observer.on_error(error)
+
+    def on_next(item: Any) -> None:
+        try:
+            events = feed(item)
+        except Exception as error:  # noqa: BLE001 - it goes to on_error, as Rx demands
+            fail(error)
+        else:
+            deliver(events)
+
+    def end(how: How) -> bool:
+        try:
+            events = chain.close(how)
+        except Exception as error:  # noqa: BLE001 - it goes to on_error, as Rx demands
+            fail(error)
+            return False
+        deliver(events)
+        return True
+
+    def on_error(error: Exception) -> None:
+        # Some sources (reactivex.from_iterable) catch what our consumer raised and send it back down as if the
+        # stream had failed. It is the consumer's: back to the caller, and the stream is over.
+        if error is consumers_error:
+            upstream.dispose()
+            raise error
+        if end(Failed(error)):
+            attempt.break_off()
+            observer.on_error(error)
+
+    def on_completed() -> None:
+        if end(Completed()):
+            attempt.complete()
+            observer.on_completed()
+
+    upstream.disposable = source.subscribe(on_next, on_error, on_completed, scheduler=scheduler)
+    return CompositeDisposable(upstream, Disposable(attempt.break_off))

@@ -1,0 +1,368 @@
+"""A union of dialects as positions: what may follow what, compiled once (Glushkov's construction).
+
+Every literal and every slot of every grammar is one position. A reader holds the positions that agree with what came;
+what may come next is the union of what may follow each, so the first text that tells two dialects apart decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from ...events.errors import UsageError
+from ..machines.literal_search import Literal, LiteralSearch, literal_search
+from .dialect import Alt, Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
+from .grammar_faults import fault_at_begin, fault_in_call, fault_of, fault_outside
+from .grammar_items import Leaf, all_items, is_for_argument, may_miss
+
+At: TypeAlias = tuple[int, ...]
+
+_BLANKS = " \t\r\n"
+_BRACKETS = {"object": "{", "array": "[", "any": "{["}
+_KEPT_BOUNDARIES = 1024
+
+
+class Boundary(NamedTuple):
+    """What may come after some positions."""
+
+    literals: Mapping[str, At]
+    """Each marker that may come, and the positions that it is then at."""
+    search: LiteralSearch | None
+    """Of the literals."""
+    blank: LiteralSearch | None
+    """Of those of the literals that begin with a blank."""
+    ends: LiteralSearch | None
+    """Of all that ends a text here: the literals, and with what the slots begin."""
+    slots: Mapping[str, At]
+    """With which character a slot begins."""
+    attrs: At
+    texts: At
+    beside: Mapping[str, frozenset[int]]
+    """With which marker, or character of a slot, something of other dialects could begin instead: which they are."""
+    may_end: bool
+    """Whether a grammar may end here."""
+
+
+class Positions:
+    """The positions of some dialects, numbered in their order."""
+
+    def __init__(self, dialects: Sequence[Dialect]) -> None:
+        self.dialects = tuple(dialects)
+        self.items: list[Leaf] = []
+        self.calls: list[int] = []
+        """The call that each is in; -1 outside."""
+        self.owners: list[int] = []
+        """Which of the dialects each is of."""
+        self.follow: list[set[int]] = []
+        self.first: At = ()
+        self.anywhere: At = ()
+        """Those of the first that may come after text, too."""
+        self.last: set[int] = set()
+        self.call_first: set[int] = set()
+        self.call_last: set[int] = set()
+        self._aliases: list[Mapping[str, tuple[str, ...]]] = []
+        self._ignore_case: list[bool] = []
+        self.names: dict[int, str] = {}
+        """Of the calls that always have the same."""
+        self._call = -1
+        self._number_of_calls = 0
+        self._boundaries: dict[tuple[At, tuple[tuple[str, str], ...]], Boundary] = {}
+        for dialect in dialects:
+            if dialect.grammar:
+                self._add(dialect)
+        self._exhausted = [not any(self._is_inside(here, after) for after in self.follow[here]) for here in self._all()]
+
+    def boundary(self, at: At, back: Mapping[str, str]) -> Boundary:
+        """Give what may follow positions that have just come; `back`: what the last slot of each role said."""
+        said = tuple(sorted(back.items())) if any(self._has_back(here) for here in at) else ()
+        known = self._boundaries.get((at, said))
+        if known is None:
+            if len(self._boundaries) >= _KEPT_BOUNDARIES:
+                self._boundaries.clear()
+            may_end = any(here in self.last for here in at)
+            following = sorted({after for here in at for after in self.follow[here]})
+            known = self._boundaries[at, said] = self.choice(following, dict(said), may_end=may_end)
+        return known
+
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    def openers(self, *, leading: bool) -> Boundary:
+        """Give what a block may begin with; `leading`: where nothing but blanks came before."""
+        return self.choice(self.first if leading else self.anywhere, {}, may_end=False)
+
+    def choice(self, candidates: Iterable[int], back: Mapping[str, str], *, may_end: bool) -> Boundary:
+        """Give one of these positions to be next as a boundary."""
+        literals: dict[str, At] = {}
+        slots: dict[str, At] = {}
+        attrs: At = ()
+        texts: At = ()
+        for here in candidates:
+            item = self.items[here]
+            if isinstance(item, Text):
+                texts += (here,)
+            elif isinstance(item, Attrs) and item.form == "tag":
+                attrs += (here,)
+            elif isinstance(item, Json | CallArgs | Attrs):
+                for char in _opening(item):
+                    slots[char] = (*slots.get(char, ()), here)
+            else:
+                for literal in self._spellings(here, item, back):
+                    literals[literal] = (*literals.get(literal, ()), here)
+        ends = literals | slots | dict.fromkeys(_BLANKS if attrs else "", ())
+        return Boundary(
+            literals,
+            self.search(literals),
+            self.search({text: at for text, at in literals.items() if text[0] in _BLANKS}),
+            self.search(ends),
+            slots,
+            attrs,
+            texts,
+            self._beside(literals, slots, texts) if len(self.dialects) > 1 else {},
+            may_end,
+        )
+
+    def owned(self, at: Iterable[int]) -> frozenset[int]:
+        """Give the dialects of some positions."""
+        return frozenset(self.owners[here] for here in at)
+
+    def _beside(self, literals: Mapping[str, At], slots: Mapping[str, At], texts: At) -> Mapping[str, frozenset[int]]:
+        """Give which dialects else could go on where a literal is taken, or a slot because of its character."""
+        found: dict[str, frozenset[int]] = {}
+        for begin, at in {**slots, **literals}.items():
+            others = tuple(here for here in texts if _may_begin(self.items[here], begin[0]))
+            if begin in literals:
+                others += slots.get(begin[0], ())
+                for length in range(1, len(begin)):
+                    others += literals.get(begin[:length], ())
+            if others and (owners := self.owned(others) - self.owned(at)):
+                found[begin] = owners
+        return found
+
+    def search(self, literals: Mapping[str, At]) -> LiteralSearch | None:
+        """Give the search for some literals at these positions; None where there are none."""
+        return literal_search(self.literal(text, at) for text, at in literals.items()) if literals else None
+
+    def literal(self, text: str, at: At) -> Literal:
+        """Give under which conditions a text is the literal of some positions."""
+        followers = [self._before_attributes(here, text) for here in at]
+        before = "".join(sorted(set("".join(followers)))) if all(followers) else ""
+        return Literal(text, before, any(self._ignore_case[here] for here in at))
+
+    def _before_attributes(self, here: int, text: str) -> str:
+        """Give with what characters a tag's name ends, so that no longer name is taken for it; none if it is none."""
+        after = [self.items[each] for each in self.follow[here]]
+        if self._is_before_tag(here) and self.items[here] == text and text[-1].isalnum():
+            return _BLANKS + "".join(each[0] for each in after if isinstance(each, str))
+        return ""
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    def inside(self, before: At, after: At) -> At:
+        """Give those of some positions that a step from others leads to inside of their call; none if it leaves it."""
+        return tuple(
+            next_
+            for next_ in after
+            if any(next_ in self.follow[here] and self._is_inside(here, next_) for here in before)
+        )
+
+    def is_exhausted(self, at: At) -> bool:
+        """Tell whether nothing more of the call can come."""
+        return all(self._exhausted[here] for here in at)
+
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    def reachable(self, at: At) -> frozenset[int]:
+        """Give all positions of the call that may come after these, at once or later."""
+        found: set[int] = set()
+        todo = list(at)
+        while todo:
+            here = todo.pop()
+            for after in self.follow[here]:
+                if after not in found and self._is_inside(here, after):
+                    found.add(after)
+                    todo.append(after)
+        return frozenset(found)
+
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    def closers(self, at: At) -> Mapping[str, At]:
+        """Give the literals after these positions with which the call, or all, may end."""
+        literals: dict[str, At] = {}
+        for here in sorted(self.reachable(at)):
+            item = self.items[here]
+            if (here in self.call_last or here in self.last) and isinstance(item, str):
+                for literal in self._spellings(here, item, {}):
+                    literals[literal] = (*literals.get(literal, ()), here)
+        return literals
+
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    def ends_of_failed(self, at: At) -> LiteralSearch | None:
+        """Give the search for what ends a call that failed: its closers after these positions, and all openers."""
+        return self.search({**self.openers(leading=True).literals, **self.closers(at)})
+
+    def constant_name(self, at: At) -> str:
+        """Give the name of the call that all these positions are in, if it is always the same; else nothing."""
+        names = {self.names.get(self.calls[here], "") for here in at}
+        return names.pop() if len(names) == 1 else ""
+
+    def expects_body(self, at: At) -> bool:
+        """Tell whether JSON or written-out arguments may still come, which then open the arguments."""
+        return any(isinstance(self.items[here], Json | CallArgs) for here in self.reachable(at))
+
+    def expects_arguments(self, at: At) -> bool:
+        """Tell whether arguments may still come: then the call has no closer yet."""
+        items = (self.items[here] for here in self.reachable(at))
+        return any(isinstance(item, Json | CallArgs) or is_for_argument(item) for item in items)
+
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    def has_closer(self, at: At) -> bool:
+        """Tell whether a marker may come after which no arguments do."""
+        reachable = (here for here in self.reachable(at) if isinstance(self.items[here], str | Back))
+        return any(not self.expects_arguments((here,)) for here in reachable)
+
+    def closing(self, boundary: Boundary) -> Iterator[str]:
+        """Give the literals of a boundary after which no arguments come."""
+        return (text for text, after in boundary.literals.items() if not self.expects_arguments(after))
+
+    def closers_behind(self, at: At, back: Mapping[str, str]) -> frozenset[str]:
+        """Give the literals that end the call where they stand right behind one that ends a text at these positions."""
+        ends = self.boundary(at, back).literals.values()
+        return frozenset(text for here in ends for text in self.closing(self.boundary(here, back)))
+
+    @property
+    def fold(self) -> Callable[[str], str]:
+        """What to compare of a text that may be a marker, in any case where one of the dialects ignores it."""
+        return str.casefold if any(self._ignore_case) else str
+
+    def _all(self) -> range:
+        return range(len(self.items))
+
+    def _is_inside(self, here: int, after: int) -> bool:
+        if self.calls[here] != self.calls[after]:
+            return False
+        begins_anew = here in self.call_last and after in self.call_first and self.calls[here] >= 0
+        return not begins_anew or after > here
+
+    def _has_back(self, here: int) -> bool:
+        return any(isinstance(self.items[after], Back) for after in self.follow[here])
+
+    def _spellings(self, here: int, item: str | Back, back: Mapping[str, str]) -> tuple[str, ...]:
+        if isinstance(item, Back):
+            return (f"{item.before}{back[item.role]}{item.after}",) if item.role in back else ()
+        return (item, *self._aliases[here].get(item, ()))
+
+    def _add(self, dialect: Dialect) -> None:
+        begin = len(self.items)
+        if not any(isinstance(item, Call) for item in all_items(dialect.grammar)):
+            self._call = self._number_of_calls
+            self._number_of_calls += 1
+        nullable, first, last = self._row(dialect.grammar)
+        if self._call >= 0:
+            self.call_first |= first
+            self.call_last |= last
+        self._call = -1
+        if fault := self._fault(dialect, range(begin, len(self.items)), first, nullable=nullable):
+            message = f"the grammar of {dialect.name} cannot be read: {fault}"
+            raise UsageError(message)
+        self.first += tuple(sorted(first))
+        self.anywhere += tuple(here for here in sorted(first) if self.items[here] not in dialect.leading)
+        self.last |= last
+        spellings: dict[str, tuple[str, ...]] = {}
+        for written, meant in dialect.aliases:
+            spellings[meant] = (*spellings.get(meant, ()), written)
+        self.owners += [self.dialects.index(dialect)] * (len(self.items) - begin)
+        self._aliases += [spellings] * (len(self.items) - begin)
+        self._ignore_case += [dialect.ignore_case] * (len(self.items) - begin)
+
+    def _fault(self, dialect: Dialect, own: range, first: Iterable[int], *, nullable: bool) -> str:
+        """Say what is wrong with a grammar; nothing if nothing is."""
+        if nullable:
+            return "it may be nothing at all; one item must be neither Maybe nor Many"
+        faults = [fault_of(dialect.grammar)]
+        faults += [fault_at_begin(self.items[here]) for here in first]
+        for here in (each for each in own if not isinstance(self.items[each], str | Back)):
+            item, is_inside = self.items[here], self.calls[here] >= 0
+            later = (self.items[each] for each in self.reachable((here,)))
+            faults.append(fault_in_call(item, later) if is_inside else fault_outside(item))
+            if self._is_endless(here):
+                faults.append("a text that may be nothing is repeated with no marker between")
+        return next(filter(None, faults), "")
+
+    def _is_endless(self, here: int) -> bool:
+        """Tell whether texts that end where their characters do follow each other in a circle."""
+        found: set[int] = set()
+        todo = [here]
+        while todo:
+            at = todo.pop()
+            item = self.items[at]
+            if isinstance(item, Text) and (item.chars or self._is_before_tag(at)):
+                todo += self.follow[at] - found
+                found |= self.follow[at]
+        return here in found
+
+    def _is_before_tag(self, here: int) -> bool:
+        """Tell whether the attributes of a tag may come next."""
+        after = (self.items[each] for each in self.follow[here])
+        return any(isinstance(each, Attrs) and each.form == "tag" for each in after)
+
+    def _row(self, items: Sequence[Item]) -> tuple[bool, set[int], set[int]]:
+        nullable = True
+        first: set[int] = set()
+        last: set[int] = set()
+        for item in items:
+            may_miss, its_first, its_last = self._item(item)
+            for here in last:
+                self.follow[here] |= its_first
+            if nullable:
+                first |= its_first
+            last = its_last | (last if may_miss else set())
+            nullable = nullable and may_miss
+        return nullable, first, last
+
+    def _item(self, item: Item) -> tuple[bool, set[int], set[int]]:
+        if isinstance(item, Alt):
+            ways = [self._row(each if isinstance(each, tuple) else (each,)) for each in item.items]
+            return (
+                any(way[0] for way in ways),
+                set[int]().union(*(way[1] for way in ways)),
+                set[int]().union(*(way[2] for way in ways)),
+            )
+        if isinstance(item, tuple):
+            return self._row(item)
+        if isinstance(item, Many):
+            _, first, last = self._row(item.items)
+            for here in last:
+                self.follow[here] |= first
+            return True, first, last
+        if isinstance(item, Maybe):
+            return True, *self._row(item.items)[1:]
+        if isinstance(item, Call):
+            self._call = self._number_of_calls
+            if item.name:
+                self.names[self._call] = item.name
+            self._number_of_calls += 1
+            nullable, first, last = self._row(item.items)
+            self.call_first |= first
+            self.call_last |= last
+            self._call = -1
+            return nullable, first, last
+        here = len(self.items)
+        self.items.append(item)
+        self.calls.append(self._call)
+        self.follow.append(set())
+        return may_miss(item), {here}, {here}
+
+
+def _opening(item: Json | CallArgs | Attrs) -> str:
+    if isinstance(item, Json):
+        return _BRACKETS[item.root]
+    return item.open if isinstance(item, CallArgs) else "{"
+
+
+def _may_begin(item: Leaf, char: str) -> bool:
+    """Tell whether a character may be the first of a text."""
+    return isinstance(item, Text) and (not item.chars or re.match(f"[{item.chars}]", char) is not None)
+
+
+@lru_cache(maxsize=64)
+def compiled(dialects: tuple[Dialect, ...]) -> Positions:
+    """Give the positions of these dialects; the same are compiled once."""
+    return Positions(dialects)

@@ -1,0 +1,147 @@
+"""Questions about the items of a grammar: what may come next, where calls and arguments are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from .dialect import Alt, Attrs, Back, Call, CallArgs, Item, Json, Many, Maybe, Text
+
+_BRACKETS: Final = {"object": ("{",), "array": ("[",), "any": ("{", "[")}
+_BLANKS: Final = (" ", "\t", "\n", "\r")
+_SEPARATORS: Final = (",", ";")
+
+Leaf: TypeAlias = str | Text | Json | CallArgs | Attrs | Back
+
+
+class Ends(NamedTuple):
+    """The texts with which some items may begin, and whether all of them may be absent."""
+
+    literals: frozenset[str]
+    may_miss: bool
+
+
+def ends_of(items: Sequence[Item], aliases: Mapping[str, Sequence[str]], back: Mapping[str, str]) -> Ends:
+    """Give with which texts items in a row may begin.
+
+    >>> from penstock.operators.grammar.dialect import NAME
+    >>> sorted(ends_of((Many(",", NAME), Maybe("]"), ")", "."), {}, {}).literals)
+    [')', ',', ']']
+
+    - `aliases`: of a marker, other spellings; `back`: what the last slot of each role said.
+    """
+    found: frozenset[str] = frozenset()
+    for item in items:
+        literals, may_miss = _ends(item, aliases, back)
+        found |= literals
+        if not may_miss:
+            return Ends(found, may_miss=False)
+    return Ends(found, may_miss=True)
+
+
+def all_items(items: Iterable[Item]) -> Iterable[Item]:
+    """Give some items and all that is inside of them."""
+    for item in items:
+        yield item
+        yield from all_items(_inside(item))
+
+
+def leaves_of(items: Iterable[Item]) -> Iterable[Leaf]:
+    """Give the literals and slots of some items, whatever groups they stand in."""
+    for item in all_items(items):
+        if isinstance(item, str | Text | Json | CallArgs | Attrs | Back):
+            yield item
+
+
+def may_miss(item: Leaf) -> bool:
+    """Tell whether a slot may be absent: attributes, where none is asked for.
+
+    >>> may_miss(Attrs()), may_miss(Attrs((("name", "key"),)))
+    (True, False)
+    """
+    if not isinstance(item, Attrs) or item.form != "tag":
+        return False
+    return not (item.needed or item.fixed)
+
+
+def begins_call(item: Item) -> bool:
+    """Tell whether a call begins in an item: its name is there."""
+    return any(isinstance(each, Call) or _says_name(each) for each in all_items((item,)))
+
+
+def is_said(item: Item) -> bool:
+    """Tell whether an item is text of the answer."""
+    return isinstance(item, Text) and item.role in ("content", "reasoning")
+
+
+def is_only_read(item: Item) -> bool:
+    """Tell whether an item is for text of the answer, or text that is skipped, and has no call."""
+    skipped = (isinstance(each, Text) and each.role == "skip" for each in all_items((item,)))
+    return not begins_call(item) and (any(map(is_said, all_items((item,)))) or any(skipped))
+
+
+def holds_several(items: Sequence[Item]) -> bool:
+    """Tell whether one block of a grammar can hold several calls."""
+    return any(
+        isinstance(each, Call)
+        or (isinstance(each, Many) and begins_call(each))
+        or (isinstance(each, Json) and _says_name(each) and (each.root == "array" or bool(each.calls)))
+        for each in all_items(items)
+    )
+
+
+def is_for_argument(item: Leaf) -> bool:
+    """Tell whether a slot is for one argument."""
+    if isinstance(item, Text):
+        return item.role in ("key", "value")
+    return isinstance(item, Attrs) and any(role == "key" for _, role in item.roles)
+
+
+def takes_key(item: Leaf) -> bool:
+    """Tell whether a slot carries arguments together with their names."""
+    if isinstance(item, Text):
+        return item.role == "key"
+    return isinstance(item, Json | CallArgs) or is_for_argument(item)
+
+
+def without_separator(body: Sequence[Item]) -> Sequence[Item]:
+    """Give what is repeated without the comma that may stand behind it: nothing comes after the last one."""
+    last = body[-1]
+    is_separator = isinstance(last, Maybe) and len(last.items) == 1 and last.items[0] in _SEPARATORS
+    return body[:-1] if is_separator else body
+
+
+def _says_name(item: Item) -> bool:
+    if isinstance(item, Text):
+        return item.role in ("name", "recipient") or bool(item.named)
+    if isinstance(item, Json):
+        return bool(item.name) or item.sole_key
+    return isinstance(item, Attrs) and any(role == "name" for _, role in item.roles)
+
+
+def _inside(item: Item) -> Sequence[Item]:
+    if isinstance(item, tuple):
+        return item
+    return item.items if isinstance(item, Many | Maybe | Alt | Call) else ()
+
+
+def _ends(item: Item, aliases: Mapping[str, Sequence[str]], back: Mapping[str, str]) -> Ends:
+    literals: Iterable[str] = ()
+    if isinstance(item, str):
+        literals = (item, *aliases.get(item, ()))
+    elif isinstance(item, Back):
+        literals = (f"{item.before}{back[item.role]}{item.after}",) if item.role in back else ()
+    elif isinstance(item, Json):
+        literals = _BRACKETS[item.root]
+    elif isinstance(item, CallArgs):
+        literals = (item.open,)
+    elif isinstance(item, Attrs):
+        return Ends(frozenset(_BLANKS if item.form == "tag" else "{"), may_miss(item))
+    elif isinstance(item, Many | Maybe):
+        return Ends(ends_of(item.items, aliases, back).literals, may_miss=True)
+    elif isinstance(item, Alt):
+        ways = [_ends(each, aliases, back) for each in item.items]
+        return Ends(frozenset[str]().union(*(way.literals for way in ways)), any(way.may_miss for way in ways))
+    elif not isinstance(item, Text):
+        return ends_of(item.items if isinstance(item, Call) else item, aliases, back)
+    return Ends(frozenset(literals), may_miss=False)

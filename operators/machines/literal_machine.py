@@ -1,0 +1,683 @@
+"""The arguments of a call as code or a custom literal writes them, read as they arrive.
+
+The twin of the JSON machine: the same face, the same fragments. Text of strings is taken by one regular expression
+a chunk; what a chunk cut in two waits in `_pending` (an escape, a long quote) or `_pieces` (a number, a key), and no
+character is looked at again for what came after it. Nothing recurs: depth costs a list entry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final, TypeAlias
+
+from ...events.errors import UsageError
+from ...events.fragment import Fragment, JsonError, JsonErrorReason, Path
+from ..engine.limits import DEFAULT_LIMITS, Limits
+from .literal_groups import Item, LiteralGroups
+from .literal_numbers import NUMBER_FLOATS, NUMBER_MAY_END, NUMBER_STARTS, NUMBER_STATES
+from .literal_strings import Reads, is_cut_escape, named_character, string_form, wrong_in_escape
+
+# What is right in each state, in words: the `expected` of an error there.
+_EXPECTED: Final = {
+    "open": "{open!r}",
+    "value": "a value",
+    "item": "a value or {closer!r}",
+    "key": "a key or {closer!r}",
+    "bare_key": "a key, then {assign!r}",
+    "assign": "{assign!r}",
+    "prefix": "the opening quote of a string",
+    "opening": "the closing {quote!r} of a string",
+    "string": "the closing {quote!r} of a string",
+    "guarded": "the closing {quote!r} of a string",
+    "closed": "',' or {closer!r}",
+    "next": "',' or {closer!r}",
+    "end": "the end of the text",
+}
+_IN_VALUE: Final = frozenset({"prefix", "opening", "string", "guarded", "closed", "number", "word"})
+
+_WORD_VALUES: Final = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}
+_WORDS: Final = {word[0]: word for word in _WORD_VALUES}
+_PREFIXES: Final = ("r", "R", "u", "U")
+_CLOSERS: Final = {"{": "}", "[": "]", "(": ")"}
+
+_BLANKS: Final = " \t\n\r"
+_match_blanks: Final = re.compile(r"[ \t\n\r]*+").match
+_match_bare_key: Final = re.compile(r"[\w$@./-]*+").match
+_find_surrogate: Final = re.compile("[\ud800-\udfff]").search
+_replace_surrogates: Final = re.compile("[\ud800-\udfff]").sub
+
+Container: TypeAlias = tuple[str, str, Path]
+"""Of an open one: `{`, `[`, or `(` while it may be a tuple or parentheses; what closes it; its path."""
+
+
+class LiteralMachine:
+    r"""Read the arguments of one call in pieces cut anywhere; the whole is an object.
+
+        feed    (a="h     i", b=1    )
+                OPEN ()  OPEN a  TEXT a "h"     TEXT a "i"     DONE a  SCALAR b 1  DONE b  DONE ()
+
+    >>> machine = LiteralMachine()
+    >>> [piece.kind for piece in machine.feed("(a='h")], [piece.value for piece in machine.feed("i")]
+    (['OPEN', 'OPEN', 'TEXT'], ['i'])
+    >>> gemma = LiteralMachine("{", "}", ":", ('<|"|>',), escapes=False)
+    >>> [piece.value for piece in gemma.feed('{key:<|"|>te"xt<|"|>}') if piece.kind == "TEXT"]
+    ['te"xt']
+
+    Values are strings, numbers, the words of Python and of JSON, lists, tuples (arrays, too) and dicts with keys quoted
+    or bare, as `ast.literal_eval` reads them; commas may trail. Any other expression is `malformed`, and so is an
+    argument without a name, a `b""` and an `f""`. More than Python: a string may run over lines, and a pair of
+    surrogate escapes is one character; lone ones become U+FFFD. A bare key of a dict is the text that it is.
+
+    - `open`, `close`, `assign`: one character each. With `open="{"`, dicts inside have `assign` as well, else `:`.
+    - `quotes`: what may open a string, and closes it. One of several characters is a marker: nothing escapes in it, it
+      closes where it stands. Those of one character have triple and adjacent strings and the prefixes `r` and `u`.
+    - `escapes`: whether a backslash escapes in strings with a quote of one character.
+    - `lenient_quotes`: such a quote closes only where a comma or a closing bracket can follow it; any other is text:
+      `cmd='sed -n '1,5p' a.py'`. It waits for the first character after it that is no blank. No adjacent strings.
+
+    The end of a string with a short quote is known at the next character that is no blank, a number at the character
+    after it. What stands in parentheses waits for the first comma there, which makes them a tuple, or for their end.
+
+    Errors are values: what was certain, then one `JsonError`, after which everything is ignored.
+
+    - `at`: characters consumed; after an error, the offset of the error.
+    - `root_closed`: the arguments are complete.
+    - `error`: the error, once there was one.
+    """
+
+    __slots__ = (
+        "_after_quote",
+        "_assign",
+        "_base",
+        "_close",
+        "_containers",
+        "_escapes",
+        "_first",
+        "_form",
+        "_groups",
+        "_in_key",
+        "_joining",
+        "_lenient",
+        "_limits",
+        "_longest",
+        "_mark",
+        "_number_state",
+        "_open",
+        "_path",
+        "_pending",
+        "_pieces",
+        "_quote_starts",
+        "_quotes",
+        "_short_quotes",
+        "_start",
+        "_state",
+        "_text_path",
+        "_word",
+        "at",
+        "error",
+        "excess",
+        "read",
+        "root_closed",
+    )
+
+    def __init__(
+        self,
+        open: str = "(",  # noqa: A002 - the grammar's word
+        close: str = ")",
+        assign: str = "=",
+        quotes: Sequence[str] = ("'", '"'),
+        *,
+        escapes: bool = True,
+        lenient_quotes: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        if any(len(each) != 1 for each in (open, close, assign)):
+            message = f"open, close and assign are one character each, not {open!r}, {close!r}, {assign!r}"
+            raise UsageError(message)
+        if not quotes or not all(quotes) or any(a != b and b.startswith(a) for a in quotes for b in quotes):
+            message = f"one quote at least, none of them empty or the beginning of another, not {list(quotes)!r}"
+            raise UsageError(message)
+        self._open, self._close, self._assign = open, close, assign
+        self._quotes = tuple(quotes)
+        self._quote_starts = "".join(quote[0] for quote in quotes)
+        self._short_quotes = "".join(quote for quote in quotes if len(quote) == 1)
+        self._escapes = escapes
+        self._lenient = lenient_quotes
+        self._limits = limits
+        self._longest = limits.arguments_length
+        self._state = "open"
+        self._containers: list[Container] = []
+        self._path: Path = ()
+        """Of the value that is open, comes next, or closed last."""
+        self._text_path: Path | None = None
+        """Of the open string: while there is one, `feed` need not ask for the state."""
+        self._first = ""
+        """The character with which that string's closing quote begins."""
+        self._form = string_form(quotes[0], "plain")
+        """Of the open string or quoted key."""
+        self._in_key = False
+        self._joining = False
+        """Whether the string at hand goes on after an end of its own: `"a" "b"`."""
+        self._mark = 0
+        """Offset of the closing quote or of the prefix of the string at hand."""
+        self._after_quote: list[str] = []
+        """The blanks after a quote that may be text."""
+        self._groups = LiteralGroups()
+        self._pending = ""
+        """Raw text that the next chunk decides."""
+        self._pieces: list[str] = []
+        """Of a key (decoded) or number (raw)."""
+        self._word = ""
+        """The open word, whole, or the open prefix."""
+        self._number_state = ""
+        self._start = 0
+        """Offset of the open number or word; of a key's first character, were it written in one piece."""
+        self._base = 0
+        """Offset of the first character of the text at hand."""
+        self.at = 0
+        self.read = 0
+        """Characters fed until an error stopped the reading, those after the error included."""
+        self.excess = 0
+        """Characters of the text last fed that stood beyond `limits.arguments_length`."""
+        self.root_closed = False
+        self.error: JsonError | None = None
+
+    def feed(self, text: str) -> Sequence[Item]:
+        """Give what has become certain with this text."""
+        path = self._text_path
+        if path is not None:
+            # Inside a string: most chunks have nothing but its text, many of the others nothing but whole escapes.
+            at = self.at
+            end = at + len(text)
+            if at < end <= self._longest and self._first not in text:
+                form = self._form
+                if not self._pending and ("\\" not in text or form.reads == "plain"):
+                    if text.isprintable() or not _find_surrogate(text):
+                        self.at = end
+                        return (Fragment(path, "TEXT", text, at),)
+                elif form.reads == "escapes":
+                    raw = self._pending + text
+                    match = form.pattern.match(raw)
+                    if match is not None and match.end() == len(raw):
+                        at -= len(self._pending)
+                        self.at = end
+                        self._pending = ""
+                        decoded = form.decode(raw)
+                        return (Fragment(path, "TEXT", decoded, at + form.skipped(raw)),) if decoded else ()
+        return self._feed(text)
+
+    @property
+    def withheld_length(self) -> int:
+        """How much of the text the next one decides."""
+        return len(self._pending)
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing but blanks has come."""
+        return self._state == "open" and self.error is None
+
+    def close(self, *, cut: bool = False) -> Sequence[Item]:  # noqa: ARG002 - as the JSON machine's
+        """Give what the end of the text settles: the error that the text is unfinished."""
+        if self.error is not None or self.root_closed:
+            return ()
+        out: list[Item] = []
+        self._base = self.at
+        self._fail("truncated", "", 0, self._expected(), out)
+        return out
+
+    def dump(self) -> Any:
+        """Give the state as plain data."""
+        error = self.error
+        return {
+            "at": self.at,
+            "state": self._state,
+            "containers": [[kind, closer, len(path)] for kind, closer, path in self._containers],
+            "path": list(self._path),
+            "pending": self._pending,
+            "pieces": ["".join(self._pieces)],
+            "word": self._word,
+            "number_state": self._number_state,
+            "start": self._start,
+            "quote": self._form.quote,
+            "reads": self._form.reads,
+            "in_key": self._in_key,
+            "joining": self._joining,
+            "mark": self._mark,
+            "after_quote": ["".join(self._after_quote)],
+            "groups": self._groups.dump(),
+            "root_closed": self.root_closed,
+            "error": None if error is None else [error.reason, error.at, error.expected, error.found, list(error.path)],
+        }
+
+    def load(self, state: Any) -> None:
+        """Go on from a dumped state."""
+        self.at = state["at"]
+        self._state = state["state"]
+        self._path = tuple(state["path"])
+        # Each container's path is a prefix of the current one.
+        self._containers = [(kind, closer, self._path[:depth]) for kind, closer, depth in state["containers"]]
+        self._pending = state["pending"]
+        self._pieces = list(state["pieces"])
+        self._word = state["word"]
+        self._number_state = state["number_state"]
+        self._start = state["start"]
+        self._form = string_form(state["quote"], state["reads"])
+        self._in_key = state["in_key"]
+        self._joining = state["joining"]
+        self._mark = state["mark"]
+        self._after_quote = list(state["after_quote"])
+        self._groups.load(state["groups"])
+        self.root_closed = state["root_closed"]
+        self.error = None
+        if state["error"] is not None:
+            reason, at, expected, found, path = state["error"]
+            self.error = JsonError(reason, at, expected, found, tuple(path))
+        self._note_text()
+
+    def _feed(self, text: str) -> Sequence[Item]:
+        if not text or self.error is not None:
+            return ()
+        excess = ""
+        room = self._longest - self.at
+        if len(text) > room:
+            excess = text[room]
+            self.excess = len(text) - room
+            text = text[:room]
+        self.at += len(text)
+        self.read = self.at
+        if self._pending:
+            text = self._pending + text
+            self._pending = ""
+        self._base = self.at - len(text)
+        out: list[Item] = []
+        position, length, steps, groups = 0, len(text), self._STEPS, self._groups
+        while position < length:
+            position = steps[self._state](self, text, position, groups.held if groups.undecided else out)
+            if groups.held and not groups.undecided:
+                out += groups.held
+                groups.clear()
+        if excess and self.error is None:
+            self._base = self.at
+            self._fail("limit", excess, 0, f"at most {self._longest} characters", out)
+        self._note_text()
+        return out
+
+    def _note_text(self) -> None:
+        in_text = self._state == "string" and not self._in_key and not self._groups.undecided
+        self._text_path = self._path if in_text else None
+        self._first = self._form.quote[0]
+
+    # Each step reads `text` from `position` on in its state, and gives the position after what it read.
+
+    def _read_open(self, text: str, position: int, out: list[Item]) -> int:
+        char = text[position]
+        if char == self._open:
+            out.append(Fragment((), "OPEN", "{", self._base + position))
+            self._containers.append(("{", self._close, ()))
+            self._state = "key"
+            return position + 1
+        return self._after_blanks(text, position, out)
+
+    def _read_value(self, text: str, position: int, out: list[Item]) -> int:
+        char = text[position]
+        self._in_key = self._joining = False
+        if char in self._quote_starts:
+            return self._open_quote(text, position, out)
+        if char in _CLOSERS:
+            return self._open_container(char, text, position, out)
+        if char in NUMBER_STARTS:
+            self._start = self._base + position
+            self._number_state = "start"
+            self._state = "number"
+            return position
+        if char in _WORDS:
+            self._start = self._base + position
+            self._word = _WORDS[char]
+            self._state = "word"
+            return position
+        if char in _PREFIXES and self._short_quotes:
+            self._mark = self._base + position
+            self._word = char
+            self._state = "prefix"
+            return position + 1
+        if self._state == "item" and char == self._containers[-1][1]:
+            return self._close_container(position, out)
+        return self._after_blanks(text, position, out)
+
+    def _read_key(self, text: str, position: int, out: list[Item]) -> int:
+        char = text[position]
+        self._in_key = True
+        self._joining = False
+        self._start = self._base + position
+        if (match := _match_bare_key(text, position)) and match[0]:
+            self._state = "bare_key"
+            return position
+        if char in self._quote_starts and self._has_quoted_keys():
+            return self._open_quote(text, position, out)
+        if char == self._containers[-1][1]:
+            return self._close_container(position, out)
+        return self._after_blanks(text, position, out)
+
+    def _read_bare_key(self, text: str, position: int, out: list[Item]) -> int:
+        match = _match_bare_key(text, position)
+        end = match.end() if match else position
+        if end > position:
+            return self._give(text[position:end], text, position, end, out)
+        key = "".join(self._pieces)
+        if text[position] in self._short_quotes and key in _PREFIXES and self._has_quoted_keys():
+            self._pieces = []
+            self._word = key
+            self._state = "prefix"
+        else:
+            self._end_key()
+        return position
+
+    def _read_assign(self, text: str, position: int, out: list[Item]) -> int:
+        if text[position] == self._assign_here():
+            self._state = "value"
+            return position + 1
+        return self._after_blanks(text, position, out)
+
+    def _open_quote(self, text: str, position: int, out: list[Item]) -> int:
+        wrong = position
+        for quote in self._quotes:
+            right = position
+            for char in quote:
+                if text[right : right + 1] != char:
+                    break
+                right += 1
+            else:
+                self._mark = self._base + position
+                return self._open_text(quote, right, out)
+            wrong = max(wrong, right)
+        if wrong == len(text):
+            self._pending = text[position:]
+            return wrong
+        return self._fail("malformed", text, wrong, "the rest of a quote", out)
+
+    def _open_text(self, quote: str, position: int, out: list[Item], *, is_raw: bool = False) -> int:
+        reads: Reads = "plain"
+        if len(quote) == 1 and (is_raw or self._escapes):
+            reads = "guards" if is_raw else "escapes"
+        self._form = string_form(quote, reads)
+        if self._in_key:
+            begin = self._base + position
+            self._start = self._start + begin - self._mark if self._joining else begin
+        elif not self._joining:
+            out.append(Fragment(self._path, "OPEN", '"', self._mark))
+        self._state = "opening" if len(quote) == 1 else "string"
+        return position
+
+    def _read_prefix(self, text: str, position: int, out: list[Item]) -> int:
+        if text[position] in self._short_quotes:
+            return self._open_text(text[position], position + 1, out, is_raw=self._word in "rR")
+        return self._fail("malformed", text, position, self._expected(), out)
+
+    def _read_opening(self, text: str, position: int, _: list[Item]) -> int:
+        """Read what follows an opening quote: two more of them, one more, which closes the string, or its text."""
+        form = self._form
+        quote = form.quote
+        self._state = "string"
+        if text[position] != quote:
+            return position
+        if position + 1 == len(text):
+            self._state = "opening"
+            self._pending = quote
+            return position + 1
+        if text[position + 1] == quote:
+            self._form = string_form(3 * quote, form.reads)
+            self._start += 2
+            return position + 2
+        self._mark = self._base + position
+        self._state = "closed"
+        return position + 1
+
+    def _read_string(self, text: str, position: int, out: list[Item]) -> int:
+        form = self._form
+        match = form.pattern.match(text, position)
+        end = match.end() if match else position
+        raw = text[position:end]
+        if self._give(form.decode(raw), text, position + form.skipped(raw), end, out) == len(text):
+            if match and match[1] and self.error is None:
+                self._state = "guarded"
+            return len(text)
+        if text.startswith(form.quote, end):
+            self._mark = self._base + end
+            self._state = "closed"
+            if form.quote in self._quotes and len(form.quote) > 1:
+                self._end_string(out)
+            return end + len(form.quote)
+        if text[end] == "\\" and form.reads == "escapes":
+            named = named_character(text, end)
+            if named is not None:
+                return self._give(named[0], text, end, named[1], out)
+            if not is_cut_escape(text, end):
+                wrong, expected = wrong_in_escape(text, end)
+                return self._fail("malformed", text, wrong, expected, out)
+        self._pending = text[end:]
+        return len(text)
+
+    def _read_guarded(self, text: str, position: int, out: list[Item]) -> int:
+        self._state = "string"
+        return self._give(_replace_surrogates("\ufffd", text[position]), text, position, position + 1, out)
+
+    def _give(self, said: str, text: str, position: int, end: int, out: list[Item]) -> int:
+        """Give what the text from `position` to `end` says, to the value or to the key."""
+        if not self._in_key:
+            if said:
+                out.append(Fragment(self._path, "TEXT", said, self._base + position))
+            return end
+        limit = self._start + self._limits.key_length - self._base
+        if end > limit:
+            return self._fail("limit", text, limit, f"a key of at most {self._limits.key_length} characters", out)
+        self._pieces.append(said)
+        return end
+
+    def _read_closed(self, text: str, position: int, out: list[Item]) -> int:
+        """Read what follows a short quote that closes, if that may follow: else it closed nothing."""
+        char = text[position]
+        is_lenient = self._lenient and len(self._form.quote) == 1
+        if char in _BLANKS:
+            end = self._after_blanks(text, position, out)
+            if is_lenient:
+                self._after_quote.append(text[position:end])
+            return end
+        may_end = char == self._assign_here() if self._in_key else char in (",", self._containers[-1][1])
+        if is_lenient and not may_end:
+            said = self._form.quote + "".join(self._after_quote)
+            self._after_quote = []
+            self._state = "string"
+            return self._give(said, text, self._mark - self._base, position, out)
+        self._after_quote = []
+        if may_end or not (char in self._short_quotes or char in _PREFIXES):
+            self._end_string(out)
+            return position
+        self._joining = True
+        if char in _PREFIXES:
+            self._word = char
+            self._state = "prefix"
+            return position + 1
+        return self._open_text(char, position + 1, out)
+
+    def _end_string(self, out: list[Item]) -> None:
+        if self._in_key:
+            self._end_key()
+            return
+        out.append(Fragment(self._path, "DONE", None, self._mark))
+        self._state = "next"
+
+    def _end_key(self) -> None:
+        self._path = (*self._containers[-1][2], "".join(self._pieces))
+        self._pieces = []
+        self._in_key = False
+        self._state = "assign"
+
+    def _read_next(self, text: str, position: int, out: list[Item]) -> int:
+        char = text[position]
+        kind, closer, path = self._containers[-1]
+        if char == ",":
+            if kind == "{":
+                self._state = "key"
+                return position + 1
+            if kind == "(":
+                self._make_tuple()
+            index: Any = self._path[-1]
+            self._path = (*path, index + 1)
+            self._state = "item"
+            return position + 1
+        if char == closer:
+            if kind == "(":
+                self._drop_parentheses()
+                return position + 1
+            return self._close_container(position, out)
+        return self._after_blanks(text, position, out)
+
+    def _read_word(self, text: str, position: int, out: list[Item]) -> int:
+        word = self._word
+        for char in word[self._base + position - self._start :]:
+            if position == len(text):
+                return position
+            if text[position] != char:
+                return self._fail("malformed", text, position, word, out)
+            position += 1
+        self._scalar(_WORD_VALUES[word], position, out)
+        return position
+
+    def _read_number(self, text: str, position: int, out: list[Item]) -> int:
+        begin = position
+        stop = min(len(text), self._start + self._limits.number_length - self._base)
+        state = self._number_state
+        while position < stop:
+            following = NUMBER_STATES[state][0].get(text[position])
+            if following is None:
+                break
+            state = following
+            position += 1
+        self._pieces.append(text[begin:position])
+        self._number_state = state
+        if position == len(text):
+            return position
+        char = text[position]
+        if state in NUMBER_MAY_END and (char in _BLANKS or char in (",", self._containers[-1][1])):
+            return self._end_number(text, position, out)
+        moves, expected = NUMBER_STATES[state]
+        if char in moves:
+            expected = f"a number of at most {self._limits.number_length} characters"
+            return self._fail("limit", text, position, expected, out)
+        return self._fail("malformed", text, position, expected, out)
+
+    def _end_number(self, text: str, position: int, out: list[Item]) -> int:
+        raw = "".join(self._pieces)
+        self._pieces = []
+        try:
+            value = float(raw) if self._number_state in NUMBER_FLOATS else int(raw, 0)
+        except ValueError:  # the interpreter's own limit for integers is below ours
+            return self._fail("limit", text, position, "an integer of fewer digits", out)
+        self._scalar(value, position, out)
+        return position
+
+    def _scalar(self, value: float | bool | None, position: int, out: list[Item]) -> None:  # noqa: FBT001 - a value
+        out.append(Fragment(self._path, "SCALAR", value, self._start))
+        out.append(Fragment(self._path, "DONE", None, self._base + position))
+        self._state = "next"
+
+    def _open_container(self, bracket: str, text: str, position: int, out: list[Item]) -> int:
+        containers, path = self._containers, self._path
+        if len(containers) >= self._limits.depth:
+            return self._fail("limit", text, position, f"at most {self._limits.depth} open containers", out)
+        at = self._base + position
+        if bracket == "(":
+            self._groups.open(at)
+        else:
+            out.append(Fragment(path, "OPEN", bracket, at))
+        containers.append((bracket, _CLOSERS[bracket], path))
+        if bracket == "{":
+            self._state = "key"
+        else:
+            self._path = (*path, 0)
+            self._state = "item"
+        return position + 1
+
+    def _close_container(self, position: int, out: list[Item]) -> int:
+        if self._containers[-1][0] == "(":
+            self._make_tuple()
+        self._path = self._containers.pop()[2]
+        out.append(Fragment(self._path, "DONE", None, self._base + position))
+        self.root_closed = not self._containers
+        self._state = "end" if self.root_closed else "next"
+        return position + 1
+
+    def _make_tuple(self) -> None:
+        _, closer, path = self._containers[-1]
+        self._groups.make_tuple(path)
+        self._containers[-1] = ("[", closer, path)
+
+    def _drop_parentheses(self) -> None:
+        self._path = self._containers.pop()[2]
+        self._groups.drop(self._path)
+        self._state = "next"
+
+    def _read_end(self, text: str, position: int, out: list[Item]) -> int:
+        return self._after_blanks(text, position, out)
+
+    def _after_blanks(self, text: str, position: int, out: list[Item]) -> int:
+        """Pass over blanks; anything else is wrong here."""
+        if text[position] in _BLANKS:
+            match = _match_blanks(text, position)
+            return match.end() if match else position
+        return self._fail("malformed", text, position, self._expected(), out)
+
+    def _has_quoted_keys(self) -> bool:
+        return self._open == "{" or len(self._containers) > 1
+
+    def _assign_here(self) -> str:
+        return self._assign if self._open == "{" or len(self._containers) == 1 else ":"
+
+    def _expected(self) -> str:
+        """Say what would be right at the place where the text at hand ends, or is wrong."""
+        state = self._state
+        if state == "number":
+            return NUMBER_STATES[self._number_state][1]
+        if state == "word":
+            return self._word
+        if state == "closed" and self._in_key:
+            state = "assign"
+        closer = self._containers[-1][1] if self._containers else ""
+        words = {"open": self._open, "closer": closer, "assign": self._assign_here(), "quote": self._form.quote}
+        return _EXPECTED[state].format(**words)
+
+    def _fail(self, reason: JsonErrorReason, text: str, position: int, expected: str, out: list[Item]) -> int:
+        """End with an error at `position` of the text at hand; gives the end of that text."""
+        path = self._path
+        if self._in_key or self._state not in _IN_VALUE:
+            path = self._containers[-1][2] if self._containers else ()
+        found = _replace_surrogates("\ufffd", text[position : position + 1])
+        self.at = self._base + position
+        self.error = JsonError(reason, self.at, expected, found, path)
+        self._groups.clear()  # `out` may be what they hold
+        out.append(self.error)
+        self._pending = ""
+        self._pieces = []
+        self._after_quote = []
+        self._state = "end"
+        self._text_path = None
+        return len(text)
+
+    _STEPS: ClassVar[dict[str, Callable[[LiteralMachine, str, int, list[Item]], int]]] = {
+        "open": _read_open,
+        "value": _read_value,
+        "item": _read_value,
+        "key": _read_key,
+        "bare_key": _read_bare_key,
+        "assign": _read_assign,
+        "prefix": _read_prefix,
+        "opening": _read_opening,
+        "string": _read_string,
+        "guarded": _read_guarded,
+        "closed": _read_closed,
+        "word": _read_word,
+        "number": _read_number,
+        "next": _read_next,
+        "end": _read_end,
+    }

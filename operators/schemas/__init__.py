@@ -1,0 +1,1 @@
+"""JSON schemas of tools, and values typed by them."""

@@ -1,0 +1,144 @@
+"""What tools there are: name, description and parameters of each, in whatever form the tools were given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from pydantic import BaseModel
+
+from ...events.errors import UsageError
+from .inner_schema import inner_schema
+
+Schema: TypeAlias = dict[str, Any]
+
+# Chat and plain; Anthropic; MCP; Gemini, in both spellings.
+_PARAMETERS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
+
+
+class ToolShape(NamedTuple):
+    """A tool as far as a text format needs it; `parameters` is a JSON Schema, None where nobody gave one."""
+
+    name: str
+    description: str
+    parameters: Schema | None
+
+
+def tool_parameters(tools: Any) -> dict[str, Schema | None]:
+    """Give the JSON Schema of each tool's parameters by the tool's name, None for one without.
+
+    >>> tool_parameters({"now": None, "add": {"type": "object", "properties": {"a": {"type": "integer"}}}})
+    {'now': None, 'add': {'type': 'object', 'properties': {'a': {'type': 'integer'}}}}
+
+    Takes what `tool_shapes` takes, and raises as it does. `known_name` finds a name in it that a model wrote.
+    """
+    return {shape.name: shape.parameters for shape in tool_shapes(tools)}
+
+
+def tool_shapes(tools: Any) -> list[ToolShape]:
+    """Give the name, description and parameters of each tool.
+
+    >>> tool_shapes([{"type": "function", "function": {"name": "now", "description": "The time."}}])
+    [ToolShape(name='now', description='The time.', parameters=None)]
+
+    - A mapping: names, and for each a pydantic model, a JSON Schema, a definition or None.
+    - Anything else that can be iterated: pydantic models, which are named as their classes; definitions in any
+      provider's form; objects with a `name` and `parameters`.
+
+    Raises `UsageError` for anything else, and where two tools have one name.
+    """
+    if isinstance(tools, Mapping):
+        shapes = [_named(name, value) for name, value in cast("Mapping[object, Any]", tools).items()]
+    elif isinstance(tools, Iterable) and not isinstance(tools, str | bytes):
+        shapes = [_shape(value) for value in cast("Iterable[object]", tools)]
+    else:
+        message = f"tools are a list of tools, or a mapping of names; got {tools!r:.80}"
+        raise UsageError(message)
+    names: set[str] = set()
+    for shape in shapes:
+        if shape.name in names:
+            message = f"two tools are named {shape.name!r}; give one of them another name"
+            raise UsageError(message)
+        names.add(shape.name)
+    return shapes
+
+
+def known_name(names: Iterable[str], written: str) -> str | None:
+    """Give the one of `names` that a model means: what it wrote, else the first that differs in case only.
+
+    >>> known_name(["Add", "add", "now"], "add"), known_name(["Add"], "ADD"), known_name(["Add"], "sub")
+    ('add', 'Add', None)
+    """
+    folded = written.casefold()
+    found = None
+    for name in names:
+        if name == written:
+            return name
+        if found is None and name.casefold() == folded:
+            found = name
+    return found
+
+
+def parameter_schema(parameters: Mapping[str, Any] | None, key: str) -> Any:
+    """Give the schema of one parameter, None where nothing is said about it; see `inner_schema`.
+
+    >>> parameter_schema({"properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "string"}}, "b")
+    {'type': 'string'}
+    """
+    return inner_schema(parameters, key, parameters)
+
+
+def _named(name: Any, value: Any) -> ToolShape:
+    if not isinstance(name, str):
+        message = f"a tool's name is a text, got {name!r}"
+        raise UsageError(message)
+    if value is None:
+        return ToolShape(name, "", None)
+    if isinstance(value, Mapping):
+        schema = cast("Mapping[str, Any]", value)
+        if not _is_definition(schema):
+            return ToolShape(name, _text(schema.get("description")), dict(schema))
+    shape = _shape(value)
+    return ToolShape(name, shape.description, shape.parameters)
+
+
+def _shape(value: Any) -> ToolShape:
+    if isinstance(value, Mapping):
+        return _from_definition(cast("Mapping[str, Any]", value))
+    if isinstance(value, type):
+        if issubclass(value, BaseModel):
+            of_model = value.model_json_schema()
+            return ToolShape(value.__name__, _text(of_model.pop("description", "")), of_model)
+    elif isinstance(name := getattr(value, "name", None), str):
+        parameters = getattr(value, "parameters", None)
+        if isinstance(parameters, Mapping | None):
+            schema = None if parameters is None else dict(cast("Mapping[str, Any]", parameters))
+            return ToolShape(name, _text(getattr(value, "description", "")), schema)
+    message = f"a tool is a pydantic model, a definition, or has a name and parameters; got {value!r:.80}"
+    raise UsageError(message)
+
+
+def _from_definition(given: Mapping[str, Any]) -> ToolShape:
+    inner = given.get("function")
+    function = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else given
+    name = function.get("name")
+    if not isinstance(name, str):
+        message = f"a tool's definition has a 'name' and 'parameters'; got the keys {', '.join(map(repr, function))}"
+        raise UsageError(message)
+    parameters: Any = next((function[key] for key in _PARAMETERS if function.get(key) is not None), None)
+    if not isinstance(parameters, Mapping | None):
+        message = f"the parameters of tool {name!r} must be a JSON Schema; got {parameters!r:.80}"
+        raise UsageError(message)
+    schema = None if parameters is None else dict(cast("Mapping[str, Any]", parameters))
+    return ToolShape(name, _text(function.get("description")), schema)
+
+
+def _is_definition(value: Mapping[str, Any]) -> bool:
+    """Tell a definition from a JSON Schema, whose properties may have any name but stand one floor below."""
+    return isinstance(value.get("function"), Mapping) or (
+        isinstance(value.get("name"), str) and any(key in value for key in _PARAMETERS)
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,218 @@
+"""What a text stands for where a tool's schema says the type: raw parameters become values."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Literal, NamedTuple, cast
+
+from msgspec import Struct
+
+from ...events.fragment import Fragment, Path
+from ..engine.limits import DEFAULT_LIMITS, Limits
+from ..machines.python_literal import python_literal
+from ..machines.whole_json import decode_json
+from .schema_kinds import ANYTHING, Kinds, kinds_of
+
+_match_integer: Final = re.compile(r"[-+]?[0-9]+\Z").match
+_match_number: Final = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z").match
+_BOOLEANS: Final = {"true": True, "false": False}
+_BOOLEAN: Final = frozenset(("boolean",))
+_STRING: Final = frozenset(("string",))
+_EXACT: Final = 2**53
+"""Up to here each whole float is one integer."""
+
+
+class TypingRules(Struct, frozen=True, kw_only=True):
+    """Where peers disagree about what a text stands for.
+
+    - `untyped`: without a schema a text is itself, or JSON where it is JSON, or a literal of JSON's or Python's, or
+      such a literal only if it is neither array nor object.
+    - `strings`: a string that the schema allows wins over every other type, or comes last.
+    - `null`: the text `null` is null only where the schema allows it, or everywhere.
+    - `not_boolean`: what is neither true nor false, where only a boolean would do, stays text, or is false.
+    """
+
+    untyped: Literal["text", "json", "literal", "scalar"] = "text"
+    strings: Literal["first", "last"] = "first"
+    null: Literal["nullable", "always"] = "nullable"
+    not_boolean: Literal["text", "false"] = "text"
+
+
+DEFAULT_RULES: Final = TypingRules()
+
+
+class Typed(NamedTuple):
+    """A value, and whether the text was no value of its type: then the value is the text."""
+
+    value: Any
+    flagged: bool
+
+
+def convert(text: str, schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULES) -> Typed:
+    """Give what a text stands for; what is no value of the schema's types stays text, flagged. Never raises.
+
+    >>> convert("42", {"type": "integer"}), convert("42", {"type": ["integer", "string"]})
+    (Typed(value=42, flagged=False), Typed(value='42', flagged=False))
+    >>> convert("{'a': None}", {"$ref": "#/$defs/P"}, {"$defs": {"P": {"type": "object"}}}).value
+    {'a': None}
+    >>> convert("many", {"type": "integer"})
+    Typed(value='many', flagged=True)
+
+    - `schema`: of the value, None where nothing is known about it; `root`: the schema that its `$ref`s refer to.
+
+    `null` and booleans are read in any case. An integer may be written `3.0` or `007`. Arrays and objects are JSON
+    or Python's literals, types inside them are as written there. Blanks around anything but a string do not count.
+    """
+    kinds = kinds_of(schema, root)
+    stripped = text.strip()
+    if _has_null(kinds, rules) and stripped.casefold() == "null":
+        return Typed(None, flagged=False)
+    if kinds == ANYTHING:
+        return Typed(text if rules.untyped == "text" else _guess(text, rules.untyped), flagged=False)
+    if text in kinds.members or (rules.strings == "first" and "string" in kinds.open):
+        return Typed(text, flagged=False)
+    names = kinds.names
+    for read in _READERS:
+        value = read(stripped, names)
+        if value is not _NONE:
+            return Typed(value, flagged=False)
+    if names == _BOOLEAN and rules.not_boolean == "false":
+        return Typed(value=False, flagged=True)
+    return Typed(text, flagged="string" not in names)
+
+
+def convert_json(text: str, schema: Any, root: Any = None, limits: Limits = DEFAULT_LIMITS) -> Typed:
+    """Give what a text that is said to be JSON stands for; where only a string would do, anything else is that text.
+
+    >>> convert_json("[1]", None).value, convert_json("null", {"type": "string"}).value, convert_json("[1", None)
+    ([1], 'null', Typed(value='[1', flagged=True))
+    """
+    value, error = decode_json(text, limits)
+    if error is not None:
+        return Typed(text, flagged=True)
+    return Typed(value if isinstance(value, str) or kinds_of(schema, root).names != _STRING else text, flagged=False)
+
+
+def may_stream(schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULES) -> bool:
+    """Tell whether the text is the value, so that it can be given while it arrives.
+
+    >>> may_stream({"type": ["string", "integer"]}), may_stream({"enum": [1, "auto"]}), may_stream(None)
+    (True, False, True)
+
+    Where `may_be_null` too, what may still become `null` waits: blanks, and beginnings of it.
+    """
+    kinds = kinds_of(schema, root)
+    if kinds == ANYTHING:
+        return rules.untyped == "text"
+    if rules.strings == "first" and "string" in kinds.open:
+        return True
+    return "string" in kinds.names <= {"string", "null"}
+
+
+def may_be_null(schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULES) -> bool:
+    """Tell whether the text `null` stands for null.
+
+    >>> may_be_null({"anyOf": [{"type": "string"}, {"type": "null"}]}), may_be_null({"type": "string"})
+    (True, False)
+    """
+    return _has_null(kinds_of(schema, root), rules)
+
+
+def value_fragments(value: Any, path: Path, at: int) -> list[Fragment]:
+    """Give a whole value as its fragments, all at one place of the raw text.
+
+    >>> [(each.path, each.kind, each.value) for each in value_fragments([1], ("k",), 0)]
+    [(('k',), 'OPEN', '['), (('k', 0), 'SCALAR', 1), (('k', 0), 'DONE', None), (('k',), 'DONE', None)]
+    """
+    out: list[Fragment] = []
+    _add_fragments(value, path, at, out)
+    return out
+
+
+def _add_fragments(value: Any, path: Path, at: int, out: list[Fragment]) -> None:
+    entries: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, str):
+        out.append(Fragment(path, "OPEN", '"', at))
+        if value:
+            out.append(Fragment(path, "TEXT", value, at))
+    elif isinstance(value, dict):
+        out.append(Fragment(path, "OPEN", "{", at))
+        entries = cast("dict[str, Any]", value).items()
+    elif isinstance(value, list):
+        out.append(Fragment(path, "OPEN", "[", at))
+        entries = enumerate(cast("list[object]", value))
+    else:
+        out.append(Fragment(path, "SCALAR", value, at))
+    for key, each in entries:
+        _add_fragments(each, (*path, key), at, out)
+    out.append(Fragment(path, "DONE", None, at))
+
+
+def _has_null(kinds: Kinds, rules: TypingRules) -> bool:
+    return rules.null == "always" or (kinds != ANYTHING and "null" in kinds.names)
+
+
+_NONE: Final = object()
+"""No value; None is one."""
+
+
+def _read_boolean(text: str, names: frozenset[str]) -> Any:
+    return _BOOLEANS.get(text.casefold(), _NONE) if "boolean" in names else _NONE
+
+
+def _read_number(text: str, names: frozenset[str]) -> Any:
+    if not names & {"integer", "number"} or not _match_number(text) or len(text) > DEFAULT_LIMITS.number_length:
+        return _NONE
+    if _match_integer(text):
+        return int(text)
+    number = float(text)
+    if "number" in names:
+        return number if math.isfinite(number) else _NONE
+    return int(number) if number.is_integer() and abs(number) <= _EXACT else _NONE
+
+
+def _read_container(text: str, names: frozenset[str]) -> Any:
+    wanted = tuple(kind for name, kind in (("array", list), ("object", dict)) if name in names)
+    if not wanted or not text:
+        return _NONE
+    for form in _FORMS:
+        value: Any = form(text)
+        if isinstance(cast("object", value), wanted):
+            return value
+    return _NONE
+
+
+def _json(text: str) -> Any:
+    return decode_json(text, DEFAULT_LIMITS)[0]
+
+
+def _json_in_string(text: str) -> Any:
+    r"""Read JSON that is written as if inside a string: `[{\"a\": 1}]`."""
+    inner = _json(f'"{text}"')
+    return _json(inner) if isinstance(inner, str) else None
+
+
+_FORMS: Final = (_json, python_literal, _json_in_string)
+
+
+def _read_none(text: str, names: frozenset[str]) -> Any:
+    return None if text == "None" and "null" in names and "string" not in names else _NONE
+
+
+_READERS: Final[tuple[Callable[[str, frozenset[str]], Any], ...]] = (
+    _read_none,
+    _read_boolean,
+    _read_number,
+    _read_container,
+)
+
+
+def _guess(text: str, untyped: str) -> Any:
+    value, error = decode_json(text, DEFAULT_LIMITS)
+    if error is not None:
+        value = python_literal(text) if untyped != "json" else None
+        if value is None and (untyped == "json" or text.strip() != "None"):
+            return text
+    return text if untyped == "scalar" and isinstance(value, list | dict) else value

@@ -1,0 +1,141 @@
+"""What XML elements stand for: objects, arrays and texts, typed by a schema where there is one."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NamedTuple
+
+from ..engine.limits import DEFAULT_LIMITS, Limits
+from ..machines.entities import decode_entities
+from .inner_schema import inner_schema
+from .schema_kinds import ANYTHING, kinds_of
+from .value_typing import DEFAULT_RULES, Typed, TypingRules, convert
+
+_BLANKS: Final = " \t\r\n"
+_OPENER: Final = re.compile(r"""<([^\W\d][\w.:-]*)((?:\s+[\w.:-]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*(/?)>""")
+_NAME: Final = re.compile(r"""\sname\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_CDATA: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+_BLANK_RUN: Final = re.compile(r"[ \t\r\n]*+")
+_ITEM: Final = "item"
+
+
+class Element(NamedTuple):
+    """`<key>inner</key>`, or `<arg name="key">inner</arg>`."""
+
+    key: str
+    inner: str
+
+
+def xml_value(
+    text: str,
+    schema: Any = None,
+    root: Any = None,
+    rules: TypingRules = DEFAULT_RULES,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Typed:
+    """Give the value that the inside of an element stands for; flagged where a text in it is no value of its type.
+
+    >>> xml_value("<a>1</a><list><item>x &amp;&amp; y</item></list>").value
+    {'a': '1', 'list': ['x && y']}
+    >>> schema = {"properties": {"a": {"type": "integer"}}}
+    >>> xml_value("<a>1</a>", schema), xml_value("<a>one</a>", schema), xml_value("n <= 0").value
+    (Typed(value={'a': 1}, flagged=False), Typed(value={'a': 'one'}, flagged=True), 'n <= 0')
+
+    Nothing but elements is an object; nothing but `item`s is an array where it may be either, as is whatever the schema
+    says is one; a key that comes twice has an array of both. Anything else is text, as it is where the schema allows a
+    string: without blanks at its edges, entities decoded once, CDATA as it stands.
+
+    - `schema`: of the value; `root`: the schema that its `$ref`s refer to.
+    """
+    reading = _Reading(root, rules, limits.depth)
+    value = reading.value(text, schema, 0)
+    return Typed(value, reading.flagged)
+
+
+class _Reading:
+    """One value being read, with all that is inside of it."""
+
+    def __init__(self, root: Any, rules: TypingRules, deepest: int) -> None:
+        self._root = root
+        self._rules = rules
+        self._deepest = deepest
+        self.flagged = False
+
+    def value(self, text: str, schema: Any, depth: int) -> Any:
+        kinds = kinds_of(schema, self._root)
+        said = text.strip(_BLANKS)
+        if kinds != ANYTHING and "string" in kinds.names:
+            return self._text(said, schema)
+        elements = _elements(said) if depth < self._deepest else None
+        if elements is None or (not elements and (kinds == ANYTHING or "array" not in kinds.open)):
+            return self._text(said, schema)
+        may_be_either = kinds.open >= {"array", "object"}
+        is_array = all(each.key == _ITEM for each in elements) if may_be_either else "object" not in kinds.open
+        if is_array:
+            items = ((each.inner, inner_schema(schema, place, self._root)) for place, each in enumerate(elements))
+            return [self.value(inner, of_item, depth + 1) for inner, of_item in items]
+        texts: dict[str, list[str]] = {}
+        for key, inner in elements:
+            texts.setdefault(key, []).append(inner)
+        return {
+            key: self._of_key(several, inner_schema(schema, key, self._root), depth) for key, several in texts.items()
+        }
+
+    def _of_key(self, texts: list[str], schema: Any, depth: int) -> Any:
+        """Give the value of a key; where it comes more than once, each is an item."""
+        if len(texts) == 1:
+            return self.value(texts[0], schema, depth + 1)
+        kinds = kinds_of(schema, self._root)
+        are_items = kinds != ANYTHING and "array" in kinds.open
+        each = (
+            (text, inner_schema(schema, place, self._root) if are_items else schema) for place, text in enumerate(texts)
+        )
+        return [self.value(text, of_item, depth + 1) for text, of_item in each]
+
+    def _text(self, said: str, schema: Any) -> Any:
+        value, flagged = convert(_decoded(said), schema, self._root, self._rules)
+        self.flagged = self.flagged or flagged
+        return value
+
+
+def _elements(text: str) -> list[Element] | None:
+    """Give the elements of which a text is made, None where it is made of anything else."""
+    elements: list[Element] = []
+    position = 0
+    while position < len(text):
+        found = _OPENER.match(text, position)
+        if found is None:
+            return None
+        tag, attributes, is_empty = found.groups()
+        named = _NAME.search(attributes)
+        key = tag if named is None else decode_entities(named[1] if named[1] is not None else named[2])
+        end = after = found.end()
+        if not is_empty:
+            closer = _closer(text, tag, found.end())
+            if closer is None:
+                return None
+            end, after = closer.span()
+        elements.append(Element(key, text[found.end() : end]))
+        run = _BLANK_RUN.match(text, after)
+        position = after if run is None else run.end()
+    return elements
+
+
+def _closer(text: str, tag: str, position: int) -> re.Match[str] | None:
+    """Give the end tag of an element, past those of elements of its name inside."""
+    depth = 1
+    tags = re.compile(rf"<!\[CDATA\[.*?\]\]>|<(/?){re.escape(tag)}(?=[\s/>])[^<>]*>", re.DOTALL)
+    for found in tags.finditer(text, position):
+        if found[0].startswith("<!"):
+            continue
+        depth += -1 if found[1] else 0 if found[0].endswith("/>") else 1
+        if not depth:
+            return found
+    return None
+
+
+def _decoded(text: str) -> str:
+    if "<![CDATA[" not in text:
+        return decode_entities(text)
+    pieces = _CDATA.split(text)
+    return "".join(piece if number % 2 else decode_entities(piece) for number, piece in enumerate(pieces))

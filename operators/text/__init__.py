@@ -1,0 +1,1 @@
+"""The reader of text calls behind `parse_text`."""

@@ -1,0 +1,139 @@
+"""Reading between the items of a block: which item comes next, or that none does."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from .block_attrs import BlockAttrs
+from .block_json import open_json
+from .block_text import open_text
+from .slots.attrs_slot import starts_attribute
+
+if TYPE_CHECKING:
+    from ..grammar.dialect_positions import At, Boundary
+    from ..machines.literal_search import LiteralSearch
+    from .text_block import TextBlock
+
+_BLANK_RUN = re.compile(r"[ \t\r\n]*+")
+
+
+def read_between(block: TextBlock, boundary: Boundary, *, final: bool) -> None:
+    """Read on where one item has ended: blanks, then what may come now."""
+    if opens_text(block):
+        _read_text(block, boundary.texts)
+        return
+    account = block.account
+    buffer = account.buffer
+    run = _BLANK_RUN.match(buffer, account.position)
+    blank, search = boundary.blank, boundary.search
+    found = None
+    if run is not None and run.end() > account.position:
+        if blank is not None:
+            found = _first_in(run, blank, final=final)
+            search = blank if found is not None else search
+        upto = run.end() if found is None else found.start()
+        if not block.gap:
+            block.gap_at = account.here
+        block.gap.append(buffer[account.position : upto])
+        account.position = upto
+    position = account.position
+    if position == len(buffer):
+        return
+    if search is not None and found is None:
+        found = (search.whole if final else search.pattern).match(buffer, position)
+    if search is not None and found is not None:
+        if not final and search.is_unfinished(found):
+            account.wait_from(position)
+            return
+        literal = search.literal(found)
+        block.leave_out(boundary, literal)
+        at = _step(block, boundary.literals[literal], position)
+        if at is not None:
+            account.position = found.end()
+            block.reach(at, position)
+        return
+    if not block.has_failed and _opens_slot(block, boundary, buffer[position]):
+        return
+    block.mismatch()
+
+
+def _first_in(run: re.Match[str], search: LiteralSearch, *, final: bool) -> re.Match[str] | None:
+    """Give the first literal that begins with one of these blanks, or may yet."""
+    match = (search.whole if final else search.pattern).match
+    return next(filter(None, (match(run.string, at) for at in range(*run.span()))), None)
+
+
+def opens_text(block: TextBlock) -> bool:
+    """Tell whether a text comes next, whatever the characters are."""
+    boundary = block.boundary
+    return (
+        boundary is not None
+        and bool(boundary.texts)
+        and boundary.search is None
+        and not boundary.slots
+        and not block.has_failed
+    )
+
+
+def read_rest(block: TextBlock, *, final: bool) -> None:
+    """Read on in a call that has failed, up to its closer, a new opener, or the end."""
+    account, grammar = block.account, block.grammar
+    closers = grammar.closers(block.at)
+    search = grammar.ends_of_failed(block.at)
+    found = None
+    if search is not None:
+        found = (search.whole if final else search.pattern).search(account.buffer, account.position)
+    account.position = len(account.buffer) if found is None else found.start()
+    if block.call is not None:
+        block.say(block.call, account.position)
+    if search is None or found is None:
+        return
+    if not final and search.is_unfinished(found):
+        account.wait_from(account.position)
+    elif (literal := search.literal(found)) in closers:
+        account.position = found.end()
+        block.reach(closers[literal])
+    else:
+        block.end_call(account.position, "failed")
+        block.at = ()  # inside of the call, where nothing goes on
+        block.leave()
+
+
+def _opens_slot(block: TextBlock, boundary: Boundary, char: str) -> bool:
+    """Begin with the slot that begins with a character, if one does."""
+    if slot := boundary.slots.get(char):
+        block.leave_out(boundary, char)
+        if (slot := _step(block, slot, block.account.position)) is not None:
+            open_json(block, slot)
+    elif boundary.attrs and starts_attribute(char):
+        attrs = _step(block, boundary.attrs, block.account.position)
+        if attrs is not None:
+            block.reader = BlockAttrs(block, attrs)
+            block.gap.clear()
+    elif boundary.texts:
+        block.unread_gap()
+        _read_text(block, boundary.texts)
+    else:
+        return False
+    return True
+
+
+def _read_text(block: TextBlock, texts: At) -> None:
+    """Begin with a text, which may be the name of another call."""
+    at = _step(block, texts, block.account.position)
+    if at is not None:
+        open_text(block, at)
+
+
+def _step(block: TextBlock, at: At, position: int) -> At | None:
+    """Give where a step leads: it stays in the open call if it can, else ends it; None where it all is text again."""
+    if not block.at:
+        return at
+    if inside := block.grammar.inside(block.at, at):
+        return inside if block.call is not None else at
+    if block.call is None and block.name and not block.start_call(position):
+        return None
+    if block.call is not None:
+        block.end_call(position, "complete")
+    return at

@@ -1,0 +1,85 @@
+"""The attributes of a tag in a block, and what they say about the call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from ..grammar.dialect import Attrs
+from .slots.attrs_slot import AttrsSlot, renamed
+from .slots.json_attrs_slot import JsonAttrsSlot
+
+if TYPE_CHECKING:
+    from ..grammar.dialect_positions import At
+    from .text_block import TextBlock
+
+
+class BlockAttrs:
+    """The reader of attributes, at some positions."""
+
+    __slots__ = ("_block", "_items", "at", "slot")
+
+    def __init__(self, block: TextBlock, at: At) -> None:
+        self._block = block
+        self.at = at
+        self._items = {here: cast("Attrs", block.grammar.items[here]) for here in at}
+        is_tag = self._items[at[0]].form == "tag"
+        self.slot = AttrsSlot() if is_tag else JsonAttrsSlot(block.options.limits)
+
+    def read(self, *, final: bool) -> None:  # noqa: ARG002 - as every reader; no more text changes nothing here
+        """Read on in the buffer."""
+        block, slot = self._block, self.slot
+        account = block.account
+        account.position = slot.feed(account.buffer, account.position)
+        if slot.is_wrong:
+            block.reader = None
+            block.mismatch_in_slot()
+        elif slot.ended:
+            block.reader = None
+            self._take(slot.said)
+
+    def _take(self, said: dict[str, Any]) -> None:
+        """Take all attributes of a tag; those positions go on that agree with them."""
+        block = self._block
+        each_said = {here: renamed(said, item.also) for here, item in self._items.items()}
+        agreeing = tuple(here for here, item in self._items.items() if item.agrees(each_said[here]))
+        if not agreeing:
+            block.mismatch_in_slot()
+            return
+        roles = dict(self._items[agreeing[0]].roles)
+        is_text = isinstance(self.slot, AttrsSlot)
+        for name, value in each_said[agreeing[0]].items():
+            role = roles.get(name)
+            if role is None:
+                self._give(name, value, is_text=is_text)
+                continue
+            if role == "arguments" and isinstance(value, dict):
+                for key, inner in cast("dict[str, Any]", value).items():
+                    self._give(key, inner, is_text=False)
+            elif role == "name":
+                block.name = str(value)
+            elif role == "id":
+                block.id = str(value)
+            elif role == "key":
+                block.key = str(value)
+            elif role == "flag":
+                block.flag = str(value)
+            block.back[role] = f"{value}"
+        block.reach(agreeing)
+
+    def _give(self, name: str, value: Any, *, is_text: bool) -> None:
+        """Take an attribute that is an argument; before START it waits."""
+        block = self._block
+        call, account = block.call, block.account
+        if call is None:
+            block.arguments.append((name, value, is_text))
+            return
+        typed = block.attribute(name, value, is_text=is_text)
+        block.say(call, account.position, tuple(call.typed(name, typed, account.here - call.start)))
+
+    def dump(self) -> Any:
+        """Give the state as plain data."""
+        return ["attrs", list(self.at), self.slot.dump()]
+
+    def load(self, state: Any) -> None:
+        """Go on from a dumped state."""
+        self.slot.load(state)

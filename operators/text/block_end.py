@@ -1,0 +1,66 @@
+"""What the end of the stream settles in a block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ..calls.segment_end import end_status
+from ..engine.stage import Completed, How
+from .block_json import BlockJson
+from .block_text import BlockText
+
+if TYPE_CHECKING:
+    from .text_block import TextBlock
+    from .text_call import TextCall
+
+_REGULAR: Final = frozenset(("stop", "tool_calls"))
+
+
+def end_last_call(block: TextBlock, call: TextCall, how: How, finish: str | None) -> None:
+    """End the call that the end of the stream found open: as complete if its own end came."""
+    status, reason = end_status(how, finish)
+    is_regular = isinstance(how, Completed) and finish in _REGULAR
+    arguments_ended = call.closed and isinstance(how, Completed) and finish != "error"
+    at_rest = block.reader is None and block.boundary is not None
+    is_at_end = block.may_end and (block.is_over or _may_be_closed(block))
+    is_sealed = at_rest and (arguments_ended or (is_regular and is_at_end))
+    block.reader = None
+    if is_sealed:
+        block.end_call(block.account.position, "complete")
+    else:
+        block.end_call(block.account.position, "truncated" if status == "complete" else status, reason)
+
+
+def _may_be_closed(block: TextBlock) -> bool:
+    """Tell whether what is left is nothing, or the beginning of a marker that ends the call."""
+    account, boundary = block.account, block.boundary
+    rest = account.buffer[account.position :].lstrip()
+    if boundary is None or not rest:
+        return not rest
+    fold = block.grammar.fold
+    return any(fold(closer).startswith(fold(rest)) for closer in block.grammar.closing(boundary))
+
+
+def end_block(block: TextBlock, how: How, finish: str | None) -> None:
+    """Leave a block inside of which the stream ended."""
+    account = block.account
+    if block.call is not None:
+        end_last_call(block, block.call, how, finish)
+        block.leave()
+    elif block.saying:
+        reader = block.reader
+        block.reader = None
+        if isinstance(reader, BlockText):
+            reader.end_said()
+        block.saying = ""
+        block.had_call = True
+        block.leave()
+    elif block.may_end and (block.name or block.had_call):
+        block.leave_before_gap(start=bool(block.name))
+    elif block.had_call and (
+        (account.since == account.position and not any(account.loose))
+        or (isinstance(block.reader, BlockJson) and block.reader.slot.is_saying)
+    ):
+        block.leave()
+    else:
+        block.back_to_text()

@@ -1,0 +1,176 @@
+"""JSON, or arguments as code writes them, in a block: the calls and the text that it says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...events.fragment import Fragment, JsonError
+from ..grammar.dialect import Attrs, CallArgs, Json
+from .block_attrs import BlockAttrs
+from .slots.json_slot import Found, JsonSlot
+
+if TYPE_CHECKING:
+    from ..grammar.dialect_positions import At
+    from .text_block import TextBlock
+
+
+def open_json(block: TextBlock, at: At) -> None:
+    """Begin with a slot that begins with a bracket."""
+    block.gap.clear()
+    grammar = block.grammar
+    attrs = tuple(here for here in at if isinstance(grammar.items[here], Attrs))
+    if attrs[:1] == at[:1]:
+        block.left_out |= grammar.owned(here for here in at if here not in attrs)
+        block.reader = BlockAttrs(block, attrs)
+        return
+    block.left_out |= grammar.owned(attrs)
+    block.boundary = None
+    block.reader = BlockJson(block, at, block.account.here)
+
+
+class BlockJson:
+    """The reader of JSON, at some positions.
+
+    - `slot`: the JSON itself; `start`: its offset in the whole text.
+    """
+
+    __slots__ = ("_block", "at", "slot", "start")
+
+    def __init__(self, block: TextBlock, at: At, start: int) -> None:
+        self._block = block
+        self.at = at
+        self.start = start
+        leaves = [block.grammar.items[here] for here in at]
+        items = [leaf for leaf in leaves if isinstance(leaf, Json)]
+        code = None if items else next(leaf for leaf in leaves if isinstance(leaf, CallArgs))
+        whole = any(here in block.grammar.first for here in at) or (bool(items) and all(item.whole for item in items))
+        named = bool(block.name) or code is not None
+        self.slot = JsonSlot(items, block.options.limits, named=named, whole=whole, args=code)
+        self.slot.name = block.name
+
+    def read(self, *, final: bool) -> None:  # noqa: ARG002 - as every reader; no more text changes nothing here
+        """Read on in the buffer."""
+        account = self._block.account
+        self.take(self.slot.feed(account.buffer[account.position :] if account.position else account.buffer))
+
+    def read_on(self, items: Sequence[Fragment | JsonError], text: str) -> None:
+        """Read on in the buffer, all of which the machine has read already."""
+        machine = self.slot.machine
+        begin = (machine.at if machine.error is None else machine.read + machine.excess) - len(text)
+        self._block.account.offset = self.start + begin
+        self.take(self.slot.take(items, begin, len(text)))
+
+    def take(self, found: list[Found]) -> None:
+        """Do what the JSON says, one thing after the other, as long as it goes on."""
+        account = self._block.account
+        for each in found:
+            if not self._take(each, self.start + each.at - account.offset):
+                return
+        account.position += self.slot.read
+
+    def _take(self, found: Found, upto: int) -> bool:
+        """Do what the JSON says up to a place in the buffer; False where it ends with that."""
+        block, what = self._block, found.what
+        if what in ("say", "error", "done") and block.call is None and self._is_too_late(upto):
+            block.back_to_text()
+            return False
+        if what == "start":
+            return self._start(found, upto)
+        if what == "arguments":
+            self._give_arguments(found, upto)
+        elif what == "end":
+            block.end_call(upto, "complete")
+        elif what == "lone":
+            if block.call is not None:
+                block.call.closed = True  # its closer seals it
+        elif what in ("say", "text", "said"):
+            self._say(found, upto)
+        else:
+            self._end(found, upto)
+            return False
+        return True
+
+    def _is_too_late(self, upto: int) -> bool:
+        """Tell whether more came than may wait, whatever the chunks were."""
+        return self._block.account.offset + upto - self._block.opened_at > self._block.options.limits.deferred_length
+
+    def _start(self, found: Found, upto: int) -> bool:
+        block, account = self._block, self._block.account
+        block.name = found.name
+        due = self.start + found.due - account.offset
+        if not block.start_call(upto, found.call_id, from_json=True, due=due):
+            return False
+        if block.has_failed:
+            # What the name came behind is the call's, whatever stands in it.
+            account.position = max(account.position, upto, due)
+            return False
+        return True
+
+    def _end(self, found: Found, upto: int) -> None:
+        """The JSON ended, or was none."""
+        block, account, what = self._block, self._block.account, found.what
+        if what == "done":
+            account.position = upto
+            block.reader = None
+            block.reach(self.at)
+        elif what == "none":
+            length = self.start + found.at - block.opened_at
+            # Where the JSON is all there was, nothing inside of it is looked at again.
+            is_all = block.opened_at == self.start and 0 < length <= block.options.limits.deferred_length
+            block.back_to_text(length if is_all else 1)
+        elif what == "bad":
+            block.name = ""
+            if block.start_call(upto, from_json=True):
+                account.position = upto
+                block.fail(JsonError("malformed", found.at, "a call with a name"))
+        elif found.error is not None:
+            self._fail(found.error, upto)
+
+    def _say(self, found: Found, upto: int) -> None:
+        """Take text that the JSON has for the reader."""
+        block = self._block
+        if block.call is not None:
+            block.call.flush(block.account.events)
+        if found.what == "say":
+            block.outside.start("text", upto)
+        elif found.what == "text":
+            block.outside.give("text", found.text or "", upto)
+        else:
+            block.outside.end("text", upto)
+        block.had_call = True
+        block.opened_at = block.account.offset + upto
+
+    def _give_arguments(self, found: Found, upto: int) -> None:
+        call = self._block.call
+        if call is not None:
+            shift = self.start - call.start
+            fragments = [Fragment(each.path, each.kind, each.value, each.at + shift) for each in found.fragments]
+            raw = self._block.account.take(upto)
+            call.say(raw, raw if found.text is None else found.text, fragments)
+
+    def _fail(self, error: JsonError, upto: int) -> None:
+        block, account = self._block, self._block.account
+        call = block.call
+        if call is not None and not call.closed:
+            account.position = max(account.position, min(upto, len(account.buffer)))
+            block.fail(error)
+        elif call is not None or self.slot.began_any:
+            # Between the calls of an array: those that came are sound, the rest is text.
+            block.reader = None
+            account.position = upto
+            block.end_call(upto, "complete")
+            block.at = self.at
+            block.had_call = True
+            block.leave()
+        else:
+            block.back_to_text()
+
+    def dump(self) -> Any:
+        """Give the state as plain data."""
+        return ["json", list(self.at), [self.start, self.slot.dump()]]
+
+    def load(self, state: Any) -> None:
+        """Go on from a dumped state."""
+        self.start, slot = state
+        self.slot.load(slot)

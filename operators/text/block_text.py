@@ -1,0 +1,385 @@
+"""A text of the model's own in a block: a name, a key, a value, or text that is said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec.structs import replace
+
+from ...events.fragment import Fragment
+from ..grammar.dialect import Text, Typing
+from ..machines.literal_search import Literal, LiteralSearch, literal_search
+from .slots.text_slot import BLANKS, TextSlot
+
+if TYPE_CHECKING:
+    from ..grammar.dialect_positions import At
+    from .text_block import TextBlock
+    from .text_call import TextCall
+
+_TEXT_FLAGS: Final = frozenset(("", "true", "string"))
+_NOT_KEPT: Final = frozenset(("value", "content", "reasoning", "skip"))
+_SAID: Final = {"content": "text", "reasoning": "reasoning"}
+
+
+def open_text(block: TextBlock, at: At) -> None:
+    """Begin with a text at some positions."""
+    grammar, account = block.grammar, block.account
+    item = cast("Text", grammar.items[at[0]])
+    block.gap.clear()
+    block.boundary = grammar.boundary(at, block.back)
+    role = item.role
+    if role == "value":
+        if not (block.call or block.name):
+            block.back_to_text()
+        elif block.call or (block.start_call(account.position) and not block.has_failed):
+            block.reader = BlockText(block, at, block.call)
+            block.reader.open_value()
+        return
+    if role in _SAID:
+        if account.here - block.opened_at > block.options.limits.deferred_length:
+            block.back_to_text()
+            return
+        block.outside.start(_SAID[role], account.position)
+        block.saying = _SAID[role]
+    block.reader = BlockText(block, at, block.call)
+
+
+class BlockText:
+    """The reader of a text, at some positions.
+
+    - `slot`: what is certain of it. `search`: for all that ends it, or changes how it is read.
+    - `path`: of a value, where it lies; `streams`: whether its text is the value.
+    - `null`: of a value that streams unless it is null, what of it may still become `null`.
+    - `form`: of a value that may be elements: `xml` if it is, `?` as long as that is open; `depth`: how many elements
+      of its name are open inside of it. `in_section`: whether the text at hand is taken as it stands.
+    - `tail`: of a text that its last possible end closes, what came from one on; `behind`: what came behind that one
+      without blanks first, as long as it may become the call's closer, which makes the end one.
+    """
+
+    __slots__ = (
+        "_block",
+        "_call",
+        "at",
+        "behind",
+        "depth",
+        "form",
+        "in_section",
+        "null",
+        "path",
+        "search",
+        "slot",
+        "streams",
+        "tail",
+        "typing",
+    )
+
+    def __init__(self, block: TextBlock, at: At, call: TextCall | None) -> None:
+        self._block = block
+        self._call = call
+        self.at = at
+        self.form = ""
+        self.depth = 0
+        self.in_section = False
+        self.path: tuple[str, ...] = ("input",)
+        self.typing: Typing = "text"
+        self.streams = True
+        self.null: str | None = None
+        self.tail: list[str] = []
+        self.behind: str | None = None
+        item = self._item()
+        self.slot = TextSlot(item, keep=item.role not in _NOT_KEPT)
+        self.search = self._ends()
+
+    # ------------------------------------------------------------------ values
+
+    def open_value(self) -> None:
+        """Begin with a value, now that its key is known."""
+        block = self._block
+        tool = self._tool
+        item = cast("Text", block.grammar.items[self.at[0]])
+        key = block.key if block.key is not None else item.key or "input"
+        key = dict(item.also).get(key, key)
+        self.path = (key,)
+        item = self._item()
+        self.typing = item.typing
+        if self.typing == "flagged":
+            self.typing = "json"
+            if block.flag in _TEXT_FLAGS:
+                self.typing = "text" if block.options.may_be_text(tool, key) else "schema"
+        if item.role == "skip":
+            self.slot = TextSlot(item)
+            self.search = self._ends()
+        elif self.typing != "xml":
+            self._begin_value("")
+        elif not block.options.is_known(tool, key):
+            self.form = "?"
+        else:
+            self._begin_value("" if block.options.streams(tool, key, self.typing) else "xml")
+
+    def _begin_value(self, form: str) -> None:
+        """Begin with a value of which it is known in which form it is."""
+        block, tool, key = self._block, self._tool, self.path[0]
+        self.form = form
+        self.streams = form != "xml" and block.options.streams(tool, key, self.typing)
+        may_be_null = self.streams and block.options.may_be_null(tool, key, self.typing)
+        self.null = "" if may_be_null else None
+        self.slot = TextSlot(self._item(), keep=not self.streams)
+        self.search = self._ends()
+        if self.streams and self.null is None:
+            self._commit(block.account.position, Fragment(self.path, "OPEN", '"', self._here))
+
+    @property
+    def _tool(self) -> str:
+        return "" if self._call is None else self._call.name
+
+    @property
+    def _here(self) -> int:
+        """The offset in the call of what comes next."""
+        return self._block.account.here - (0 if self._call is None else self._call.start)
+
+    def _item(self) -> Text:
+        """Give how the text at hand is read."""
+        item = cast("Text", self._block.grammar.items[self.at[0]])
+        if item.role == "value" and self._call is not None:
+            tool, key = self._call.name, self.path[0]
+            item = item.of(tool, key)
+            if self._block.options.drops(tool, key):
+                item = replace(item, role="skip")
+        return replace(item, entities=False) if self.form == "xml" else item
+
+    def _ends(self) -> LiteralSearch | None:
+        """Give the search for all that ends the text at hand or changes how it is read."""
+        boundary = self._block.boundary
+        ends = None if boundary is None else boundary.ends
+        section = self._item().section
+        if self.in_section and section is not None:
+            return literal_search([Literal(section[1])])
+        more = [] if section is None else [Literal(section[0])]
+        literals = () if ends is None else ends.literals
+        if self.form == "xml":
+            more += [
+                Literal(f"<{each.text[2:-1]}", f"{BLANKS}>", each.ignore_case)
+                for each in literals
+                if each.text.startswith("</")
+            ]
+        return literal_search((*literals, *more)) if more else ends
+
+    def _decide_form(self, *, final: bool) -> bool:
+        """Find out whether a value is elements by how it begins; False as long as that is open."""
+        account = self._block.account
+        buffer = account.buffer
+        position = account.position
+        while position < len(buffer) and buffer[position] in BLANKS:
+            position += 1
+        account.position = position
+        first, second = buffer[position : position + 1], buffer[position + 1 : position + 2]
+        if not first:
+            return False
+        if first == "<" and not second and not final:
+            account.wait_from(position)
+            return False
+        self._begin_value("xml" if first == "<" and (second.isalpha() or second == "_") else "")
+        return True
+
+    # ------------------------------------------------------------------ reading
+
+    def read(self, *, final: bool) -> None:
+        """Read on in the buffer; `final`: nothing more will come."""
+        if self.form == "?" and not self._decide_form(final=final):
+            return
+        slot, ends = self.slot, self.search
+        if slot.item.until == "last" and ends is not None:
+            self._read_to_last(ends, final=final)
+            return
+        account = self._block.account
+        buffer, position = account.buffer, account.position
+        found = None if ends is None else (ends.whole if final else ends.pattern).search(buffer, position)
+        stop = len(buffer) if found is None else found.start()
+        if stop > position:
+            self._take(stop)
+            if slot.wrong >= 0:
+                account.position = position + slot.wrong
+                self._block.mismatch()
+                return
+        if ends is None or found is None:
+            return
+        if not final and ends.is_unfinished(found):
+            account.wait_from(stop)
+            if text := slot.before(account.wait):
+                self._say(text, stop - slot.held_length)
+        elif not self._goes_on(ends.literal(found), found.end()):
+            self._end()
+
+    def end_said(self) -> None:
+        """Nothing more comes: give the rest of a text that is said."""
+        if rest := self.slot.end():
+            self._block.outside.give(_SAID[self.slot.item.role], rest, self._block.account.position)
+
+    def end_before_tail(self) -> None:
+        """Nothing more comes: the last possible end was one, and what waits behind it is read on from there."""
+        length = sum(map(len, self.tail))
+        self.tail.clear()
+        self._block.account.unread(length)
+        self._end()
+
+    def _goes_on(self, literal: str, end: int) -> bool:
+        """Tell whether what was found in a text is no end of it; then it has been read."""
+        section = self.slot.item.section
+        is_element = self.form == "xml"
+        if section is not None and literal == section[self.in_section]:
+            if is_element:
+                self._take(end)
+            self.in_section = not self.in_section
+            self._block.account.position = end
+            self.search = self._ends()
+        elif is_element and (self.depth or not literal.startswith("</")):
+            self.depth += -1 if literal.startswith("</") else 1
+            self._take(end)
+        else:
+            return False
+        return True
+
+    def _read_to_last(self, ends: LiteralSearch, *, final: bool) -> None:
+        """Read a text that the last of its possible ends closes: from one on it waits, as it may go on to another.
+
+        Where the call's closer comes right behind one, that was the last.
+        """
+        account = self._block.account
+        buffer, search = account.buffer, (ends.whole if final else ends.pattern).search
+        while True:
+            found = search(buffer, account.position)
+            stop = len(buffer) if found is None else found.start()
+            if self.tail:
+                self.tail.append(buffer[account.position : stop])
+                account.position = stop
+                if self._is_closed_behind(self.tail[-1]):
+                    self.end_before_tail()
+                    return
+            elif stop > account.position:
+                self._take(stop)
+            if found is None:
+                return
+            if not final and ends.is_unfinished(found):
+                account.wait_from(stop)
+                return
+            if self.tail:
+                self._give("".join(self.tail), stop)
+            self.tail = [found[0]]
+            self.behind = ""
+            account.position = found.end()
+
+    def _is_closed_behind(self, piece: str) -> bool:
+        """Tell whether the call's closer stands behind the possible end that waits, now that a piece more is there."""
+        if self.behind is None:
+            return False
+        self.behind = (self.behind + piece).lstrip(BLANKS)
+        grammar = self._block.grammar
+        closers = grammar.closers_behind(self.at, self._block.back)
+        fold = grammar.fold
+        behind = fold(self.behind)
+        if any(behind.startswith(fold(closer)) for closer in closers):
+            return True
+        if not any(fold(closer).startswith(behind) for closer in closers):
+            self.behind = None
+        return False
+
+    def _take(self, upto: int) -> None:
+        account = self._block.account
+        self._give(account.buffer[account.position : upto], upto)
+
+    def _give(self, piece: str, upto: int) -> None:
+        """Give what is certain with a piece of text that ends at a place in the buffer."""
+        block, slot = self._block, self.slot
+        as_it_stands = self.in_section and self.form != "xml"
+        text = slot.verbatim(piece) if as_it_stands else slot.feed(piece)
+        block.account.position = upto
+        if text:
+            self._say(text, upto - slot.held_length)
+
+    def _say(self, text: str, upto: int) -> None:
+        """Give a certain text of the slot, whose source ends at a place in the buffer."""
+        block, slot = self._block, self.slot
+        if slot.item.role == "value":
+            if self.streams:
+                self._give_value(text, block.account.offset + upto - slot.gave, upto)
+        elif block.saying:
+            block.outside.give(_SAID[slot.item.role], text, upto)
+
+    def _end(self) -> None:
+        """The text has ended where the position in the buffer is."""
+        block, slot = self._block, self.slot
+        account = block.account
+        held = slot.held_length
+        rest = slot.end()
+        role, said = slot.item.role, slot.text
+        block.reader = None
+        block.at = self.at
+        if role == "value":
+            self._end_value(rest, account.here - held)
+            return
+        if role == "name":
+            if not said:
+                block.mismatch_in_slot()
+                return
+            block.name = said
+        elif role == "id":
+            block.id = said
+            block.name = slot.item.name_in(said) or block.name
+        elif role == "key":
+            block.key = said
+        elif role == "skip":
+            block.key, block.flag = None, ""
+            block.skipped = True
+        elif rest and block.saying:
+            block.outside.give(_SAID[role], rest, account.position)
+        if slot.keep:
+            block.back[role] = said
+
+    def _end_value(self, rest: str, rest_at: int) -> None:
+        block, at = self._block, self._here
+        position = block.account.position
+        if self.streams and rest:
+            self._give_value(rest, rest_at, position)
+        if self.streams and self.null is None:
+            self._commit(position, Fragment(self.path, "DONE", None, at))
+        else:
+            text = self.slot.text if self.null is None else self.null
+            typed = block.options.typed(self._tool, self.path[0], self.typing, text)
+            if self._call is not None:
+                self._commit(position, *self._call.typed(self.path[0], typed, at))
+        block.key, block.flag = None, ""
+
+    def _give_value(self, text: str, at: int, upto: int) -> None:
+        """Give text of a string value; as long as it may become `null`, it waits."""
+        at -= 0 if self._call is None else self._call.start
+        if self.null is None:
+            self._commit(upto, Fragment(self.path, "TEXT", text, at))
+            return
+        at -= len(self.null)
+        self.null += text
+        if not "null".startswith(self.null.strip(BLANKS).casefold()):
+            waited, self.null = self.null, None
+            self._commit(upto, Fragment(self.path, "OPEN", '"', at), Fragment(self.path, "TEXT", waited, at))
+
+    def _commit(self, upto: int, *fragments: Fragment) -> None:
+        if self._call is not None:
+            self._block.say(self._call, upto, fragments)
+
+    def dump(self) -> Any:
+        """Give the state as plain data."""
+        plain = [getattr(self, name) for name in _PLAIN]
+        return ["text", list(self.at), [plain, list(self.path), "".join(self.tail), self.slot.dump()]]
+
+    def load(self, state: Any) -> None:
+        """Go on from a dumped state."""
+        plain, path, tail, slot = state
+        for name, value in zip(_PLAIN, plain, strict=True):
+            setattr(self, name, value)
+        self.path = tuple(path)
+        self.tail = [tail] if tail else []
+        self.slot = TextSlot(self._item())
+        self.slot.load(slot)
+        self.search = self._ends()
+
+
+_PLAIN = ("form", "depth", "in_section", "typing", "streams", "null", "behind")

@@ -1,0 +1,327 @@
+"""Text outside of a block: what of it is said, where a block or reasoning opens, and where reasoning ends.
+
+One search finds where a marker stands or may be about to stand. Which markers there are to look for changes with what
+came: a reasoning's closer alone, say, or openers that count only where nothing came before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from ...events.segment_event import SegmentEvent
+from ..calls.answer_segments import AnswerSegments
+from ..grammar.dialect_positions import At, Positions
+from ..machines.literal_search import Literal, LiteralSearch, literal_search
+from .text_account import TextAccount
+from .text_call import TextCall
+from .text_options import TextOptions
+
+_FENCE: Final = "```"
+
+
+class Meaning(NamedTuple):
+    """What a marker may be: a block at some positions of the grammars; none is reasoning, or a fence."""
+
+    marker: str
+    at: At
+
+
+class Opener(NamedTuple):
+    """Where a block opens: what it may be, of which the first is tried first, and where in the buffer."""
+
+    ways: Sequence[Meaning]
+    start: int
+
+
+class OutsideText:
+    """The reader of what is in no block.
+
+    - `kind`: of the segment that the text is of: `text` or `reasoning`.
+    - `said_any`: whether text, reasoning or a block came.
+    - `resume`: where a block broke off that a later marker may continue.
+    - `calls`: how many calls have begun.
+    - `search`: for what the next text is searched.
+    - `ways`: where a block was none, what else its opener may be, which is where the position in the buffer is.
+    """
+
+    __slots__ = (
+        "_account",
+        "_answer",
+        "_blanks",
+        "_closer",
+        "_fenced",
+        "_grammar",
+        "_leading",
+        "_margin",
+        "_meant",
+        "_options",
+        "_owed",
+        "_reasoning",
+        "_searches",
+        "calls",
+        "kind",
+        "resume",
+        "said_any",
+        "search",
+        "ways",
+    )
+
+    def __init__(
+        self, positions: Positions, answer: AnswerSegments, options: TextOptions, account: TextAccount
+    ) -> None:
+        self._grammar = positions
+        self._answer = answer
+        self._options = options
+        self._account = account
+        self._reasoning = {opener: closer for each in positions.dialects for opener, closer in each.reasoning}
+        self.kind = "reasoning" if options.starts_in_reasoning else "text"
+        self._closer = ""
+        """The marker that ends the reasoning at hand; any closer where it is empty."""
+        self._owed = False
+        """Whether a call ended the reasoning, so that its closer may still come and is nobody's text."""
+        self._blanks: list[str] = []
+        """Blanks that are text only if text follows."""
+        self._margin = True
+        """Whether no text was given since the beginning or a block."""
+        self._leading = True
+        """Whether nothing but blanks came since then."""
+        self.said_any = False
+        self._fenced = False
+        """Whether the text is inside a fence in which nothing is a call."""
+        self.resume: At = ()
+        self.calls = 0
+        self._searches: dict[tuple[object, ...], tuple[LiteralSearch | None, Mapping[str, Sequence[Meaning]]]] = {}
+        self.search: LiteralSearch | None = None
+        self._meant: Mapping[str, Sequence[Meaning]] = {}
+        """What the markers of the search may be."""
+        self.ways: Sequence[Meaning] = ()
+        self._choose_search()
+
+    @property
+    def goes_through(self) -> bool:
+        """Whether all text without a marker is said as it comes, in the segment that is open."""
+        options = self._options
+        return (
+            self._answer.open_type == self.kind
+            and self.said_any
+            and options.blanks != "drop"
+            and not (self._blanks or self._margin or self._leading or self._is_dropped)
+        )
+
+    @property
+    def _is_dropped(self) -> bool:
+        return self._options.between == "drop" and self.calls > 0 and self.kind == "text"
+
+    def read(self, *, final: bool) -> Opener | None:
+        """Read on in the buffer, up to where a block opens; `final`: nothing more will come."""
+        account, search = self._account, self.search
+        buffer, position = account.buffer, account.position
+        if self.ways:
+            return self._opener(self.ways, position)
+        found = None
+        if search is not None:
+            found = (search.whole if final else search.pattern).search(buffer, position)
+        if search is None or found is None:
+            self.say(len(buffer))
+            return None
+        start = found.start()
+        if start > position:
+            self.say(start)
+            if self.search is not search:
+                return None  # what may come has changed with it
+        if not final and search.is_unfinished(found):
+            account.wait_from(start)
+            return None
+        ways = self._meant[search.literal(found)]
+        return self._opener(ways, start)
+
+    def _opener(self, ways: Sequence[Meaning], start: int) -> Opener | None:
+        """Give the block that opens at a place in the buffer; what opens none is read."""
+        self.ways = ()
+        marker, at = ways[0]
+        if at:
+            return Opener(ways, start)
+        self._take_marker(marker, start + len(marker))
+        return None
+
+    def say(self, upto: int) -> None:
+        """Give text up to a place in the buffer, as far as it is certain to be said."""
+        account, policy = self._account, self._options.blanks
+        text = account.buffer[account.position : upto]
+        account.position = upto
+        if self._leading and text.strip():
+            self._leading = False
+            self._choose_search()
+        trail = ""
+        if policy != "keep":
+            if self._margin and (inner := text.lstrip()) != text:
+                if policy == "lone":
+                    self._blanks.append(text[: len(text) - len(inner)])
+                text = inner
+            if not text:
+                return
+            if policy == "drop":
+                trail = text[len(text.rstrip()) :]
+                text = text[: len(text) - len(trail)]
+                if not text:
+                    self._blanks.append(trail)
+                    return
+                upto -= len(trail)
+        if self._is_dropped:
+            return
+        if self._blanks:
+            text = "".join(self._blanks) + text
+            self._blanks.clear()
+        if trail:
+            self._blanks.append(trail)
+        self._margin = False
+        self.give(self.kind, text, upto)
+        if not self.said_any:
+            self.said_any = True
+            self._choose_search()
+
+    def give(self, kind: str, text: str, upto: int) -> None:
+        """Give text of a segment, which ends at a place in the buffer."""
+        answer, account = self._answer, self._account
+        if answer.open_type != kind:
+            answer.start_text(kind, account.events)
+        payload = {"delta": text}
+        raw = account.take(upto)
+        account.events.append(SegmentEvent("SEGMENT_CONTENT", answer.open_id, kind, payload, answer.ids.turn_id, raw))
+
+    def start(self, kind: str, upto: int) -> None:
+        """Give the START of a segment, with the markup up to a place in the buffer."""
+        self._blanks.clear()
+        self._answer.start_text(kind, self._account.events, raw=self._account.take(upto))
+
+    def end(self, kind: str, upto: int, call: TextCall | None = None) -> None:
+        """Give the END of the segment that is open, with the markup up to a place in the buffer.
+
+        Where something native ended it already, the markup goes to the call at hand, or to the next event.
+        """
+        raw = self._account.take(upto)
+        if self._answer.open_type == kind:
+            self._answer.end_text(self._account.events, raw=raw)
+        elif call is not None:
+            call.say(raw, "", ())
+        else:
+            self._account.before = raw
+
+    def begin_call(self) -> int:
+        """A call begins: its number."""
+        self._answer.end_text(self._account.events)
+        self._blanks.clear()
+        if self.kind == "reasoning":
+            self.kind, self._closer, self._owed = "text", "", True
+            self._choose_search()
+        self.calls += 1
+        return self.calls - 1
+
+    def after_block(self, resume: At) -> None:
+        """A block has ended; `resume`: where it may go on."""
+        self.resume = resume
+        if self._answer.open_type != "reasoning":
+            self.kind, self._closer = "text", ""
+        self._begin_anew()
+
+    def _take_marker(self, marker: str, upto: int) -> None:
+        """Read a marker that opens no block: a fence, or one of reasoning."""
+        account = self._account
+        if marker == _FENCE and self._options.fences == "text":
+            self._fenced = not self._fenced
+            self.said_any = True
+            self._choose_search()
+            self.say(upto)
+            return
+        account.position = upto
+        opens_again = self._leading and not self._closer
+        if marker in self._reasoning and (self.kind == "text" or opens_again):
+            self.start("reasoning", upto)
+            self.kind, self._closer = "reasoning", self._reasoning[marker]
+        else:
+            self._blanks.clear()
+            if self._answer.open_type == "reasoning":
+                self.end("reasoning", upto)
+            self.kind, self._closer = "text", ""
+        self._owed = False
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._margin = self._leading = self.said_any = True
+        self._choose_search()
+
+    def _choose_search(self) -> None:
+        said = self.said_any and not self._owed
+        key = (self.kind, self._closer, self.resume, said, self._leading, self._fenced)
+        known = self._searches.get(key)
+        if known is None:
+            known = self._searches[key] = _search_for(self._grammar, tuple(self._markers().items()))
+        self.search, self._meant = known
+
+    def _markers(self) -> Mapping[str, tuple[At, ...]]:
+        """Give what to look for, and what each may be."""
+        grammar, options = self._grammar, self._options
+        if self._fenced:
+            return {_FENCE: ((),)}
+        found: dict[str, tuple[At, ...]] = {}
+        if options.fences == "text" and self.kind == "text":
+            found[_FENCE] = ((),)
+        if options.calls and (self.kind == "text" or options.opener_in_reasoning == "ends"):
+            opening = grammar.openers(leading=self._leading)
+            if self.resume:
+                for text, at in grammar.boundary(self.resume, {}).literals.items():
+                    # What may come any number of times is a marker too many: behind text, it is text.
+                    due = at if self._leading else tuple(here for here in at if here not in grammar.follow[here])
+                    if due:
+                        found[text] = (due,)
+            found |= {text: (at,) for text, at in opening.literals.items()}
+            found |= {
+                text: (*((opening.literals[text],) if text in opening.literals else ()), at)
+                for text, at in opening.slots.items()
+            }
+        if self.kind == "text":
+            found |= dict.fromkeys(self._reasoning, ((),))
+            if not self.said_any or self._owed:
+                found |= dict.fromkeys(self._reasoning.values(), ((),))
+        else:
+            found |= dict.fromkeys([self._closer] if self._closer else self._reasoning.values(), ((),))
+            if options.repeated_opener == "drop" and self._leading and not self._closer:
+                found |= dict.fromkeys(self._reasoning, ((),))
+        return found
+
+    def dump(self) -> Any:
+        """Give the state as plain data."""
+        return [getattr(self, name) for name in _PLAIN], list(self.resume), "".join(self._blanks)
+
+    def load(self, state: Any) -> None:
+        """Go on from a dumped state."""
+        plain, resume, blanks = state
+        for name, value in zip(_PLAIN, plain, strict=True):
+            setattr(self, name, value)
+        self.resume = tuple(resume)
+        self._blanks = [blanks] if blanks else []
+        self._choose_search()
+
+
+_PLAIN = ("kind", "_closer", "_owed", "_margin", "_leading", "said_any", "_fenced", "calls")
+
+
+@lru_cache(maxsize=512)
+def _search_for(
+    grammar: Positions, markers: tuple[tuple[str, tuple[At, ...]], ...]
+) -> tuple[LiteralSearch | None, Mapping[str, Sequence[Meaning]]]:
+    """Give the search for some markers, and for each the ways to read it: those of a shorter one come last."""
+    literals = {
+        text: grammar.literal(text, tuple(here for at in several for here in at)) if all(several) else Literal(text)
+        for text, several in markers
+    }
+    ways = dict(markers)
+    meant: dict[str, Sequence[Meaning]] = {}
+    for text, literal in literals.items():
+        shorter = (literals[text[:length]] for length in range(len(text), 0, -1) if text[:length] in literals)
+        meant[text] = [
+            Meaning(each.text, at) for each in shorter if literal.begins_with(each) for at in ways[each.text]
+        ]
+    return (literal_search(literals.values()) if literals else None), meant

@@ -1,0 +1,1 @@
+"""Readers of one value inside a text call."""

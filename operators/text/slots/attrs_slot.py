@@ -1,0 +1,117 @@
+"""The attributes of a tag, in any order, cut anywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...machines.entities import decode_entities
+
+_NAME = re.compile(r"[\w:.-]*+")
+_BARE = re.compile(r"[^\s\"'<>/=]*+")
+_BLANK_RUN = re.compile(r"[ \t\r\n]*+")
+_NAME_START = re.compile(r"[^\W\d]")
+_VALUES = {'"': re.compile(r'[^"]*+'), "'": re.compile(r"[^']*+")}
+
+
+class AttrsSlot:
+    """Read `a="1" b='2' c=3` up to the first character that is none of it.
+
+    >>> slot = AttrsSlot()
+    >>> slot.feed(' path="a', 0), slot.feed(' b" x=1>', 0), slot.said, slot.ended
+    (8, 7, {'path': 'a b', 'x': '1'}, True)
+
+    - `said`: the attributes that closed; of two with one name the last.
+    - `ended`: a character came that is no attribute's.
+    - `is_wrong`: never; what is no attribute ends them.
+    """
+
+    __slots__ = ("_name", "_quote", "_state", "_value", "ended", "is_wrong", "said")
+
+    def __init__(self) -> None:
+        self.said: dict[str, Any] = {}
+        self.ended = False
+        self.is_wrong = False
+        self._state = "between"
+        self._name: list[str] = []
+        self._value: list[str] = []
+        self._quote = ""
+
+    def feed(self, text: str, position: int) -> int:
+        """Read a text from `position` on; give where it stops being attributes."""
+        while position < len(text) and not self.ended:
+            position = self._step(text, position)
+        return position
+
+    def _step(self, text: str, position: int) -> int:
+        state = self._state
+        if state in ("between", "after_name", "before_value"):
+            position = _end(_BLANK_RUN, text, position)
+            if position == len(text):
+                return position
+        char = text[position]
+        if state == "between":
+            if not _NAME_START.match(char):
+                self.ended = True
+                return position
+            self._state = "name"
+        elif state == "name":
+            end = _end(_NAME, text, position)
+            self._name.append(text[position:end])
+            self._state = "name" if end == len(text) else "after_name"
+            return end
+        elif state == "after_name":
+            if char != "=":
+                self._close()
+                return position
+            self._state = "before_value"
+            return position + 1
+        elif state == "before_value":
+            self._quote = char if char in _VALUES else ""
+            self._state = "value"
+            return position + len(self._quote)
+        else:
+            end = _end(_VALUES[self._quote] if self._quote else _BARE, text, position)
+            self._value.append(text[position:end])
+            if end < len(text):
+                self._close()
+                end += len(self._quote)
+            return end
+        return position
+
+    def _close(self) -> None:
+        self.said["".join(self._name)] = decode_entities("".join(self._value))
+        self._name.clear()
+        self._value.clear()
+        self._state = "between"
+
+    def dump(self) -> Any:
+        """Give the state as plain data."""
+        return [self.ended, self._state, "".join(self._name), "".join(self._value), self._quote, self.said]
+
+    def load(self, state: Any) -> None:
+        """Go on from a dumped state."""
+        self.ended, self._state, name, value, self._quote, self.said = state
+        self._name, self._value = [name], [value]
+
+
+def renamed(said: Mapping[str, Any], also: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Give attributes under the names that are meant; what is written under the meant one counts.
+
+    >>> renamed({"timeoutSeconds": 1}, (("timeoutSeconds", "timeout"),))
+    {'timeout': 1}
+    """
+    meant = dict(also)
+    others = {meant[name]: value for name, value in said.items() if name in meant}
+    return others | {name: value for name, value in said.items() if name not in meant}
+
+
+def starts_attribute(char: str) -> bool:
+    """Tell whether an attribute may begin with this character."""
+    return _NAME_START.match(char) is not None
+
+
+def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
+    found = pattern.match(text, position)
+    return found.end() if found else position

@@ -1,0 +1,55 @@
+"""Attributes that are written as one JSON object, cut anywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....events.fragment import Fragment
+from ...engine.limits import Limits
+from ...machines.fragment_aggregator import FragmentAggregator
+from ...machines.json_machine import JsonMachine
+
+
+class JsonAttrsSlot:
+    """Read `{"a": 1, "b": [2]}` up to its end, which is where its brackets balance.
+
+    >>> slot = JsonAttrsSlot(Limits())
+    >>> slot.feed('{"a": "]]', 0), slot.feed('"}]]', 0), slot.said, slot.ended
+    (9, 2, {'a': ']]'}, True)
+
+    - `said`: all of it, when it has ended.
+    - `is_wrong`: it is no JSON object.
+    """
+
+    __slots__ = ("_machine", "_values", "ended", "is_wrong", "said")
+
+    def __init__(self, limits: Limits) -> None:
+        self.said: dict[str, Any] = {}
+        self.ended = False
+        self.is_wrong = False
+        self._machine = JsonMachine(limits)
+        self._values = FragmentAggregator()
+
+    def feed(self, text: str, position: int) -> int:
+        """Read a text from `position` on; give where the object ends in it."""
+        begin = self._machine.at
+        for piece in self._machine.feed(text[position:]):
+            if not isinstance(piece, Fragment):
+                self.is_wrong = True
+                return position
+            self._values.feed(piece)
+            if piece.kind == "DONE" and not piece.path:
+                self.ended = True
+                self.said = self._values.value
+                return position + piece.at + 1 - begin
+        return len(text)
+
+    def dump(self) -> Any:
+        """Give the state as plain data."""
+        return [self._machine.dump(), self._values.dump()]
+
+    def load(self, state: Any) -> None:
+        """Go on from a dumped state."""
+        machine, values = state
+        self._machine.load(machine)
+        self._values.load(values)

@@ -1,0 +1,389 @@
+"""JSON that a model wrote as a call: names, ids and arguments found by their keys, wherever the text is cut.
+
+The text is parsed once, by the machine that reads native arguments, and ends by its own balance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from msgspec import convert, to_builtins
+
+from ....events.fragment import Fragment, JsonError, Path
+from ...engine.limits import Limits
+from ...grammar.dialect import CallArgs, Json
+from ...machines.json_machine import NOT_BARE, JsonMachine
+from ...machines.literal_machine import LiteralMachine
+
+
+class Found(NamedTuple):
+    """Something that the JSON said about a call, and the offset in the JSON up to which that is."""
+
+    what: str
+    """start, arguments, error, done; of an object: end, lone (it is the whole), none or bad (it is no call); of the
+    answer's own text: say (it begins), text, said.
+    """
+    at: int
+    fragments: tuple[Fragment, ...] = ()
+    text: str | None = None
+    """Of arguments that were a JSON text: what it said; None where the source itself is the arguments."""
+    error: JsonError | None = None
+    due: int = 0
+    """Of a start: up to where the text had to come for it to be certain."""
+    name: str = ""
+    call_id: str = ""
+
+
+class JsonSlot:
+    """Read one JSON value with calls in it.
+
+    >>> slot = JsonSlot((Json(),), Limits(), named=False)
+    >>> [each.what for each in slot.feed('{"name": "f", "arguments": {"a": 1}} and more')], slot.read
+    (['start', 'arguments', 'lone', 'done'], 36)
+
+    - `name`: of the object at hand; of bare arguments it comes from outside.
+    - `read`: characters of the text that belong to the JSON.
+    - `live`: the path of the string that is open, an argument or the answer's own text, while what it says can go
+      straight through.
+    """
+
+    def __init__(
+        self, items: Sequence[Json], limits: Limits, *, named: bool, whole: bool = False, args: CallArgs | None = None
+    ) -> None:
+        self._names = {tuple(key.split(".")) for item in items for key in item.name}
+        self._args = {tuple(key.split(".")) for item in items for key in item.args}
+        self._id_keys = {tuple(key.split(".")) for item in items for key in item.id}
+        self._groups = {tuple(key.split(".")) for item in items for key in item.calls}
+        self._content = {tuple(key.split(".")) for item in items for key in item.content}
+        self._sole_key = any(item.sole_key for item in items)
+        self._bare = named or any(not item.name and not item.sole_key for item in items)
+        self._whole = whole
+        """Whether an object must have both a name and arguments."""
+        self._limits = limits
+        self.machine: JsonMachine | LiteralMachine = JsonMachine(limits, control_characters=True)
+        if args is not None:
+            self.machine = LiteralMachine(
+                *(args.open, args.close, args.assign, args.quotes),
+                escapes=args.escapes,
+                lenient_quotes=args.lenient_quotes,
+                limits=limits,
+            )
+        self._waits = args is not None and args.unmarked
+        """Whether the opening of the arguments alone makes no call."""
+        self.name = ""
+        self.call_id = ""
+        self.read = 0
+        self.live: Path | None = None
+        self._prefix: Path | None = None
+        """Where the object at hand lies."""
+        self._reading = ""
+        self._pieces: list[str] = []
+        self._at_args: Path | None = None
+        """Where its arguments lie, while they are open."""
+        self._inner: JsonMachine | None = None
+        self._inner_error: JsonError | None = None
+        self._args_from = -1
+        self._args_to = -1
+        self._given = -1
+        """Up to where the arguments have been given."""
+        self._started = False
+        self._found_any = False
+        self._is_none = False
+        """Whether an object was no call, before any was; then none is."""
+        self._fragments: list[Fragment] = []
+        self._text: list[str] = []
+        self._coded = False
+        self._saying = False
+        """Whether text of the answer is open."""
+        self._has_said = False
+        self._said: list[str] = []
+        self._waiting: list[Fragment] = []
+        """Text of the answer that came after arguments whose call has no name yet: it waits with them."""
+        self._outer: Path = ()
+        self._stripped: Path = ()
+
+    @property
+    def began_any(self) -> bool:
+        """Whether an object here was a call."""
+        return self._found_any
+
+    @property
+    def is_saying(self) -> bool:
+        """Whether text of the answer is open."""
+        return self._saying
+
+    def feed(self, text: str) -> list[Found]:
+        """Give what the JSON says up to the end of this text, or up to its own end."""
+        begin = self.machine.at
+        items = self.machine.feed(text)
+        return self.take(items, begin, len(text))
+
+    def take(self, items: Sequence[Fragment | JsonError], begin: int, length: int) -> list[Found]:
+        """The same, for what the machine has said already."""
+        found: list[Found] = []
+        self.live = None
+        bare = self.machine.bare if isinstance(self.machine, JsonMachine) else ()
+        for item in items:
+            if isinstance(item, JsonError):
+                self._give_arguments(item.at, found)
+                self._give_said(item.at - self.machine.withheld_length, found)
+                found.append(Found("error", item.at, error=item))
+                self.read = length
+                return found
+            if bare and item.at in bare and item.kind == "TEXT" and not (self._started or self._saying):
+                # Models forget to escape line breaks in arguments; before there are any, it is some other text.
+                found.append(
+                    Found("error", item.at, error=JsonError("malformed", item.at, NOT_BARE, item.value[0], item.path))
+                )
+                self.read = length
+                return found
+            self._take(item, found)
+            if self._inner_error is not None and self._at_args is None:
+                # Said where the text ends, so that all of it is given alike, wherever it is cut.
+                found.append(Found("error", item.at + 1, error=self._inner_error))
+                self.read = length
+                return found
+            if item.kind == "DONE" and not item.path:
+                found.append(Found("done" if self._found_any else "none", item.at + 1))
+                self.read = item.at + 1 - begin
+                return found
+        self.read = length
+        self._give_arguments(begin + length, found)
+        if self._said:
+            self._give_said(begin + length - self.machine.withheld_length, found)
+        in_arguments = self._started and self._at_args is not None and self._inner is None
+        if (in_arguments or self._saying) and items:
+            last = items[-1]
+            if isinstance(last, Fragment) and last.kind == "TEXT":
+                self.live = self._strip(last.path)
+        return found
+
+    def _take(self, piece: Fragment, found: list[Found]) -> None:
+        path, kind = piece.path, piece.kind
+        if self._at_args is not None:
+            self._argument(piece, found)
+            return
+        if path in self._content:
+            self._say(piece, found)
+            return
+        if kind == "OPEN" and piece.value == "{" and self._is_call(path):
+            self._begin(path)
+            if self._bare:
+                self._open_arguments(piece, found)
+            return
+        prefix = self._prefix
+        if prefix is None:
+            return
+        if len(path) <= len(prefix):
+            if kind == "DONE" and path == prefix:
+                self._end(piece.at + 1, found)
+            return
+        key = path[len(prefix) :]
+        if key in self._args or (self._sole_key and len(key) == 1 and kind == "OPEN" and piece.value == "{"):
+            if self._sole_key and key not in self._args:
+                self.name = str(key[0])
+            self._open_arguments(piece, found)
+        elif key in self._names:
+            self._read(piece, "name", found)
+        elif key in self._id_keys:
+            self._read(piece, "id", found)
+
+    def _say(self, piece: Fragment, found: list[Found]) -> None:
+        if self._prefix is not None and self._args_from >= 0 and not self._started:
+            self._waiting.append(piece)
+            return
+        if piece.kind == "OPEN":
+            self._saying = piece.value == '"'
+            if self._saying:
+                self._has_said = self._found_any = True
+                found.append(Found("say", piece.at + 1))
+        elif piece.kind == "TEXT":
+            self._said.append(piece.value)
+        elif piece.kind == "DONE" and self._saying:
+            self._give_said(piece.at, found)
+            self._saying = False
+            found.append(Found("said", piece.at + 1))
+
+    def _give_said(self, at: int, found: list[Found]) -> None:
+        if self._said:
+            found.append(Found("text", at, text="".join(self._said)))
+            self._said.clear()
+
+    def _is_call(self, path: Path) -> bool:
+        if self._is_none:
+            return False
+        inner = path[:-1] if path and isinstance(path[-1], int) else path
+        return not inner or inner in self._groups
+
+    def _begin(self, path: Path) -> None:
+        self._prefix = path
+        if not self._bare:
+            self.name = self.call_id = ""
+        self._started = False
+        self._args_from = self._args_to = self._given = -1
+        self._pieces.clear()
+
+    def _read(self, piece: Fragment, what: str, found: list[Found]) -> None:
+        if piece.kind == "OPEN":
+            self._pieces.clear()
+            self._reading = what if piece.value == '"' else ""
+        elif piece.kind == "TEXT" and self._reading:
+            self._pieces.append(piece.value)
+        elif piece.kind == "SCALAR" and what == "id" and piece.value is not None:
+            self.call_id = str(piece.value)
+        elif piece.kind == "DONE" and self._reading:
+            self._reading = ""
+            text = "".join(self._pieces)
+            if what == "id":
+                self.call_id = text
+            elif not self.name:
+                self.name = text
+                if self._args_from >= 0 and self.name:
+                    self._start(found, piece.at + 1)
+
+    def _open_arguments(self, piece: Fragment, found: list[Found]) -> None:
+        if self._args_from >= 0:
+            return  # arguments were there under another key
+        if piece.kind == "SCALAR":
+            if piece.value is None:
+                return  # none
+            self._args_from, self._coded = piece.at, False
+            self._at_args = piece.path
+        elif piece.kind == "OPEN":
+            self._args_from = piece.at
+            self._at_args = piece.path
+            self._coded = piece.value == '"'
+            self._inner = JsonMachine(self._limits, control_characters=True) if self._coded else None
+        else:
+            return
+        if (self.name or self._bare) and not self._waits:
+            self._start(found, piece.at)
+        if self._inner is None:
+            self._fragments.append(Fragment((), piece.kind, piece.value, piece.at))
+
+    def _argument(self, piece: Fragment, found: list[Found]) -> None:
+        root = self._at_args or ()
+        if self._waits and not self._started and piece.kind != "SCALAR":
+            self._start(found, piece.at)  # of a scalar its DONE says where it was certain
+        ends = piece.kind == "DONE" and len(piece.path) == len(root)
+        if self._inner is None:
+            self._fragments.append(Fragment(self._strip(piece.path), piece.kind, piece.value, piece.at))
+        elif ends:
+            if not self._inner.is_blank:
+                self._decode(self._inner.close())
+        elif piece.kind == "TEXT":
+            self._text.append(piece.value)
+            self._decode(self._inner.feed(piece.value))
+        if ends:
+            scalar = self._inner is None and len(self._fragments) > 1 and self._fragments[-2].kind == "SCALAR"
+            self._args_to = piece.at if scalar else piece.at + 1
+            self._at_args = self._inner = None
+            self._give_arguments(self._args_to, found)
+            if self._bare and self._prefix == piece.path:
+                self._end(piece.at + 1, found)
+
+    def _decode(self, items: Sequence[Fragment | JsonError]) -> None:
+        for item in items:
+            if isinstance(item, JsonError):
+                self._inner_error = self._inner_error or item
+            else:
+                self._fragments.append(Fragment(item.path, item.kind, item.value, self._args_from + 1 + item.at))
+
+    def _strip(self, path: Path) -> Path:
+        """Give a path within the arguments, the same object for the same object."""
+        if path is not self._outer:
+            self._outer = path
+            self._stripped = path[len(self._at_args or ()) :]
+        return self._stripped
+
+    def _start(self, found: list[Found], at: int) -> None:
+        """Say that a call begins; `at`: where that became certain."""
+        self._started = self._found_any = True
+        begin = self._args_from if self._args_from >= 0 else at
+        found.append(Found("start", begin, due=at, name=self.name, call_id=self.call_id))
+        if self._args_to >= 0:
+            self._give_arguments(self._args_to, found)
+        self._say_waiting(found)
+
+    def _say_waiting(self, found: list[Found]) -> None:
+        waiting, self._waiting = self._waiting, []
+        self._prefix, prefix = None, self._prefix
+        for piece in waiting:
+            self._say(piece, found)
+        self._prefix = prefix
+
+    def _give_arguments(self, at: int, found: list[Found]) -> None:
+        if not self._started or self._args_from < 0:
+            return
+        upto = self._args_to if self._args_to >= 0 else at
+        if upto <= self._given and not self._fragments:
+            return
+        self._given = upto
+        text = "".join(self._text) if self._coded else None
+        found.append(Found("arguments", upto, tuple(self._fragments), text))
+        self._fragments.clear()
+        self._text.clear()
+
+    def _end(self, at: int, found: list[Found]) -> None:
+        if not self.name:
+            self._say_waiting(found)
+        needs_arguments = self._whole and not self._has_said
+        complete = bool(self.name or self._bare) and not (needs_arguments and self._args_from < 0)
+        if self._has_said and not self.name and self._args_from < 0:
+            pass  # the answer has text and no call
+        elif not complete:
+            self._is_none = not self._found_any
+            if self._found_any:
+                found.append(Found("bad", at))
+        else:
+            if not self._started:
+                self._start(found, at)
+            found.append(Found("end" if self._prefix else "lone", at))
+        self._prefix = None
+
+    def dump(self) -> Any:
+        """Give the state as plain data."""
+        state = {name: getattr(self, name) for name in _PLAIN}
+        state["machine"] = self.machine.dump()
+        state["inner"] = None if self._inner is None else self._inner.dump()
+        state["inner_error"] = to_builtins(self._inner_error)
+        state["fragments"] = to_builtins(self._fragments)
+        state["waiting"] = to_builtins(self._waiting)
+        return state
+
+    def load(self, state: Any) -> None:
+        """Go on from a dumped state."""
+        for name in _PLAIN:
+            setattr(self, name, state[name])
+        self._prefix = None if state["_prefix"] is None else tuple(state["_prefix"])
+        self._at_args = None if state["_at_args"] is None else tuple(state["_at_args"])
+        self.machine.load(state["machine"])
+        self._inner_error = convert(state["inner_error"], JsonError | None)
+        self._fragments = convert(state["fragments"], list[Fragment])
+        self._waiting = convert(state["waiting"], list[Fragment])
+        if state["inner"] is not None:
+            self._inner = JsonMachine(self._limits, control_characters=True)
+            self._inner.load(state["inner"])
+
+
+_PLAIN = (
+    "name",
+    "call_id",
+    "_bare",
+    "_whole",
+    "_prefix",
+    "_reading",
+    "_pieces",
+    "_at_args",
+    "_args_from",
+    "_args_to",
+    "_given",
+    "_started",
+    "_found_any",
+    "_is_none",
+    "_saying",
+    "_has_said",
+    "_text",
+    "_coded",
+)

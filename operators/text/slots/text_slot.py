@@ -1,0 +1,249 @@
+"""A text of the model's own inside a call: what of it is certain, and what its edges and its characters allow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from ...grammar.dialect import Text
+from ...machines.entities import Entities
+
+BLANKS = " \t\r\n"
+
+_EDGES = {"": "", "newline": "\r\n", "blanks": BLANKS}
+_BLANK_RUN = re.compile(r"[ \t\r\n]*+")
+
+
+class TextSlot:
+    r"""The text between two markers, without what is trimmed at its edges.
+
+    >>> slot = TextSlot(Text("value", trim="newline"))
+    >>> [slot.feed(piece) for piece in ("\n", "a\n", "\nb\n")], slot.end()
+    (['', 'a', '\n\nb'], '')
+
+    - `text`: all that was given, where somebody wants it whole (`keep`).
+    - `wrong`: where in the last piece a character came that cannot stand in it; -1 while none did.
+    - `gave`: how much of the source the text stands for that was given last.
+    - `held_length`: how much of the source waits here, at its end.
+    - `is_clear`, `edge`: while it is, a piece is certain as it is, unless its last character is one of `edge`, or it
+      has an entity in it.
+    - `is_open`: nothing but blanks is held, and only at a piece's end, if it has no entity.
+    """
+
+    __slots__ = (
+        "_begun",
+        "_chars",
+        "_entities",
+        "_held",
+        "_held_length",
+        "_kept",
+        "_over",
+        "edge",
+        "gave",
+        "held_length",
+        "is_clear",
+        "is_open",
+        "item",
+        "keep",
+        "straight",
+        "wrong",
+    )
+
+    def __init__(self, item: Text, *, keep: bool = False) -> None:
+        self.item = item
+        self.keep = keep
+        self.wrong = -1
+        self.gave = 0
+        self._entities = Entities() if item.entities else None
+        self._kept: list[str] = []
+        self._held: list[str] = []
+        """What may turn out to be trimmed."""
+        self._held_length = 0
+        self.held_length = 0
+        self._begun = False
+        self._over = False
+        """Whether blanks came after characters, so that only blanks may follow."""
+        self._chars = _characters(item.chars) if item.chars else None
+        self.edge = _EDGES[item.trim]
+        self.is_open = False
+        self.is_clear = item.trim == ""
+        self.straight = item.trim == "" and not item.entities and not item.chars
+        """Whether nothing is ever changed or held."""
+
+    @property
+    def text(self) -> str:
+        return "".join(self._kept)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether a piece of it is never wrong and kept nowhere."""
+        return not self.item.chars and not self.keep
+
+    def feed(self, piece: str) -> str:
+        """Give what of the text is certain with this piece."""
+        if self.straight:
+            if self.keep:
+                self._kept.append(piece)
+            self.gave = len(piece)
+            return piece
+        if self._chars is not None:
+            return self._feed_characters(piece, self._chars)
+        text = piece
+        if not self._begun:
+            text = self._without_edge(self.take_held() + piece)
+            if not text:
+                return self._settled("")
+        trim = self.item.trim
+        if trim == "blanks":
+            inner = text.rstrip(BLANKS)
+        elif trim == "newline":
+            text = self.take_held() + text
+            inner = text[: len(text) - _newline_at_end(text)]
+        else:
+            inner = text
+        rest = text[len(inner) :]
+        if inner and self._held:
+            inner = self.take_held() + inner
+        if rest:
+            self.hold(rest)
+        return self._settled(self._decoded(inner, ends=bool(rest)))
+
+    def hold(self, piece: str) -> None:
+        """Let what may be trimmed wait."""
+        self._held.append(piece)
+        self._held_length += len(piece)
+        self.held_length += len(piece)
+        self.is_clear = False
+
+    def take_held(self) -> str:
+        """Give what waited to be trimmed."""
+        if not self._held:
+            return ""
+        held = "".join(self._held)
+        self._held.clear()
+        self.held_length -= self._held_length
+        self._held_length = 0
+        return held
+
+    def _settled(self, text: str) -> str:
+        """Note what waits now; `text` is what is given."""
+        self.held_length = held = self._held_length + (self._entities.withheld_length if self._entities else 0)
+        self.is_open = self._begun and held == self._held_length
+        self.is_clear = not held and (self._begun or not self.item.trim)
+        if not text:
+            self.gave = 0
+        return text
+
+    def _decoded(self, text: str, *, ends: bool) -> str:
+        """Give a text with its entities decoded; `ends`: whether something else comes behind it."""
+        self.gave = len(text)
+        entities = self._entities
+        if entities is not None:
+            self.gave += entities.withheld_length
+            text = entities.feed(text)
+            if ends:
+                text += entities.close()
+            self.gave -= entities.withheld_length
+        if self.keep and text:
+            self._kept.append(text)
+        return text
+
+    def before(self, following: str) -> str:
+        """Give what waits if it is no entity when a text follows that may be the beginning of the end."""
+        if self._entities is None or not self._entities.withheld_length:
+            return ""
+        text = self._entities.close_before(following)
+        if text and self.keep:
+            self._kept.append(text)
+        gave = len(text)
+        self._settled(text)
+        self.gave = gave
+        return text
+
+    def verbatim(self, piece: str) -> str:
+        """Take a piece that is text as it stands; give it with what came before it and is certain now."""
+        before = self.held_length if self._begun else 0
+        held = self.take_held()
+        held = self._decoded(held if self._begun else "", ends=True)
+        self._begun = True
+        self._settled("")
+        self.gave = before + len(piece)
+        if self.keep:
+            self._kept.append(piece)
+        return held + piece
+
+    def end(self) -> str:
+        """Give what the end of the text settles."""
+        if self._chars is not None and self.item.trim == "blanks":
+            self._kept = [self.text.rstrip(BLANKS)]  # blanks may be among its characters
+        text = self.take_held()
+        trim = self.item.trim
+        if trim == "blanks":
+            text = text.rstrip(BLANKS)
+        elif trim == "newline":
+            text = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
+        if not self._begun:
+            text = "" if trim == "newline" and text == "\r" else text
+        return self._settled(self._decoded(text, ends=True))
+
+    def _without_edge(self, text: str) -> str:
+        trim = self.item.trim
+        if trim == "blanks":
+            text = text.lstrip(BLANKS)
+        elif trim == "newline":
+            if text == "\r":
+                self.hold(text)
+                return ""
+            text = text.removeprefix("\r\n") if text.startswith("\r\n") else text.removeprefix("\n")
+            self._begun = True
+            return text
+        self._begun = bool(text)
+        return text
+
+    def _feed_characters(self, piece: str, chars: re.Pattern[str]) -> str:
+        position = 0
+        if not self._begun or self._over:
+            run = _BLANK_RUN.match(piece)
+            position = run.end() if run else 0
+        if position == len(piece):
+            return ""
+        if self._over:
+            self.wrong = position
+            return ""
+        found = chars.match(piece, position)
+        end = found.end() if found else position
+        text = piece[position:end]
+        self._begun = self._begun or bool(text)
+        if end < len(piece):
+            self._over = True
+            if rest := piece[end:].lstrip(BLANKS):
+                self.wrong = len(piece) - len(rest)
+        if self.keep:
+            self._kept.append(text)
+        return text
+
+    def dump(self) -> Any:
+        """Give the state as plain data."""
+        entities = None if self._entities is None else self._entities.dump()
+        return [self.keep, "".join(self._kept), "".join(self._held), self._begun, self._over, entities]
+
+    def load(self, state: Sequence[Any]) -> None:
+        """Go on from a dumped state."""
+        self.keep, kept, held, self._begun, self._over, entities = state
+        self._held, self._held_length = [held] if held else [], len(held)
+        if self._entities is not None:
+            self._entities.load(entities)
+        self._kept = [kept] if kept else []
+        self._settled("")
+
+
+def _newline_at_end(text: str) -> int:
+    """Give the length of what may be a last newline: a carriage return may be the beginning of one."""
+    return 2 if text.endswith("\r\n") else int(text.endswith(("\r", "\n")))
+
+
+@lru_cache(maxsize=64)
+def _characters(chars: str) -> re.Pattern[str]:
+    return re.compile(f"[{chars}]*+")

@@ -1,0 +1,108 @@
+"""The account of one text: what of it has been read, and what of it no event stands for yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..calls.answer_segments import Segment
+
+
+class TextAccount:
+    """The text at hand and what came before it, so that every character goes into the `raw` of exactly one event.
+
+    - `buffer`, `position`: the text at hand, and what of it comes next; `offset`: of the buffer in the whole text.
+    - `since`: in the buffer, where the text begins that no event stands for; `loose`: such text from before the buffer.
+    - `before`: such text that belongs to the next event, whatever becomes of the block at hand.
+    - `wait`: text that only the next one decides.
+    - `events`: where events go.
+    """
+
+    __slots__ = ("before", "buffer", "events", "loose", "offset", "position", "since", "wait")
+
+    def __init__(self) -> None:
+        self.buffer = ""
+        self.position = 0
+        self.offset = 0
+        self.since = 0
+        self.loose: list[str] = []
+        self.before = ""
+        self.wait = ""
+        self.events: list[Segment] = []
+
+    @property
+    def here(self) -> int:
+        """The offset in the whole text of what comes next."""
+        return self.offset + self.position
+
+    def open(self, text: str, events: list[Segment]) -> None:
+        """Go on with a text, after what waited."""
+        self.buffer = self.wait + text
+        self.wait = ""
+        self.position = self.since = 0
+        self.events = events
+
+    def put_away(self) -> None:
+        """Remember what of the buffer no event stands for; the buffer is empty then."""
+        end = len(self.buffer) - len(self.wait)
+        if self.since < end:
+            self.loose.append(self.buffer[self.since : end])
+        self.offset += end
+        self.buffer = ""
+        self.position = self.since = 0
+
+    def take(self, upto: int) -> str:
+        """Give the text up to a place in the buffer for the next event to stand for."""
+        raw = self._taken(upto)
+        if self.before:
+            raw = self.before + raw
+            self.before = ""
+        return raw
+
+    def wait_from(self, position: int) -> None:
+        """Leave the rest of the buffer until more has come."""
+        self.position = position
+        self.wait = self.buffer[position:]
+
+    def go_back_to(self, absolute: int) -> None:
+        """Go back to an offset in the whole text; no event stands for anything from there on."""
+        index = absolute - self.offset
+        if index < 0:
+            loose = self._taken(self.since)
+            self.buffer = loose[len(loose) + index - self.since :] + self.buffer[self.since :]
+            self.offset = absolute
+            index = 0
+        self.position = self.since = index
+
+    def unread(self, length: int) -> None:
+        """Go back by some characters, for none of which an event stands."""
+        index = self.position - length
+        if index < self.since:
+            raw = self._taken(self.position)
+            self.offset += self.position - len(raw)
+            self.buffer = raw + self.buffer[self.position :]
+            self.since = 0
+            index = len(raw) - length
+        self.position = index
+
+    def _taken(self, upto: int) -> str:
+        if upto < self.since:
+            # It ends in what came before this buffer.
+            loose = "".join(self.loose)
+            length = len(loose) - (self.since - upto)
+            self.loose[:] = [loose[length:]]
+            return loose[:length]
+        raw = self.buffer[self.since : upto]
+        self.since = upto
+        if self.loose:
+            raw = "".join(self.loose) + raw
+            self.loose.clear()
+        return raw
+
+    def dump(self) -> Any:
+        """Give the state as plain data, between two texts."""
+        return [self.offset, "".join(self.loose), self.before, self.wait]
+
+    def load(self, state: Any) -> None:
+        """Go on from a dumped state."""
+        self.offset, loose, self.before, self.wait = state
+        self.loose = [loose] if loose else []

@@ -1,0 +1,108 @@
+"""The choices that `parse_text` leaves to its user, and what the tools say about raw values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from msgspec import Struct
+
+from ...events.errors import UsageError
+from ..engine.limits import DEFAULT_LIMITS, Limits
+from ..grammar.dialect import Typing
+from ..machines.python_literal import python_literal
+from ..schemas.schema_kinds import kinds_of
+from ..schemas.tool_parameters import Schema, known_name, parameter_schema
+from ..schemas.value_typing import DEFAULT_RULES, Typed, TypingRules, convert, convert_json, may_be_null, may_stream
+from ..schemas.without_marks import without_marks
+from ..schemas.xml_value import xml_value
+
+_UNKNOWN: dict[str, Any] = {}
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "repeated_opener": ("drop", "text"),
+    "opener_in_reasoning": ("text", "ends"),
+    "unknown_tool": ("pass", "text", "fail"),
+    "unknown_argument": ("pass", "drop"),
+    "between": ("text", "drop"),
+    "blanks": ("lone", "keep", "drop"),
+    "fences": ("calls", "text"),
+}
+_BY_SCHEMA: Final = frozenset(("schema", "xml", "marked_xml"))
+
+
+class TextOptions(Struct, frozen=True, kw_only=True):
+    """What `parse_text` was told; see there."""
+
+    schemas: Mapping[str, Schema | None] | None = None
+    calls: bool = True
+    starts_in_reasoning: bool = False
+    repeated_opener: Literal["drop", "text"] = "drop"
+    opener_in_reasoning: Literal["text", "ends"] = "text"
+    unknown_tool: Literal["pass", "text", "fail"] = "pass"
+    unknown_argument: Literal["pass", "drop"] = "pass"
+    between: Literal["text", "drop"] = "text"
+    blanks: Literal["lone", "keep", "drop"] = "lone"
+    fences: Literal["calls", "text"] = "calls"
+    rules: TypingRules = DEFAULT_RULES
+    limits: Limits = DEFAULT_LIMITS
+
+    def __post_init__(self) -> None:
+        for name, known in _CHOICES.items():
+            if (given := getattr(self, name)) not in known:
+                message = f"{name}= is {' or '.join(map(repr, known))}; got {given!r}"
+                raise UsageError(message)
+
+    def knows(self, name: str) -> bool:
+        """Tell whether a name is one of the tools, if any were given."""
+        return self.schemas is None or known_name(self.schemas, name) is not None
+
+    def streams(self, tool: str, key: str, typing: Typing) -> bool:
+        """Tell whether a value's text is the value, so that it can be given while it arrives."""
+        if typing in _BY_SCHEMA:
+            schema, root = self._schema(tool, key)
+            return may_stream(schema, root, self.rules)
+        return typing == "text"
+
+    def is_known(self, tool: str, key: str) -> bool:
+        """Tell whether the tools say anything about an argument."""
+        return self._schema(tool, key)[0] is not None
+
+    def drops(self, tool: str, key: str) -> bool:
+        """Tell whether an argument is none of its tool's and is to be left out."""
+        if self.unknown_argument == "pass" or self.schemas is None:
+            return False
+        schema, root = self._schema(tool, key)
+        return schema is None and root is not None
+
+    def may_be_text(self, tool: str, key: str) -> bool:
+        """Tell whether the tools allow a string there."""
+        return "string" in kinds_of(*self._schema(tool, key)).names
+
+    def may_be_null(self, tool: str, key: str, typing: Typing) -> bool:
+        """Tell whether the text `null` would be no text."""
+        if typing not in _BY_SCHEMA:
+            return False
+        schema, root = self._schema(tool, key)
+        return may_be_null(schema, root, self.rules)
+
+    def typed(self, tool: str, key: str, typing: Typing, text: str) -> Typed:
+        """Give what the whole text of a value stands for; what cannot be read stays text, flagged."""
+        schema, root = self._schema(tool, key)
+        elements = text if typing == "xml" else without_marks(text) if typing == "marked_xml" else None
+        if elements is not None:
+            return xml_value(elements, schema, root, self.rules, self.limits)
+        if typing in _BY_SCHEMA:
+            return convert(text, schema, root, self.rules)
+        if typing == "json":
+            return convert_json(text, schema, root, self.limits)
+        if typing == "python":
+            value = python_literal(text)
+            return (
+                Typed(text, flagged=True) if value is None and text.strip() != "None" else Typed(value, flagged=False)
+            )
+        return Typed(text, flagged=False)
+
+    def _schema(self, tool: str, key: str) -> tuple[Any, Any]:
+        schemas = self.schemas or _UNKNOWN
+        root = schemas.get(known_name(schemas, tool) or "")
+        return parameter_schema(root, key), root

@@ -1,0 +1,186 @@
+"""The short ways that most texts go: one look at what comes, and one event that is the text as it stands.
+
+Each is good for the state in which it was made, and is asked again for each text as long as nothing else came. Where it
+cannot be gone it gives None, and nothing has happened.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from ...events.fragment import Fragment, JsonError
+from ...events.segment_event import SegmentEvent
+from ..calls.answer_segments import Segment
+from .block_json import BlockJson
+from .block_text import BlockText
+from .slots.text_slot import BLANKS
+
+if TYPE_CHECKING:
+    from .text_account import TextAccount
+    from .text_block import TextBlock
+    from .text_call import TextCall
+    from .text_engine import TextEngine
+
+Search: TypeAlias = "Callable[[str], re.Match[str] | None]"
+Way: TypeAlias = Callable[[str], Sequence[Segment] | None]
+Plain: TypeAlias = tuple[Search, str, str, str | None]
+"""Where a text is said as it stands if the search finds nothing in it: the search, and of what its event is made, its
+segment's id and type, and the turn. It is a bare tuple because taking a named one apart costs more than a call."""
+ReadOn: TypeAlias = Callable[[BlockJson, Sequence[Fragment | JsonError], str], Sequence[Segment]]
+"""Goes on the long way with a text that the machine of the JSON has read."""
+
+
+def plain_way(block: TextBlock) -> Plain | None:
+    """Give the way of text outside of a block, if there is one."""
+    account, outside, answer = block.account, block.outside, block.answer
+    if block.is_open or account.before or account.loose or not outside.goes_through:
+        return None
+    search = _nothing if outside.search is None else outside.search.pattern.search
+    return search, answer.open_id, outside.kind, answer.ids.turn_id
+
+
+def waiting_way(engine: TextEngine, account: TextAccount, block: TextBlock, plain: Plain) -> Way:
+    """Give the way of such text where a marker may be about to stand: from there on it waits, and is not plain."""
+    search, segment_id, kind, turn_id = plain
+    markers = block.outside.search
+
+    def way(text: str) -> Sequence[Segment] | None:
+        text = account.wait + text
+        found = search(text)
+        if found is None:
+            account.wait = ""
+            engine.plain = plain
+        elif markers is None or not markers.is_unfinished(found):
+            return None
+        else:
+            start = found.start()
+            account.wait = text[start:]
+            engine.plain = None
+            if not start:
+                return ()
+            text = text[:start]
+        return (SegmentEvent("SEGMENT_CONTENT", segment_id, kind, {"delta": text}, turn_id, text),)
+
+    return way
+
+
+def block_way(block: TextBlock, read_on: ReadOn) -> Way | None:
+    """Give the way of text in a block, if there is one."""
+    account, reader, call = block.account, block.reader, block.call
+    if account.before or account.wait:
+        return None
+    if isinstance(reader, BlockText):
+        if block.saying:
+            is_ready = reader.slot.straight and not (reader.in_section or reader.tail or account.loose)
+            return _text_way(reader, block) if is_ready and block.answer.open_type == block.saying else None
+        is_plain = reader.slot.item.role == "value" and reader.form != "?" and not (reader.in_section or reader.tail)
+        is_ready = is_plain and reader.streams and reader.null is None and reader.slot.is_quiet
+        return _value_way(reader, account, call) if is_ready and call is not None else None
+    if account.loose or not isinstance(reader, BlockJson) or reader.slot.live is None:
+        return None
+    if reader.slot.is_saying:
+        return _said_way(reader, block, read_on) if block.answer.open_type == "text" else None
+    return None if call is None else _argument_way(reader, call, read_on)
+
+
+def _argument_way(reader: BlockJson, call: TextCall, read_on: ReadOn) -> Way:
+    """Give the way of text in a string of JSON arguments."""
+    feed, segment_id, turn_id = reader.slot.machine.feed, call.segment_id, call.turn_id
+    shift, path = reader.start - call.start, reader.slot.live or ()
+
+    def way(text: str) -> Sequence[Segment]:
+        items = feed(text)
+        pieces: tuple[Fragment, ...] = ()
+        for piece in items:
+            if not isinstance(piece, Fragment) or piece.kind != "TEXT":
+                return read_on(reader, items, text)
+            pieces += (Fragment(path, "TEXT", piece.value, piece.at + shift),)
+        return (SegmentEvent("SEGMENT_CONTENT", segment_id, "tool_call", {"delta": text}, turn_id, text, pieces),)
+
+    return way
+
+
+def _said_way(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> Way:
+    """Give the way of text in a string of JSON that is the answer's own."""
+    machine, answer = reader.slot.machine, block.answer
+    segment_id, turn_id = answer.open_id, answer.ids.turn_id
+
+    def way(text: str) -> Sequence[Segment]:
+        items = machine.feed(text)
+        is_whole = isinstance(items, tuple) and items and not machine.withheld_length
+        if is_whole and isinstance(said := items[0], Fragment):
+            return (SegmentEvent("SEGMENT_CONTENT", segment_id, "text", {"delta": said.value}, turn_id, text),)
+        return read_on(reader, items, text)
+
+    return way
+
+
+def _text_way(reader: BlockText, block: TextBlock) -> Way:
+    """Give the way of text in a block that is said as it stands."""
+    account, answer = block.account, block.answer
+    search = _nothing if reader.search is None else reader.search.pattern.search
+    segment_id, kind, turn_id = answer.open_id, answer.open_type, answer.ids.turn_id
+
+    def way(text: str) -> Sequence[Segment] | None:
+        if search(text) is not None:
+            return None
+        account.offset += len(text)
+        return (SegmentEvent("SEGMENT_CONTENT", segment_id, kind, {"delta": text}, turn_id, text),)
+
+    return way
+
+
+def _value_way(reader: BlockText, account: TextAccount, call: TextCall) -> Way:
+    """Give the way of text in a value that is text."""
+    slot, path, loose = reader.slot, reader.path, account.loose
+    search = _nothing if reader.search is None else reader.search.pattern.search
+    segment_id, turn_id, begin = call.segment_id, call.turn_id, call.start
+    edge, entities, is_trimmed = slot.edge, slot.item.entities, slot.item.trim == "blanks"
+
+    def way(text: str) -> Sequence[Segment] | None:
+        if search(text) is not None:
+            return None
+        end = account.offset = account.offset + len(text)
+        piece = raw = text
+        if is_trimmed and slot.is_open and not (entities and "&" in text):
+            # Blanks at the end wait, and go in front of what comes.
+            inner = text.rstrip(BLANKS)
+            if not inner:
+                slot.hold(text)
+                loose.append(text)
+                return ()
+            piece = raw = inner
+            if loose:
+                piece = slot.take_held() + inner
+                raw = "".join(loose) + inner
+                loose.clear()
+            at = end - len(text) + len(inner) - len(piece)
+            if len(inner) < len(text):
+                rest = text[len(inner) :]
+                slot.hold(rest)
+                loose.append(rest)
+        elif slot.is_clear and not loose and text[-1] not in edge and not (entities and "&" in text):
+            at = end - len(text)
+        else:
+            piece = slot.feed(text)
+            if not piece:
+                loose.append(text)
+                return ()
+            if loose:
+                raw = "".join(loose) + text
+                loose.clear()
+            if held := slot.held_length:
+                loose.append(raw[-held:])
+                raw = raw[:-held]
+                end -= held
+            at = end - slot.gave
+        pieces = (Fragment(path, "TEXT", piece, at - begin),)
+        return (SegmentEvent("SEGMENT_CONTENT", segment_id, "tool_call", {"delta": raw}, turn_id, raw, pieces),)
+
+    return way
+
+
+def _nothing(_text: str) -> None:
+    """Find nothing."""

@@ -1,0 +1,1 @@
+"""Calls written as text, and dialects described in words."""

@@ -1,0 +1,351 @@
+"""Calls written by walking a grammar."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from ..grammar.dialect import Alt, Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
+from ..grammar.dialect_positions import compiled
+from ..grammar.grammar_items import (
+    all_items,
+    begins_call,
+    ends_of,
+    holds_several,
+    is_for_argument,
+    is_only_read,
+    leaves_of,
+    may_miss,
+    takes_key,
+    without_separator,
+)
+from .render_text import attribute_text, flag_text, id_text, slot_text, value_text
+from .render_values import CannotRenderError, check_value, json_call, json_calls, json_text, literal_arguments
+
+_ONLY_READ: Final = frozenset(("content", "reasoning", "skip", "flag"))
+_NO_PLACE: Final = "its grammar has no place for a call"
+_LONE_KEY: Final = "input"
+"""The argument that a value without a key is."""
+
+
+class CallToRender(NamedTuple):
+    """A call; `schema`, of its tool's parameters, says which values come back as what they are from raw text."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    call_id: str | None = None
+    schema: Mapping[str, Any] | None = None
+
+
+class CallWriter:
+    """Walks a grammar once for each block of calls; each slot takes what it asks for from the call at hand."""
+
+    def __init__(self, dialect: Dialect, calls: list[CallToRender], layout: str) -> None:
+        self._dialect = dialect
+        self._layout = layout
+        self._aliases: dict[str, list[str]] = {}
+        for written, meant in dialect.aliases:
+            self._aliases.setdefault(meant, []).append(written)
+        self._todo = calls
+        self._written = 0
+        self._call: CallToRender | None = None
+        self._left: dict[str, Any] = {}
+        """Arguments of the call at hand that no slot has taken."""
+        self._key: str | None = None
+        self._is_flagged = False
+        """Whether an attribute said if the argument at hand is text."""
+        self._back: dict[str, str] = {}
+        self._out: list[str] = []
+        self._has_keyed_slots = any(takes_key(leaf) for leaf in leaves_of(dialect.grammar))
+        """Whether arguments stand elsewhere than in a tag's attributes."""
+        self._lone_keys = {leaf.key or _LONE_KEY for leaf in leaves_of(dialect.grammar) if isinstance(leaf, Text)}
+        """Arguments whose values have a place of their own."""
+        self._is_loose = False
+        """Whether blanks after what was written last do not matter."""
+        self._to_last: list[tuple[int, frozenset[str], frozenset[str]]] = []
+        """The pieces that the last of some markers ends, and the closers that make one the last."""
+
+    def write(self) -> str:
+        grammar = self._dialect.grammar
+        if not grammar:
+            message = "it has no calls"
+            raise CannotRenderError(message)
+        for call in self._todo:
+            _check(call)
+        while self._written < len(self._todo):
+            before = self._written
+            if not holds_several(grammar):
+                self._take()
+            self._row(grammar, frozenset())
+            self._end_call()
+            if self._written == before:
+                raise CannotRenderError(_NO_PLACE)
+        for place, ends, closers in self._to_last:
+            self._check_last(place, ends, closers)
+        return "".join(self._out)
+
+    # ------------------------------------------------------------------ the calls
+
+    def _take(self) -> CallToRender:
+        """Go on to the next call."""
+        self._end_call()
+        if self._written == len(self._todo):
+            message = "its grammar asks for another call"
+            raise CannotRenderError(message)
+        call = self._call = self._todo[self._written]
+        self._written += 1
+        self._left = dict(call.arguments)
+        self._back = {}
+        return call
+
+    def _end_call(self) -> None:
+        if self._left:
+            names = ", ".join(map(repr, self._left))
+            message = f"there is no place for the argument{'s' if len(self._left) > 1 else ''} {names}"
+            raise CannotRenderError(message)
+        self._call = None
+
+    @property
+    def _at_hand(self) -> CallToRender:
+        return self._call if self._call is not None else self._take()
+
+    @property
+    def _next(self) -> CallToRender:
+        """The call at hand, or the one that a header before it names."""
+        return self._todo[self._written] if self._call is None and self._written < len(self._todo) else self._at_hand
+
+    # ------------------------------------------------------------------ the grammar
+
+    def _row(self, items: Sequence[Item], after: frozenset[str]) -> None:
+        """Write items in a row; `after`: what may come behind them."""
+        for place, item in enumerate(items):
+            ends, may_miss = ends_of(items[place + 1 :], self._aliases, self._back)
+            self._item(item, ends | after if may_miss else ends)
+
+    def _item(self, item: Item, after: frozenset[str]) -> None:
+        if isinstance(item, str):
+            self._put(item)
+        elif isinstance(item, Text):
+            self._text(item, after)
+        elif isinstance(item, Json):
+            self._json(item)
+        elif isinstance(item, CallArgs):
+            self._put(literal_arguments(item, self._take_all()), is_loose=False)
+            self._is_loose = True
+        elif isinstance(item, Attrs):
+            self._attrs(item)
+        elif isinstance(item, Back):
+            self._put(f"{item.before}{self._back.get(item.role, '')}{item.after}")
+        elif isinstance(item, Alt):
+            self._alternatives(item, after)
+        elif isinstance(item, Many):
+            self._many(item, after)
+        elif isinstance(item, Maybe):
+            if self._is_due(item):
+                self._row(item.items, after)
+        elif isinstance(item, Call):
+            if self._take().name != item.name and item.name:
+                message = f"its grammar has {item.name!r} there"
+                raise CannotRenderError(message)
+            if self._is_loose and self._layout:
+                self._out.append(self._layout)  # a call that begins with its name stands on a line of its own, too
+                self._is_loose = False
+            self._row(item.items, after)
+            self._end_call()
+        else:
+            self._row(item, after)
+
+    def _put(self, text: str, *, is_loose: bool = True) -> None:
+        """Write something; `is_loose`: blanks beside it do not matter."""
+        if is_loose and self._is_loose and self._layout:
+            self._out.append(self._layout)
+        self._out.append(text)
+        self._is_loose = is_loose
+
+    def _alternatives(self, item: Alt, after: frozenset[str]) -> None:
+        refused: CannotRenderError | None = None
+        state = self._state()
+        ways = [way for way in item.items if not is_only_read(way)]
+        for way in ways or item.items:
+            try:
+                self._row(way if isinstance(way, tuple) else (way,), after)
+            except CannotRenderError as error:
+                refused = error
+                self._restore(state)
+            else:
+                return
+        if refused is not None:
+            raise refused
+
+    def _state(self) -> tuple[Any, ...]:
+        lengths = len(self._out), len(self._to_last)
+        return lengths, self._written, self._call, dict(self._left), self._key, dict(self._back), self._is_loose
+
+    def _restore(self, state: tuple[Any, ...]) -> None:
+        lengths, self._written, self._call, left, self._key, back, self._is_loose = state
+        del self._out[lengths[0] :]
+        del self._to_last[lengths[1] :]
+        self._left, self._back = dict(left), dict(back)
+
+    def _many(self, item: Many, after: frozenset[str]) -> None:
+        body = item.items
+        after |= ends_of(body, self._aliases, self._back).literals
+        if begins_call(item) and self._call is None:
+            while self._written < len(self._todo):
+                before = self._written
+                if not any(isinstance(each, Call) for each in all_items(body)):
+                    self._take()
+                is_last = self._written + (self._call is None) >= len(self._todo)
+                self._row(without_separator(body) if is_last else body, after)
+                self._end_call()
+                if self._written == before:
+                    raise CannotRenderError(_NO_PLACE)
+        elif any(is_for_argument(leaf) for leaf in leaves_of(body)):
+            for key in list(self._left):
+                self._key = key
+                self._is_flagged = False
+                self._row(body, after)
+                self._key = None
+
+    def _is_due(self, item: Maybe) -> bool:
+        """Tell whether there is something to write that may be absent."""
+        for leaf in leaves_of(item.items):
+            if isinstance(leaf, Text) and leaf.role in _ONLY_READ:
+                return False
+            if isinstance(leaf, Text) and leaf.role == "id" and self._at_hand.call_id is None and not leaf.named:
+                return False
+            if isinstance(leaf, Attrs) and not leaf.roles and not self._for_attributes(leaf):
+                return False
+        return not begins_call(item) or self._call is not None or self._written < len(self._todo)
+
+    # ------------------------------------------------------------------ the slots
+
+    def _text(self, item: Text, after: frozenset[str]) -> None:
+        role = item.role
+        if role in _ONLY_READ:
+            return
+        slot = item
+        call = self._next if role == "recipient" else self._at_hand
+        if role == "value":
+            key = item.key or _LONE_KEY if self._key is None else self._key
+            if item.of(call.name, key).role == "skip" or key in dict(item.also):
+                message = f"the argument {key!r} of {call.name!r} would not come back"
+                raise CannotRenderError(message)
+            item = item.of(call.name, key)
+            after |= frozenset(() if item.section is None else item.section[:1])
+            text = value_text(item, key, self._take_argument(key), call.schema, is_flagged=self._is_flagged)
+        elif role == "key":
+            if self._key is None:
+                message = "its grammar has a parameter's name where no parameter is"
+                raise CannotRenderError(message)
+            text = self._key
+        else:
+            text = id_text(item, call.name, call.call_id, self._written - 1) if role == "id" else call.name
+        if item.until == "last":
+            grammar = compiled((self._dialect,))
+            closers = grammar.closers_behind((grammar.items.index(slot),), self._back)
+            self._to_last.append((len(self._out), after, closers))
+        self._put(slot_text(item, text, after, ignore_case=self._dialect.ignore_case), is_loose=False)
+        self._back[role] = text
+
+    def _check_last(self, place: int, ends: frozenset[str], closers: frozenset[str]) -> None:
+        """See that a piece ends where it would be read to: at the last of its markers, or the first before a closer."""
+        flags = re.IGNORECASE if self._dialect.ignore_case else 0
+        behind = "|".join(map(re.escape, closers)) or r"(?!)"
+        marker = re.compile("|".join(map(re.escape, sorted(ends, key=len, reverse=True))), flags)
+        closed = re.compile(rf"(?:{marker.pattern})(?=[ \t\r\n]*(?:{behind}))", flags)
+        text = "".join(self._out[place:])
+        markers = list(marker.finditer(text)) if ends else []
+        end = closed.search(text) or (markers[-1] if markers else None)
+        if end is not None and end.start() != len(self._out[place]):
+            message = f"a value there ends at the last {end[0]!r} before the call's closer, which stands elsewhere"
+            raise CannotRenderError(message)
+
+    def _json(self, item: Json) -> None:
+        call = self._at_hand
+        written = [json_call(item, call.name, self._take_all(), call.call_id)]
+        holds_all = item.root == "array" or bool(item.calls)
+        while holds_all and item.name and self._written < len(self._todo):
+            call = self._take()
+            written.append(json_call(item, call.name, self._take_all(), call.call_id))
+        self._put(json_text(json_calls(item, written)))
+
+    def _attrs(self, item: Attrs) -> None:
+        # Of a tag around the calls there is nothing to say, but it has its attributes.
+        is_around = self._call is None and not begins_call(item)
+        values = dict.fromkeys((name for name, _ in item.roles), "") if is_around else self._attributes(item)
+        if not values and may_miss(item):
+            return
+        if not values:
+            message = "its grammar asks for an attribute"
+            raise CannotRenderError(message)
+        if item.form == "json":
+            self._put(f" {json_text(values)}")
+            return
+        self._put("".join(f" {attribute_text(name, value)}" for name, value in values.items()), is_loose=False)
+
+    def _attributes(self, item: Attrs) -> dict[str, Any]:
+        call = self._at_hand
+        roles = {role: attribute for attribute, role in item.roles}
+        values: dict[str, Any] = {name: allowed[0] for name, allowed in item.fixed if allowed}
+        if "name" in roles:
+            values[roles["name"]] = self._back["name"] = call.name
+        if "id" in roles and call.call_id is not None:
+            values[roles["id"]] = call.call_id
+        if self._key is not None:
+            if not self._key:
+                message = "an empty key cannot be written"
+                raise CannotRenderError(message)
+            if "key" in roles:
+                values[roles["key"]] = self._back["key"] = self._key
+            if "flag" in roles:
+                values[roles["flag"]] = flag_text(roles["flag"], self._left[self._key])
+                self._is_flagged = True
+            if "value" in roles:
+                value = self._take_argument(self._key)
+                values[roles["value"]] = value_text(Text("value"), self._key, value, call.schema)
+        if "arguments" in roles:
+            values[roles["arguments"]] = self._take_all()
+        for key in [] if self._key is not None else self._for_attributes(item):
+            value = self._take_argument(key)
+            if key in values:
+                message = f"the argument {key!r} has the name of an attribute that is none"
+                raise CannotRenderError(message)
+            values[key] = (
+                value if item.form == "json" else value_text(Text("value", typing="schema"), key, value, call.schema)
+            )
+        return values
+
+    def _for_attributes(self, item: Attrs) -> list[str]:
+        """Give the names of the arguments that are attributes of their own."""
+        needed = [key for key in item.required if key not in dict(item.roles)]
+        if self._has_keyed_slots:
+            return needed
+        roles = dict(item.roles)
+        others = [key for key in self._left if key not in roles and key not in self._lone_keys and key not in needed]
+        return [*needed, *others]
+
+    def _take_argument(self, key: str) -> Any:
+        if key not in self._left:
+            message = f"its grammar asks for the argument {key!r}"
+            raise CannotRenderError(message)
+        return self._left.pop(key)
+
+    def _take_all(self) -> dict[str, Any]:
+        taken, self._left = self._left, {}
+        return taken
+
+
+def _check(call: CallToRender) -> None:
+    if not call.name:
+        message = "a call needs a name"
+        raise CannotRenderError(message)
+    check_value(call.name, f"the name {call.name!r}")
+    check_value(call.call_id, "the id")
+    if any(not isinstance(key, str) for key in call.arguments):  # pyright: ignore[reportUnnecessaryIsInstance]
+        message = "the name of an argument is a text"
+        raise CannotRenderError(message)
+    for key, value in call.arguments.items():
+        check_value(key, f"argument {key!r}")
+        check_value(value, f"argument {key!r}")

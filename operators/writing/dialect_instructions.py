@@ -1,0 +1,138 @@
+"""What a system prompt says about tools: which there are, and how a dialect calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from ...events.errors import UsageError
+from ..grammar.dialect import Dialect, Json
+from ..grammar.grammar_items import leaves_of
+from ..schemas.schema_example import example_arguments, plain_schema
+from ..schemas.schema_kinds import ANYTHING, Kinds, kinds_of
+from ..schemas.tool_parameters import ToolShape, tool_shapes
+from .call_writer import CallToRender
+from .render_call import render_calls
+from .render_values import json_text
+
+_HOW: Final = """\
+You can call the tools below. To call one, write a call exactly in the form of its example, with values of your own. \
+After your calls write nothing more: wait for their results."""
+_ORDER: Final = ("string", "integer", "number", "boolean", "array", "object", "null")
+_BOUNDS: Final = (
+    ("minimum", "at least"),
+    ("exclusiveMinimum", "more than"),
+    ("maximum", "at most"),
+    ("exclusiveMaximum", "less than"),
+    ("format", "format"),
+)
+_DEEPEST: Final = 3
+
+
+def dialect_instructions(dialect: Dialect, tools: Any, *, layout: str | None = None) -> str:
+    """Give the text for a system prompt that tells a model its tools, and how to call them in a dialect.
+
+    >>> from penstock.operators.grammar.dialect import Json
+    >>> tool = {"name": "now", "parameters": {"properties": {"zone": {"type": "string"}}, "required": ["zone"]}}
+    >>> hermes = Dialect("hermes", ("<tool_call>", Json(), "</tool_call>"))
+    >>> print(dialect_instructions(hermes, [tool]))  # doctest: +ELLIPSIS
+    # Tools
+    ...
+    ## now
+    <BLANKLINE>
+    Parameters:
+    - zone (string, required)
+    <BLANKLINE>
+    Example:
+    <tool_call>{"name": "now", "arguments": {"zone": "some zone"}}</tool_call>
+
+    - `tools`: as `parse_text` takes them; without any, the text is empty.
+    - `layout`: as `render_call` takes it.
+
+    Raises `UsageError` for a tool that the dialect has no way to call, and for what is no tool.
+    """
+    shapes = tool_shapes(tools)
+    if not shapes:
+        return ""
+    calls = [CallToRender(each.name, example_arguments(each.parameters), None, each.parameters) for each in shapes]
+    written = [render_calls(dialect, [call], layout=layout) for call in calls]
+    parts = ["# Tools", _HOW, *_answers(dialect)]
+    for shape, example in zip(shapes, written, strict=True):
+        parts.append(f"## {shape.name}")
+        if shape.description:
+            parts.append(shape.description.strip())
+        parts += [_parameters(shape), f"Example:\n{example}"]
+    if len(calls) > 1 and (several := _several(dialect, calls[:2], written[:2], layout)):
+        parts += ["## Several calls", f"Several calls at once look like this:\n{several}"]
+    return "\n\n".join(parts)
+
+
+def _several(dialect: Dialect, calls: list[CallToRender], written: list[str], layout: str | None) -> str:
+    """Give two calls as one answer has them, nothing where it can have one only."""
+    if any(isinstance(leaf, Json) and leaf.under == "object" for leaf in leaves_of(dialect.grammar)):
+        return ""
+    try:
+        several = render_calls(dialect, calls, layout=layout)
+    except UsageError:
+        return ""  # each could be written: one is in the way of the other
+    # Blocks that stand for themselves are easier to read one below the other.
+    return "\n".join(written) if several == "".join(written) else several
+
+
+def _answers(dialect: Dialect) -> list[str]:
+    """Say where the answer's own text stands, where the whole answer is an object."""
+    keys = (key for leaf in leaves_of(dialect.grammar) if isinstance(leaf, Json) for key in leaf.content)
+    return [
+        f"Your whole answer is one JSON object. What you say to the user is its {json_text(key)}; an answer without a "
+        f"call is {json_text({key: 'some text'})}."
+        for key in keys
+    ]
+
+
+def _parameters(shape: ToolShape) -> str:
+    if shape.parameters is None:
+        return "Its parameters are not described."
+    lines = _lines(shape.parameters, shape.parameters, 0)
+    return "\n".join(["Parameters:", *lines]) if lines else "It takes no parameters."
+
+
+def _lines(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> list[str]:
+    plain = plain_schema(schema, root)
+    properties, required = plain.get("properties"), plain.get("required")
+    if not isinstance(properties, Mapping) or depth >= _DEEPEST:
+        return []
+    needed = cast("list[object]", required) if isinstance(required, list) else []
+    lines: list[str] = []
+    for key, each in cast("Mapping[str, Any]", properties).items():
+        inner = plain_schema(each, root)
+        said = [_type(each, inner, root), *_bounds(inner), "required" if key in needed else "optional"]
+        if "default" in inner:
+            said.append(f"default {json_text(inner['default'])}")
+        description = inner.get("description")
+        told = f": {' '.join(description.split())}" if isinstance(description, str) and description else ""
+        lines.append(f"{'  ' * depth}- {key} ({', '.join(said)}){told}")
+        items = inner.get("items")
+        lines += _lines(cast("Mapping[str, Any]", items) if isinstance(items, Mapping) else inner, root, depth + 1)
+    return lines
+
+
+def _bounds(plain: Mapping[str, Any]) -> list[str]:
+    return [f"{told} {json_text(plain[word])}" for word, told in _BOUNDS if word in plain]
+
+
+def _type(schema: Any, plain: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+    kinds = kinds_of(schema, root)
+    if kinds == ANYTHING:
+        return "any value"
+    return " or ".join([*_open(kinds, plain, root), *map(json_text, kinds.members)])
+
+
+def _open(kinds: Kinds, plain: Mapping[str, Any], root: Mapping[str, Any]) -> list[str]:
+    hidden = {"integer"} if "number" in kinds.open else set[str]()
+    names: list[str] = [name for name in _ORDER if name in kinds.open - hidden]
+    items = plain.get("items")
+    if "array" in names and isinstance(items, Mapping):
+        of_item = cast("Mapping[str, Any]", items)
+        inside = _type(of_item, plain_schema(of_item, root), root)
+        names[names.index("array")] = f"array of {f'({inside})' if ' or ' in inside else inside}"
+    return names

@@ -1,0 +1,71 @@
+"""A call written as a dialect writes it: its grammar, walked the other way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...events.errors import UsageError
+from ..grammar.dialect import Dialect
+from .call_writer import CallToRender, CallWriter
+from .render_values import CannotRenderError
+
+
+def render_call(
+    dialect: Dialect,
+    name: str,
+    arguments: Mapping[str, Any],
+    *,
+    call_id: str | None = None,
+    schema: Mapping[str, Any] | None = None,
+    layout: str | None = None,
+) -> str:
+    """Write one call as a model would in a dialect, so that parsing gives it again.
+
+    >>> from penstock.operators.grammar.dialect import Dialect, Json, Maybe
+    >>> hermes = Dialect("hermes", ("<tool_call>", Json(), Maybe("</tool_call>")))
+    >>> render_call(hermes, "add", {"a": 1})
+    '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+
+    - `schema`: of the tool's parameters; raw parameters come back as anything but text only where it says so.
+    - `layout`: what to put between items where blanks do not matter, such as a newline; the dialect's own otherwise.
+
+    Raises `UsageError` with the reason where the dialect has no way to write it; `can_render` gives that reason.
+    """
+    return render_calls(dialect, [CallToRender(name, arguments, call_id, schema)], layout=layout)
+
+
+def render_calls(dialect: Dialect, calls: Iterable[CallToRender], *, layout: str | None = None) -> str:
+    """Write several calls, in one block where the dialect's blocks hold several, else each in its own.
+
+    >>> from penstock.operators.grammar.dialect import NAME, Call, CallArgs, Dialect, Many, Maybe
+    >>> pythonic = Dialect("pythonic", ("[", Many(Call(NAME, CallArgs()), Maybe(",")), "]"))
+    >>> render_calls(pythonic, [CallToRender("f", {"a": 1}), CallToRender("g", {})])
+    '[f(a=1),g()]'
+    """
+    try:
+        return CallWriter(dialect, list(calls), dialect.layout if layout is None else layout).write()
+    except CannotRenderError as error:
+        message = f"{dialect.name} cannot write this call: {error}"
+        raise UsageError(message) from error
+
+
+def can_render(
+    dialect: Dialect,
+    name: str,
+    arguments: Mapping[str, Any],
+    *,
+    call_id: str | None = None,
+    schema: Mapping[str, Any] | None = None,
+) -> str | None:
+    """Give the reason why a dialect has no way to write a call, None where it has one.
+
+    >>> from penstock.operators.grammar.dialect import Dialect, Json
+    >>> can_render(Dialect("bare", (Json(),)), "add", {"a": float("nan")})
+    "argument 'a' is nan, which JSON has no number for"
+    """
+    try:
+        CallWriter(dialect, [CallToRender(name, arguments, call_id, schema)], "").write()
+    except CannotRenderError as error:
+        return str(error)
+    return None

@@ -1,0 +1,152 @@
+"""Texts as a dialect's text slots and attributes carry them, and which they cannot carry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from ..grammar.dialect import CallArgs, Text
+from ..machines.entities import decode_entities, encode_entities
+from ..machines.python_literal import python_literal
+from ..schemas.schema_kinds import kinds_of
+from ..schemas.tool_parameters import parameter_schema
+from ..schemas.value_typing import convert, convert_json
+from .render_values import CannotRenderError, json_text, literal, same_value
+
+_BLANKS: Final = " \t\r\n"
+_ATTRIBUTE: Final = re.compile(r"[\w.:-]+")
+
+
+def value_text(item: Text, key: str, value: Any, schema: Mapping[str, Any] | None, *, is_flagged: bool = False) -> str:
+    """Give the text that stands for an argument's value in a slot.
+
+    >>> value_text(Text("value", typing="schema"), "n", [1], {"properties": {"n": {"type": "array"}}})
+    '[1]'
+
+    - `is_flagged`: an attribute says whether it is text or JSON.
+
+    Raises `CannotRenderError` where the text would stand for another value.
+    """
+    of_value = parameter_schema(schema, key) if item.typing not in ("text", "python") else None
+    if item.typing == "json" or (item.typing == "flagged" and is_flagged and not isinstance(value, str)):
+        text = json_text(value)
+        back = convert_json(text, of_value, schema).value
+    elif item.typing == "python":
+        text = literal(CallArgs(), value)
+        back = python_literal(text)
+    else:
+        text = value if isinstance(value, str) else json_text(value)
+        back = convert(text, None if item.typing == "flagged" else of_value, schema).value
+    if not same_value(back, value):
+        message = f"argument {key!r} would come back as {back!r:.60}: {_advice(item, schema)}"
+        raise CannotRenderError(message)
+    return text
+
+
+def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool = False) -> str:
+    r"""Give what to write for a slot, so that it comes back as the text.
+
+    >>> slot_text(Text("value", trim="newline"), "a\nb", ["</p>"])
+    '\na\nb\n'
+
+    - `ends`: what may follow the slot, so that it ends there.
+    """
+    what = f"the {item.role} {text[:40]!r}"
+    if not text and item.role != "value":
+        message = f"an empty {item.role} cannot be written"
+        raise CannotRenderError(message)
+    if item.chars and not re.fullmatch(f"[{item.chars}]*", text):
+        message = f"{what} has characters other than [{item.chars}]"
+        raise CannotRenderError(message)
+    encoded = _encoded(item, text, ends)
+    written = encoded
+    if item.trim == "newline" and item.role == "value":
+        written = f"\n{written}\n"
+    if _trimmed(item, written) != encoded:
+        message = f"{what} has blanks at its edges that would be taken off"
+        raise CannotRenderError(message)
+    if item.until == "first":
+        searched = written.lower() if ignore_case else written
+        for end in ends:
+            marker = end.lower() if ignore_case else end
+            for other in ends:
+                place = (searched + (other.lower() if ignore_case else other)).find(marker)
+                if 0 <= place < len(searched):
+                    message = f"{what} has {end!r} in it, or runs into it, which ends it"
+                    raise CannotRenderError(message)
+    return written
+
+
+def id_text(item: Text, name: str, call_id: str | None, number: int) -> str:
+    r"""Give a call's id, made where it has none but the grammar wants one.
+
+    >>> id_text(Text("id", named=r"(?:functions\.)?(\w+):\d+"), "add", None, 2)
+    'functions.add:2'
+    """
+    made: tuple[str, ...] = (f"call_{number}", str(number))
+    if item.named:
+        pattern = re.sub(r"\(\?:([^()]*)\)\??", r"\1", item.named)  # what may be absent is written
+        pattern = re.sub(r"\([^()]*\)", lambda _: name, pattern, count=1)
+        made = (re.sub(r"\\([^\w])", r"\1", pattern.replace(r"\d+", str(number)).replace("[0-9]+", str(number))),)
+    for each in made if call_id is None else (call_id,):
+        if item.named and item.name_in(each) != name:
+            message = f"the id {each!r} does not say the name {name!r}"
+            raise CannotRenderError(message)
+        if not item.chars or re.fullmatch(f"[{item.chars}]+", each):
+            return each
+    message = "it needs an id: give the call one"
+    raise CannotRenderError(message)
+
+
+def attribute_text(name: str, value: str) -> str:
+    r"""Give an attribute of a tag.
+
+    >>> attribute_text("path", 'the "new" one')
+    'path=\'the "new" one\''
+    """
+    if not _ATTRIBUTE.fullmatch(name):
+        message = f"{name!r} cannot be the name of an attribute"
+        raise CannotRenderError(message)
+    value = value.replace("&", "&amp;") if decode_entities(value) != value else value
+    quote = '"' if '"' not in value else "'"
+    if quote in value:
+        message = f"the attribute {name!r} would need both kinds of quotes"
+        raise CannotRenderError(message)
+    return f"{name}={quote}{value}{quote}"
+
+
+def _encoded(item: Text, text: str, ends: Iterable[str]) -> str:
+    """Give a text with entities for what would be markup, for quotes only where one could end it."""
+    if not item.entities:
+        return text
+    plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return encode_entities(text) if any(end in plain for end in ends) else plain
+
+
+def flag_text(attribute: str, value: Any) -> str:
+    """Give what a tag says of a value's type: whether it is a string, where the attribute asks that, else which it is.
+
+    >>> flag_text("string", [1]), flag_text("type", [1]), flag_text("type", "x")
+    ('false', 'array', 'string')
+    """
+    if attribute == "string":
+        return json_text(isinstance(value, str))
+    (kind,) = kinds_of({"const": value}).names
+    return "number" if kind == "integer" else kind
+
+
+def _trimmed(item: Text, text: str) -> str:
+    """Give what is left of a text when its slot has taken off what is no part of it."""
+    if item.trim == "blanks" or item.chars:
+        return text.strip(_BLANKS)
+    if item.trim == "newline":
+        text = text.removeprefix("\r\n") if text.startswith("\r\n") else text.removeprefix("\n")
+        return text.removesuffix("\r\n") if text.endswith("\r\n") else text.removesuffix("\n")
+    return text
+
+
+def _advice(item: Text, schema: Mapping[str, Any] | None) -> str:
+    if item.typing != "schema":
+        return "values are text there"
+    return "its schema says so" if schema is not None else "give the schema= of the tool's parameters"

@@ -1,0 +1,89 @@
+"""Act on a language model's output while it is still streaming.
+
+The names of a first hour are here; each room has all of its own:
+`penstock.events`, `penstock.operators`, `penstock.sources`, `penstock.sinks`, `penstock.pipeline`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .events import (
+        ChunkResponse,
+        InvocationFailed,
+        Notice,
+        PenstockError,
+        ProviderError,
+        SegmentEvent,
+        ToolCallDelta,
+        ToolInvocation,
+        UsageError,
+    )
+    from .operators import Dialect, adrive, compose, drive, lift, parse_text, stage, to_invocations, to_segments
+    from .pipeline import Pipeline, Settings, TextStrategy, Tool, tool
+    from .sinks import acollect, collect, notebook_view, terminal_view
+    from .sources import from_stream
+
+__all__ = [
+    "ChunkResponse",
+    "Dialect",
+    "InvocationFailed",
+    "Notice",
+    "PenstockError",
+    "Pipeline",
+    "ProviderError",
+    "SegmentEvent",
+    "Settings",
+    "TextStrategy",
+    "Tool",
+    "ToolCallDelta",
+    "ToolInvocation",
+    "UsageError",
+    "acollect",
+    "adrive",
+    "collect",
+    "compose",
+    "drive",
+    "from_stream",
+    "lift",
+    "notebook_view",
+    "parse_text",
+    "stage",
+    "terminal_view",
+    "to_invocations",
+    "to_segments",
+    "tool",
+]
+
+_ROOMS = ("events", "operators", "sources", "sinks", "pipeline")
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from its room when it is first asked for: `import penstock.operators` stays small."""
+    if name == "__version__":
+        return _version()
+    if name in _ROOMS:
+        return import_module(f".{name}", __name__)
+    if name in __all__:
+        for room in _ROOMS:
+            names = import_module(f".{room}", __name__)
+            if name in names.__all__:
+                value = globals()[name] = getattr(names, name)
+                return value
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_ROOMS, "__version__"})
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow, and rarely asked for
+
+    try:
+        return version(__name__)
+    except PackageNotFoundError:
+        return "0+checkout"

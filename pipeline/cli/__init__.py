@@ -1,0 +1,1 @@
+"""The commands of `penstock`, one a file."""

@@ -1,0 +1,82 @@
+"""The command line behind `penstock`: `main` runs it, and says everything that goes wrong in one line."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.util import find_spec
+
+from ...events.url_secrets import without_credentials
+
+NEEDED = ("typer", "rich")
+NOT_INSTALLED = 'the command line needs two more packages: pip install "penstock[cli]"'
+OUTPUT_IS_CLOSED = "penstock: the output is closed; let it go somewhere, as to /dev/null"
+
+
+def main() -> None:
+    """Run the command line; the process ends with 0, with 2 for what its user can mend, with 130 after Ctrl-C."""
+    sys.exit(code_of(_load_and_run))
+
+
+def loaded() -> Callable[[], int]:
+    """Import the commands, and return what runs the one of `sys.argv` and returns its exit code."""
+    if not all(map(find_spec, NEEDED)):
+        return _not_installed
+    from .cli_commands import run_command  # noqa: PLC0415 - what it imports is an extra
+
+    return run_command
+
+
+def code_of(run: Callable[[], int]) -> int:
+    """Run a command with the output looked after, and return the exit code."""
+    if sys.stdout is None:
+        _say(OUTPUT_IS_CLOSED)
+        return 2
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 shows what it can
+    try:
+        code = run()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = 130
+        with suppress(OSError):
+            sys.stdout.flush()
+            return code
+    except BrokenPipeError:  # the reader (`| head`) has left
+        code = 1
+    except OSError as error:  # a full disk behind the output, say
+        _say(f"penstock: {without_credentials(str(error.strerror or error))}")
+        code = 2
+    else:
+        return code
+    _write_no_more()
+    return code
+
+
+def _load_and_run() -> int:
+    return loaded()()
+
+
+def _not_installed() -> int:
+    _say(NOT_INSTALLED)
+    return 2
+
+
+def _say(line: str) -> None:
+    with suppress(OSError):
+        if sys.stderr is not None:  # `print` would take the output in its place
+            print(line, file=sys.stderr)  # noqa: T201 - the command line's own output
+
+
+def _write_no_more() -> None:
+    """Let what is still to be written go nowhere: the interpreter writes the rest when it ends."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    main()

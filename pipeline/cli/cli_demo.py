@@ -1,0 +1,46 @@
+"""`penstock demo`: what it is all about, in a few seconds."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Annotated
+
+import typer
+
+from ...events.errors import UsageError
+from .demo import Proof, answers, play
+
+DEMO_EXAMPLES = """\b
+Examples:
+  penstock demo
+  penstock demo --pace 30
+  penstock demo --pace 0 | less
+"""
+
+
+def demo(
+    pace: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long the answers take; 0: as fast as they are read.")
+    ] = 12.0,
+) -> None:
+    """Show files being written while the model is still writing them.
+
+    Recorded answers are played by a server on this machine through the real SDKs of OpenAI, Anthropic and Google; no
+    key, no network. At the end stands, by the server's log, how early each file was there.
+    """
+    if not (math.isfinite(pace) and pace >= 0):
+        message = f"--pace is a number of seconds from 0, got {pace}"
+        raise UsageError(message)
+    from ...sinks.terminal_view import terminal_view  # noqa: PLC0415 - rich is not needed for help
+
+    chosen = answers()
+    pieces = sum(len(answer.pieces) for answer in chosen)
+    proofs: list[Proof] = []
+    for number, answer in enumerate(chosen, 1):
+        sys.stdout.write(f"{'' if number == 1 else chr(10)}── {number} of {len(chosen)}: {answer.title} ──\n")
+        sys.stdout.flush()
+        proofs.append(play(answer, terminal_view(), seconds=pace * len(answer.pieces) / pieces))
+    sys.stdout.write("\nBy the server's log, a file's first content was out\n")
+    sys.stdout.writelines(f"  {proof}\n" for proof in proofs)
+    raise typer.Exit(0 if all(proof.holds for proof in proofs) else 1)

@@ -1,0 +1,90 @@
+"""`penstock inspect`: what recorded answers amount to."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from ...events.errors import UsageError
+from ...sinks.wording.printable import printable
+from ...sources.recognition.apis import api_of
+from ..recordings.inspect_recording import Via, inspect_recording
+from ..strategies.strategies import strategy_named
+from .cli_parts import ApiName, StrategyName, complain, strategy_name
+
+INSPECT_EXAMPLES = """\b
+Examples:
+  penstock inspect answer.sse
+  penstock inspect --json answer.sse | jq '.calls[].name'
+  penstock inspect --api openai-chat --via sdk recordings/*.sse
+"""
+PATIENCE = 1.0
+"""Seconds without a word before a terminal is told that something goes on."""
+
+
+def inspect(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="Recorded bodies of streamed answers; - for the input.")
+    ],
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each file.")] = False,
+    via: Annotated[Via, typer.Option(help="Decode the bytes, or play them to the provider's SDK.")] = "wire",
+    api: ApiName = None,
+    strategy: StrategyName = None,
+) -> None:
+    """Show what recorded answers amount to: text, calls, how they ended.
+
+    An error that was recorded is part of the answer. A file that cannot be read is told in a line, the others go on,
+    and the command ends with 2.
+    """
+    from rich.console import Console  # noqa: PLC0415 - help needs no rich
+
+    from ..recordings.inspect_view import json_line, report  # noqa: PLC0415
+
+    chosen = strategy_named(strategy_name(strategy))
+    if api is not None:
+        api_of(api)
+    console = Console(highlight=False)
+    code = 0
+    for file in files:
+        try:
+            with _patience(file):
+                name, answer = inspect_recording(file, api=api, via=via, strategy=chosen)
+        except UsageError as error:
+            complain(f"{file}: {error}")
+            code = 2
+            continue
+        if as_json:
+            line = json_line(file, name, answer)
+        else:
+            with console.capture() as shown:
+                console.print(report(file, name, answer))
+            line = shown.get().rstrip("\n") + "\n"
+        sys.stdout.write(line + "\n")
+    raise typer.Exit(code)
+
+
+@contextmanager
+def _patience(file: str) -> Generator[None, None, None]:
+    """Say on a terminal which file is being worked on, if it takes long."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    status = console.status(Text(printable(file)))
+    timer = threading.Timer(PATIENCE, status.start)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()

@@ -1,0 +1,111 @@
+"""`penstock parse`: the calls in a text, found while it is read."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from ...events.errors import UsageError
+from ...operators.argument_progress import argument_progress
+from ...operators.engine.known_names import known_names
+from ..pipeline import Pipeline
+from ..recordings.emitted import EmitEvents, only
+from ..recordings.event_lines import short_line
+from ..recordings.text_input import TextInput
+from ..settings import DEFAULT_IN_TEXT, settings_from_environment
+from ..strategies.strategies import strategy_named
+from ..strategies.text_strategies import TEXT_STRATEGIES
+from ..strategies.text_strategy import TextStrategy
+from .cli_parts import AsJson, Watched, beginning_with, complain, print_lines, show
+from .cli_tools import tools_named
+
+PARSE_EXAMPLES = """\b
+Examples:
+  penstock parse --dialect hermes < answer.txt
+  llama-cli -m qwen3.gguf -p "What is the weather?" | penstock parse --dialect hermes
+  penstock parse --dialect qwen3_coder --tools tools.json --emit invocations --json < answer.txt
+  penstock parse --starts-in-reasoning answer.txt
+"""
+
+
+def parse(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A model's answer; - for the input.")] = "-",
+    *,
+    dialect: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dialect",
+            metavar="NAME",
+            help="How the model writes calls, any number of times: one of penstock strategies; auto unless said.",
+            autocompletion=beginning_with(TEXT_STRATEGIES),
+        ),
+    ] = None,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tools",
+            "--tool",
+            metavar="FILE",
+            help="Tools that say the types of raw values, and that calls are checked against, any number of times: a "
+            "JSON file with a definition or a list of them, in any provider's form, or MODULE:FUNCTION.",
+        ),
+    ] = None,
+    starts_in_reasoning: Annotated[
+        bool, typer.Option("--starts-in-reasoning", help="The prompt opened the reasoning, the text only closes it.")
+    ] = False,
+    emit: Annotated[
+        EmitEvents | None, typer.Option(help="Give these only, each as a line, instead of the live view.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the calls and the reasoning in a model's text, and show them while the text comes.
+
+    The text is read as it is written, in UTF-8; what is no UTF-8 is shown as U+FFFD. Calls are shown, never run. One
+    that breaks off or is malformed is shown with its reason, and the command ends with 0. Ctrl-C ends what is open as
+    interrupted, and the command with 130.
+    """
+    known = tools_named(tools or (), option="--tools")
+    text = TextInput(file)
+    found = Pipeline(
+        strategy_of(dialect or []),
+        tools=known or None,
+        starts_in_reasoning=starts_in_reasoning,
+        updates=emit == "updates",
+    )
+    behind = [argument_progress()] if emit == "fragments" else []
+    answer = Pipeline([found.operator, *behind]).stream(text)
+
+    def stop(reason: str) -> None:
+        answer.cancel(reason)
+        text.stop()
+
+    if file == "-" and sys.stdin.isatty():  # where it is closed, the text has said so
+        complain("reading what you type; Ctrl-D ends it")
+    watched = Watched(only(answer, emit), stop)
+    if emit is not None and not as_json:
+        print_lines(watched, short_line)
+    else:
+        show(watched, as_json=as_json)
+    if watched.is_stopped:
+        raise typer.Exit(130)
+
+
+def strategy_of(names: list[str]) -> TextStrategy:
+    """Give the strategy that reads all these dialects; without any the environment's, else `auto`.
+
+    >>> strategy_of(["hermes", "Qwen3_Coder"])
+    <TextStrategy hermes+qwen3_coder>
+    """
+    if not names:
+        current = settings_from_environment().strategy
+        strategy_named(current)
+        return TEXT_STRATEGIES.get(current, TEXT_STRATEGIES[DEFAULT_IN_TEXT])
+    chosen = [name.strip().lower() for name in names]
+    for given, name in zip(names, chosen, strict=True):
+        if name not in TEXT_STRATEGIES:
+            message = f"unknown dialect {given!r}; {known_names(name, TEXT_STRATEGIES)}"
+            raise UsageError(message)
+    dialects = dict.fromkeys(each for name in chosen for each in TEXT_STRATEGIES[name].dialects)
+    return TextStrategy(*dialects, name="+".join(dict.fromkeys(chosen)))

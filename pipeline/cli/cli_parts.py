@@ -1,0 +1,158 @@
+"""What the commands of `penstock` share: complaints, choices that a shell completes, and how an answer is shown."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from json import dumps
+from typing import Annotated, Any
+
+import typer
+
+from ...events.errors import ProviderError, UsageError
+from ...events.json_form import Event, to_json
+from ...events.url_secrets import without_credentials
+from ...sinks.wording.printable import printable, shortened
+from ...sources.recognition.apis import APIS
+from ..settings import settings_from_environment
+from ..strategies.strategies import STRATEGIES
+from ..tools.file_tools import FILE_TOOL_DEFINITIONS
+from ..tools.tool_providers import ALIASES
+from .on_interrupt import on_interrupt
+
+LONGEST_COMPLAINT = 1000
+"""Some gateways answer with a whole page."""
+CTRL_C = "Ctrl-C"
+
+
+def beginning_with(words: Iterable[str]) -> Callable[[str], list[str]]:
+    """Make a shell's completion of words; parts of a word that a shell splits at are none of ours."""
+    known = list(words)
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in known if word.startswith(incomplete)]
+
+    return complete
+
+
+complete_provider = beginning_with(["openai", *(name for name in ALIASES if name != "openai-chat")])
+complete_strategy = beginning_with(STRATEGIES)
+
+AsJson = Annotated[bool, typer.Option("--json", help="One event a line, as JSON in ASCII.")]
+ApiName = Annotated[
+    str | None,
+    typer.Option(
+        "--api",
+        metavar="NAME",
+        help="The API, where the file does not say it.",
+        autocompletion=beginning_with(api.name for api in APIS),
+    ),
+]
+StrategyName = Annotated[
+    str | None,
+    typer.Option(
+        "--strategy",
+        metavar="NAME",
+        help="How calls are found; the environment's unless given, see penstock strategies.",
+        autocompletion=complete_strategy,
+    ),
+]
+ToolNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tool",
+        metavar="TOOL",
+        help=f"A tool to offer, any number of times: {', '.join(FILE_TOOL_DEFINITIONS)}, MODULE:FUNCTION, or a JSON "
+        "file with a definition or a list of them. Calls are shown, never run.",
+        autocompletion=beginning_with(FILE_TOOL_DEFINITIONS),
+    ),
+]
+
+
+def complain(message: str) -> None:
+    """Say in one line, on the error output, what went wrong; credentials in URLs are hidden."""
+    said = shortened(without_credentials(message), LONGEST_COMPLAINT)
+    typer.echo(f"penstock: {printable(said)}", err=True)
+
+
+def strategy_name(given: str | None) -> str:
+    return settings_from_environment().strategy if given is None else given
+
+
+def json_line(event: Event) -> str:
+    r"""Give an event as a line of JSON in ASCII: nothing in it moves a terminal, whatever its encoding is.
+
+    >>> from penstock.events import Notice
+    >>> json_line(Notice("c", "é\x9b"))
+    '{"type":"NOTICE","code":"c","detail":"\\u00e9\\u009b"}'
+    """
+    text = to_json(event).decode()
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(each if " " <= each <= "~" else _escaped(each) for each in text)
+
+
+def _escaped(character: str) -> str:
+    return r"\u007f" if character == "\x7f" else dumps(character)[1:-1]
+
+
+class Watched:
+    """Events for a sink, without the exception at their end: that is the command's to tell.
+
+    `error` is what the provider said or the connection did. Ctrl-C calls `stop`, which ends the stream in order: what
+    is open ends as interrupted; then `is_stopped` holds. Before the first event, and the second time, it is a plain
+    KeyboardInterrupt.
+    """
+
+    def __init__(self, events: Iterator[Any], stop: Callable[[str], object]) -> None:
+        self.error: ProviderError | None = None
+        self.is_stopped = False
+        self._stop = stop
+        self._is_begun = False
+        self._events = self._until_the_end(events)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._events
+
+    def close(self) -> None:
+        self._events.close()
+
+    def _until_the_end(self, events: Any) -> Generator[Any, None, None]:
+        with closing(events), on_interrupt(self._interrupt):
+            try:
+                for event in events:
+                    self._is_begun = True
+                    yield event
+            except ProviderError as error:
+                self.error = error
+
+    def _interrupt(self) -> None:
+        if not self._is_begun:
+            raise KeyboardInterrupt
+        self.is_stopped = True
+        self._stop(CTRL_C)
+
+
+def print_lines(events: Watched, line: Callable[[Any], str]) -> None:
+    """Write a line for each event, as it comes."""
+    with closing(events):
+        for event in events:
+            sys.stdout.write(line(event) + "\n")
+            sys.stdout.flush()
+
+
+def show(watched: Watched, *, as_json: bool) -> None:
+    """Show events on the terminal, or in lines; what came of the stream stands in `watched` afterwards."""
+    if as_json:
+        print_lines(watched, json_line)
+        return
+    from ...sinks.terminal_view import terminal_view  # noqa: PLC0415 - rich is not needed for help
+
+    terminal_view()(watched)
+
+
+def check_number(name: str, value: float | None, least: float) -> None:
+    if value is not None and not value >= least:
+        message = f"{name} is a number from {least:g}, got {value:g}"
+        raise UsageError(message)

@@ -1,0 +1,153 @@
+"""`penstock run`: a prompt to a real model, and its answer as it comes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+from msgspec.structs import replace
+
+from ...events.errors import ProviderError, UsageError
+from ...events.url_secrets import shown_url
+from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded
+from ..asking.provider_requests import Request
+from ..asking.run_provider import NO_KEY, PROVIDERS, connected, is_local
+from ..pipeline import Pipeline
+from ..recordings.read_input import INPUT_IS_CLOSED, reason_of
+from ..tools.tool_providers import ToolProvider, tool_provider
+from .cli_parts import AsJson, StrategyName, ToolNames, Watched, complete_provider, show
+from .cli_tools import tools_named
+
+RUN_EXAMPLES = """\b
+Examples:
+  penstock run --provider openai --model gpt-5 "Say hello in five languages."
+  penstock run --provider anthropic --model claude-sonnet-4-5 --tool write_file "Write a garden in SVG."
+  penstock run --provider ollama --model qwen3 --tool shop.py:price "What does the bike cost?"
+  penstock run --provider openai --base-url http://127.0.0.1:8000/v1 --model any "Hi"
+  git diff | penstock run --provider gemini --model gemini-2.5-pro --system "Review this." --json
+"""
+
+
+def run(  # noqa: PLR0913 - the options of the command
+    prompt: Annotated[
+        str | None, typer.Argument(metavar="PROMPT", help="What is asked; - or nothing: read from the input.")
+    ] = None,
+    *,
+    provider: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="openai, openai-responses, anthropic, gemini, mistral or ollama.",
+            autocompletion=complete_provider,
+        ),
+    ],
+    model: Annotated[str, typer.Option(metavar="NAME", help="The model, as the provider names it.")],
+    tool: ToolNames = None,
+    system: Annotated[str | None, typer.Option(metavar="TEXT", help="The system's words before the prompt.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="How long the answer may become.")] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Another server that speaks the same API, as the provider's SDK wants it."),
+    ] = None,
+    key_from: Annotated[
+        str | None, typer.Option(metavar="VARIABLE", help="The environment variable with the key, if another.")
+    ] = None,
+    strategy: StrategyName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a model and show its answer while it comes: text, files, commands, calls.
+
+    Tool calls are shown, never run. The key is the provider's usual environment variable: OPENAI_API_KEY,
+    ANTHROPIC_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY, MISTRAL_API_KEY; a server on this machine needs none. The SDKs
+    are told not to try again by themselves. With a --strategy for calls in text the tools are described in the system's
+    words. Ctrl-C stops the answer: what is open ends as interrupted, and the
+    command with 130; any error is told in a line, and ends it with 2.
+    """
+    known = tool_provider(provider)
+    tools = tools_named(tool or ())
+    if not model.strip():
+        message = "--model is empty"
+        raise UsageError(message)
+    url = base_url or _url_from_environment(known)
+    if base_url is not None:
+        _check_url(base_url, "--base-url")
+    elif url is not None and "://" in url:  # Ollama's may be a host alone
+        _check_url(url, PROVIDERS[known].url_from)
+    pipeline = Pipeline(strategy, tools=tools or None)
+    key = _key(known, url, key_from)
+    request = with_tools(
+        Request(model=model, prompt=_prompt(prompt), system=system, max_tokens=max_tokens, base_url=url), pipeline
+    )
+    with connected(known, request, key) as start:
+        answer = pipeline.stream(start)
+        watched = Watched(answer, answer.cancel)
+        show(watched, as_json=as_json)
+    if watched.is_stopped:
+        raise typer.Exit(130)
+    if watched.error is not None:
+        raise UsageError(_told(watched.error, provider, url or PROVIDERS[known].url))
+
+
+def with_tools(request: Request, pipeline: Pipeline) -> Request:
+    """Tell the model of the pipeline's tools: in the request, or in the system's words where it calls them in text."""
+    told = pipeline.instructions()
+    if not told:
+        return replace(request, tools=pipeline.tools or ())
+    return replace(request, system="\n\n".join(filter(None, (request.system, told))))
+
+
+def _told(error: ProviderError, provider: str, url: str) -> str:
+    return f"{error} (asked {provider} at {shown_url(url)})" if error.transport else str(error)
+
+
+def _url_from_environment(provider: ToolProvider) -> str | None:
+    return os.environ.get(PROVIDERS[provider].url_from, "").strip() or None
+
+
+def _key(provider: ToolProvider, url: str | None, key_from: str | None) -> str:
+    names = PROVIDERS[provider].keys if key_from is None else (key_from,)
+    for name in names:
+        if key := os.environ.get(name, "").strip():
+            if key.isascii() and key.isprintable():
+                return key
+            message = f"the key in {name} has characters that no key has; was it copied whole?"
+            raise UsageError(message)
+    if key_from is None and (not names or is_local(url)):
+        return NO_KEY
+    message = f"no key for {provider}: set {' or '.join(names)}, or name another variable with --key-from"
+    raise UsageError(message)
+
+
+def _check_url(base_url: str, source: str) -> None:
+    try:
+        parts = urlsplit(base_url)
+        is_whole = parts.scheme in ("http", "https") and bool((parts.hostname or "").encode("idna"))
+        parts.port  # noqa: B018 - raises for a wrong one
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        message = f"{source} must be a whole address, as http://127.0.0.1:8000/v1; got {shown_url(base_url)!r}"
+        raise UsageError(message)
+
+
+def _prompt(given: str | None) -> str:
+    if given in (None, "-") and sys.stdin is None:
+        raise UsageError(INPUT_IS_CLOSED)
+    if given is None and sys.stdin.isatty():
+        message = 'no prompt: penstock run ... "PROMPT", or pipe it in'
+        raise UsageError(message)
+    try:
+        prompt = read_bounded(sys.stdin, LONGEST_TEXT) if given in (None, "-") else given
+    except UnicodeDecodeError as error:
+        message = f"the input is not text in {error.encoding}: {error.reason} at {error.start}"
+        raise UsageError(message) from error
+    except (OSError, UsageError) as error:  # a folder, or what has no end
+        message = f"the input cannot be read: {reason_of(error) if isinstance(error, OSError) else error}"
+        raise UsageError(message) from error
+    if not prompt.strip():
+        message = "the prompt is empty"
+        raise UsageError(message)
+    return prompt

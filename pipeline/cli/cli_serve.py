@@ -1,0 +1,73 @@
+"""`penstock serve-recordings`: a server that plays recorded answers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..recordings.serve_recordings import serve_recordings
+from .cli_parts import beginning_with, complain
+
+SERVE_EXAMPLES = """\b
+Examples:
+  penstock serve-recordings tests/streams
+  penstock serve-recordings tests/streams --port 8080 --pace 0.05
+  penstock serve-recordings tests/streams --fault cut:500
+"""
+_FAULTS = ("cut:", "stall:", "reset:", "status:", "error:", "garbage:", "duplicate:")
+
+
+def serve(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Where the recorded bodies are, at any depth.")],
+    *,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
+    public: Annotated[bool, typer.Option("--public", help="Let other machines reach a --host that they can.")] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A name that requests may call the server by, besides localhost; any number of times."
+        ),
+    ] = None,
+    pace: Annotated[
+        str,
+        typer.Option(
+            metavar="PACE",
+            help="original (as recorded, where known), instant, or SECONDS an event.",
+            autocompletion=beginning_with(("instant", "original")),
+        ),
+    ] = "instant",
+    chunk: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BYTES", help="The size of each write; or event.", autocompletion=beginning_with(("event",))
+        ),
+    ] = None,
+    fault: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FAULT",
+            help="What goes wrong: cut:N, stall:N, reset:N (after N bytes), status:CODE, error:N, garbage:N "
+            "(an event after N bytes), duplicate:K (event K, from 1).",
+            autocompletion=beginning_with(_FAULTS),
+        ),
+    ] = None,
+) -> None:
+    """Play recorded answers to the clients of OpenAI, Anthropic, Google and Ollama.
+
+    A request gets the recording that its header x-penstock-recording names, else one named as its model, else the
+    next of its API; its header x-penstock-fault asks for a fault. Ctrl-C ends it.
+    """
+    serve_recordings(
+        folder,
+        host=host,
+        port=port,
+        public=public,
+        hosts=allow_host or [],
+        pace=pace,
+        chunk=chunk,
+        fault=fault,
+        say=typer.echo,
+        warn=complain,
+    )

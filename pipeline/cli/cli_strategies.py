@@ -1,0 +1,124 @@
+"""`penstock strategies`: the named strategies and their options, and the catalogue of dialects."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from ...events.errors import UsageError
+from ...operators.catalogue.catalogue import about_dialect, catalogue_entry
+from ...operators.catalogue.table import DIALECTS
+from ..settings import DEFAULT_IN_TEXT, DEFAULT_STRATEGY, settings_from_environment
+from ..strategies.strategies import STRATEGIES, strategy_named
+from ..strategies.strategy import Strategy
+from .cli_parts import complete_strategy
+
+STRATEGIES_EXAMPLES = """\b
+Examples:
+  penstock strategies
+  penstock strategies --find qwen
+  penstock strategies hermes
+  PENSTOCK_STREAM_PARSER=pass_through penstock strategies
+"""
+_NOT_OPTIONS = ("tools", "turn_id")
+_LONGEST_VALUE = 60
+
+
+def strategies(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The one to explain.", autocompletion=complete_strategy)
+    ] = None,
+    *,
+    find: Annotated[
+        str, typer.Option(metavar="TEXT", help="List only those with this in the name or the description.")
+    ] = "",
+) -> None:
+    """List the named strategies, or explain one; `*` marks what the environment chooses."""
+    if name is not None:
+        _show_markdown("\n".join(_explained(strategy_named(name))))
+        return
+    problem: UsageError | None = None
+    current = ""
+    try:
+        current = settings_from_environment().strategy
+        strategy_named(current)
+    except UsageError as error:
+        problem = error
+    rows = [(each, _summary(each, strategy)) for each, strategy in STRATEGIES.items()]
+    found = [row for row in rows if find.casefold() in " ".join(row).casefold()]
+    if not found:
+        message = f"no strategy has {find!r} in its name or description; penstock strategies lists all"
+        raise UsageError(message)
+    _show_rows([("*" if each == current else " ", each, said) for each, said in found])
+    if problem is not None:
+        raise problem
+
+
+def _summary(name: str, strategy: Strategy) -> str:
+    """Give a line that says what a strategy is for: of a dialect's, which models write it."""
+    return (about_dialect(name) if name in DIALECTS else _documentation(strategy)).partition("\n")[0]
+
+
+def _explained(strategy: Strategy) -> Iterator[str]:
+    """Give the lines, in Markdown, that explain a strategy."""
+    name = getattr(strategy, "__name__", "")
+    yield catalogue_entry(name) if name in DIALECTS else _in_markdown(_documentation(strategy))
+    yield ""
+    yield "Options and their defaults:"
+    yield ""
+    for option, default in _options(strategy).items():
+        yield f"    {option}={default}"
+    yield ""
+    yield f"The environment chooses it with PENSTOCK_STREAM_PARSER={name}; where that says nothing, it is"
+    yield f"{DEFAULT_STRATEGY}, and {DEFAULT_IN_TEXT} for streams of plain text."
+
+
+def _documentation(strategy: Strategy) -> str:
+    return inspect.getdoc(strategy) or ""
+
+
+def _in_markdown(documentation: str) -> str:
+    """Give a docstring with its example as a block of code."""
+    paragraphs = documentation.split("\n\n")
+    return "\n\n".join(f"```pycon\n{each}\n```" if each.startswith(">>>") else each for each in paragraphs)
+
+
+def _options(strategy: Strategy) -> dict[str, str]:
+    parameters = inspect.signature(strategy).parameters.values()
+    return {each.name: _short(each.default) for each in parameters if each.name not in _NOT_OPTIONS}
+
+
+def _short(default: Any) -> str:
+    text = repr(default)
+    return text if len(text) <= _LONGEST_VALUE else f"<{type(default).__name__}>"
+
+
+def _show_markdown(text: str) -> None:
+    """Show a text: formatted on a terminal, as it is in a pipe or a file."""
+    if not sys.stdout.isatty():
+        typer.echo(text)
+        return
+    from rich.console import Console  # noqa: PLC0415 - rich is not needed for help
+    from rich.markdown import Markdown  # noqa: PLC0415
+
+    Console().print(Markdown(text, code_theme="ansi_dark"))
+
+
+def _show_rows(rows: list[tuple[str, str, str]]) -> None:
+    width = max(len(name) for _, name, _ in rows)
+    if not sys.stdout.isatty():
+        for mark, name, said in rows:
+            typer.echo(f"{mark} {name:<{width}}  {said}")
+        return
+    from rich.console import Console  # noqa: PLC0415 - rich is not needed for help
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for mark, name, said in rows:
+        table.add_row(Text(f"{mark} {name}", style="bold" if mark == "*" else "", no_wrap=True), Text(said))
+    Console().print(table)

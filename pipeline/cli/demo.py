@@ -1,0 +1,130 @@
+"""The demo: recorded answers, played by a server on this machine through the real SDKs at a human pace."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...events.segment_event import SegmentEvent
+from ...sinks.running.sink import SyncSink
+from ...sources.replay.loopback_server import LogEntry, LoopbackServer
+from ..asking.loopback_sdks import loopback
+from ..pipeline import Pipeline
+from ..tools.tool_providers import ToolProvider
+
+WATCHED = "write_file"
+
+
+class Answer(NamedTuple):
+    """A recorded answer, and the SDK that plays it."""
+
+    provider: ToolProvider
+    title: str
+    file: str
+
+    @property
+    def body(self) -> bytes:
+        return (Path(__file__).parent / self.file).read_bytes()
+
+    @property
+    def pieces(self) -> list[int]:
+        return [len(event) for event in re.findall(rb".+?\r?\n\r?\n", self.body, re.DOTALL)]
+
+
+CHAT = Answer("openai-chat", "openai, Chat Completions", "demo_stream.sse")
+ANTHROPIC = Answer("anthropic", "anthropic, Messages", "demo_anthropic.sse")
+GEMINI = Answer("gemini", "google-genai, streamed function calls", "demo_gemini.sse")
+RESPONSES = Answer(
+    "openai-responses",
+    'openai, Responses (in place of google-genai: pip install "penstock[gemini]")',
+    "demo_responses.sse",
+)
+
+
+class Proof(NamedTuple):
+    """How early a file's first characters were out: read from the server's log, not from ours.
+
+    `sent`: bytes that had left the server by then, the piece that was on its way included. `total`: of the whole
+    answer. `ahead`: seconds from there to the last piece.
+    """
+
+    path: str
+    sent: int
+    total: int
+    ahead: float
+
+    @property
+    def holds(self) -> bool:
+        return self.sent < self.total and self.ahead > 0
+
+    def __str__(self) -> str:
+        out = f"{self.path:<20}  after {self.sent:,} of {self.total:,} bytes"
+        return f"{out}, {self.ahead:.2f} s before the last" if self.holds else f"{out}: not before the last"
+
+
+class _First(NamedTuple):
+    path: str
+    at: float
+
+
+def answers() -> tuple[Answer, ...]:
+    """Give the answers of the SDKs that are installed: three in every case."""
+    return CHAT, ANTHROPIC, GEMINI if _is_installed("google.genai") else RESPONSES
+
+
+def play(answer: Answer, show: SyncSink[Any], *, seconds: float) -> Proof:
+    """Play an answer, give its events to `show`, and at the end what the server's log proves.
+
+    `seconds`: how long the answer takes; with 0 the server sends each piece when the one before has been read.
+    """
+    body, pieces = answer.body, answer.pieces
+    first: list[_First] = []
+    with (
+        LoopbackServer(body, pieces=pieces, gated=not seconds, pace=seconds / len(pieces)) as server,
+        loopback(answer.provider, server.url) as start,
+        closing(start() if seconds else _one_by_one(start, server)) as stream,
+        Pipeline("api_tool_call").stream(stream) as events,
+    ):
+        show(_watched(events, first))
+        server.wait_for("sent", number=len(body))
+        return _proof(server.log, first[0])
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # the package around it
+        return False
+
+
+def _watched(events: Iterable[Any], first: list[_First]) -> Iterator[Any]:
+    """Note when the first file's first content is out."""
+    path = ""
+    for event in events:
+        if isinstance(event, SegmentEvent) and event.segment_type == WATCHED and not first:
+            path = event.payload.get("metadata", {}).get("path", path)
+            if event.type == "SEGMENT_CONTENT":
+                first.append(_First(path, time.monotonic()))
+        yield event
+
+
+def _one_by_one(start: Callable[[], Any], server: LoopbackServer) -> Generator[Any, None, None]:
+    """Read the stream and allow the next piece only when the last one has been worked through."""
+    server.allow()
+    with closing(start()) as stream:
+        for chunk in stream:
+            yield chunk
+            server.allow()
+
+
+def _proof(log: list[LogEntry], first: _First) -> Proof:
+    pieces = [entry for entry in log if entry.kind == "sent"]
+    last = pieces[-1]
+    # A piece is in the log once it has gone: the one on its way at that moment counts as sent.
+    sent = next((entry.number for entry in pieces if entry.at >= first.at), last.number)
+    return Proof(first.path, sent, last.number, last.at - first.at)

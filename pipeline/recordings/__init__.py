@@ -1,0 +1,1 @@
+"""Recordings: read, checked, played, inspected, served."""

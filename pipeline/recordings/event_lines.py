@@ -1,0 +1,91 @@
+"""Events in short, one line each: for people who look at a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...events.chunk_response import ChunkResponse, ToolCallDelta
+from ...events.fragment import Path
+from ...events.json_form import to_dict
+from ...events.segment_event import SegmentEvent
+from ...events.tool_invocation import (
+    InvocationFailed,
+    Notice,
+    ToolCallArgumentProgress,
+    ToolCallUpdate,
+    ToolInvocation,
+)
+from ...sinks.wording.event_words import event_line
+from ...sinks.wording.printable import printable, shortened
+
+LONGEST = 100
+"""Characters of a text; `--json` has all of them."""
+
+
+def short_line(event: Any) -> str:
+    """Give an event in one line that moves no terminal; long texts are cut.
+
+    >>> short_line(SegmentEvent("SEGMENT_CONTENT", "call_1", "write_file", {"delta": "x = 1"}))
+    "CONTENT write_file call_1 'x = 1'"
+    >>> short_line(ToolInvocation("call_1", name="add", arguments={"a": 1}))
+    '→ add(a=1)'
+    """
+    match event:
+        case ChunkResponse():
+            words = _chunk(event)
+        case SegmentEvent():
+            words = _segment(event)
+        case ToolCallArgumentProgress(tool_call_id=call_id, tool_name=name, fragment=fragment):
+            value = [] if fragment.value is None and fragment.kind != "SCALAR" else [_text(fragment.value)]
+            words = [name, call_id, _path(fragment.path), fragment.kind, *value]
+        case ToolCallUpdate():
+            end = [event.status or "complete"] if event.is_complete else [_text(event.arguments)]
+            words = [event.tool_name, event.tool_call_id, *end]
+        case ToolInvocation() | InvocationFailed() | Notice():
+            return event_line(event)
+        case _:
+            words = [_text(to_dict(event))]
+    return printable(" ".join(words))
+
+
+def _segment(event: SegmentEvent) -> list[str]:
+    words = [event.type.removeprefix("SEGMENT_"), event.segment_type or "-", event.segment_id]
+    payload = event.payload
+    if event.type == "SEGMENT_CONTENT":
+        return [*words, _text(payload.get("delta", ""))]
+    words += [str(payload[key]) for key in ("status", "reason") if payload.get(key)]
+    return [*words, *(f"{key}={_text(value)}" for key, value in payload.get("metadata", {}).items())]
+
+
+def _chunk(chunk: ChunkResponse) -> list[str]:
+    texts = {"reasoning": chunk.reasoning, "content": chunk.content, "refusal": chunk.refusal}
+    words = [f"choice={chunk.choice}"] if chunk.choice else []
+    words += [f"{name}={_text(text)}" for name, text in texts.items() if text]
+    words += [_call(call) for call in chunk.tool_calls]
+    urls = (*chunk.image_urls, *chunk.audio_urls, *chunk.video_urls)
+    words += [f"media={shortened(url, LONGEST)}" for url in urls]
+    if chunk.finish_reason is not None:
+        words.append(f"finish={chunk.finish_reason}")
+    if chunk.usage is not None:
+        words.append(f"tokens={chunk.usage.prompt}+{chunk.usage.completion}")
+    if chunk.error is not None:
+        words.append(f"error={_text(chunk.error)}")
+    words += [f"raw={_text(each)}" for each in chunk.raw]
+    return words or ["-"]
+
+
+def _call(call: ToolCallDelta) -> str:
+    words = [f"call {call.index}"]
+    words += [word for word in (call.name, call.call_id) if word]
+    words += [_text(call.arguments_delta)] if call.arguments_delta else []
+    words += ["done"] if call.done else []
+    return f"[{' '.join(words)}]"
+
+
+def _path(path: Path) -> str:
+    """Give a path as people write it, `$` for the root."""
+    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+
+
+def _text(value: object) -> str:
+    return shortened(repr(value), LONGEST)

@@ -1,0 +1,144 @@
+"""What a provider's answer amounts to: its chunks and the events of a strategy, folded into one plain record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct, to_builtins
+from reactivex import Observable
+from reactivex import operators as rx
+
+from ...events.chunk_response import ChunkResponse
+from ...events.errors import ProviderError
+from ...events.segment_event import SegmentEvent
+from ...operators.engine.stage import Operator
+from ...sinks.collect import Segment, collect
+from ..strategies.strategy import StrategyEvent
+
+WIRE_KINDS = {"custom": "custom_tool_call"}
+"""Words of the wire that are not its word for the type of a call; all others are."""
+
+
+class InspectedCall(Struct, frozen=True):
+    """One tool call; `arguments` is its raw text, exactly as it came."""
+
+    index: int
+    id: str
+    name: str
+    arguments: str
+    kind: str
+    wire_kind: str
+    executed_by: str
+    choice: int
+    status: str | None
+
+
+class Inspected(Struct, frozen=True):
+    """What an answer amounts to. `text` is in the order of its arrival; calls are in the order of their beginning."""
+
+    text: str
+    reasoning_chars: int
+    calls: tuple[InspectedCall, ...]
+    finish_reason: str | None
+    usage: dict[str, int] | None
+    error: dict[str, Any] | None
+
+
+def inspect_chunks(
+    chunks: Observable[ChunkResponse],
+    strategy: Operator[ChunkResponse, StrategyEvent],
+) -> Inspected:
+    """Run an answer through a strategy to its end and give what it amounts to.
+
+    >>> import reactivex
+    >>> from penstock.pipeline.strategies.strategies import api_tool_call
+    >>> answer = reactivex.of(ChunkResponse(content="Hi", finish_reason="stop"))
+    >>> inspect_chunks(answer, api_tool_call()).text
+    'Hi'
+
+    A `ProviderError` of the stream is data: it stands in `error`. Any other exception is raised. The source must be one
+    that has come to its end when `subscribe` returns, as all that read files and sync SDK streams have.
+    """
+    facts = _Facts()
+    events: list[StrategyEvent] = []
+    failures: list[Exception] = []
+    chunks.pipe(rx.do_action(facts.note), strategy).subscribe(events.append, failures.append)
+    for failure in failures:
+        if not isinstance(failure, ProviderError):
+            raise failure
+        facts.error = error_record(failure)
+    collected = collect(events)
+    calls = [segment for segment in collected.segments if "tool_name" in segment.metadata]
+    return Inspected(
+        text="".join(
+            event.payload["delta"]
+            for event in events
+            if isinstance(event, SegmentEvent) and event.type == "SEGMENT_CONTENT" and event.segment_type == "text"
+        ),
+        reasoning_chars=len(collected.reasoning),
+        calls=tuple(facts.in_order(calls)),
+        finish_reason=facts.finish_reasons[min(facts.finish_reasons)] if facts.finish_reasons else None,
+        usage=facts.usage,
+        error=facts.error,
+    )
+
+
+class _Facts:
+    """What the chunks say and the events do not: where each call stands, how the answer ended, what it cost."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, list[tuple[int, int, int]]] = {}
+        """Id of the wire -> of each call that has it: which in order of beginning, choice, index."""
+        self.finish_reasons: dict[int, str] = {}
+        self.usage: dict[str, int] | None = None
+        self.error: dict[str, Any] | None = None
+        self._begun = 0
+
+    def note(self, chunk: ChunkResponse) -> None:
+        for delta in chunk.tool_calls:
+            if delta.name and delta.call_id:
+                self.places.setdefault(delta.call_id, []).append((self._begun, chunk.choice, delta.index))
+                self._begun += 1
+        if chunk.finish_reason:
+            self.finish_reasons[chunk.choice] = chunk.finish_reason
+        if chunk.usage:
+            usage = to_builtins(chunk.usage)
+            self.usage = {name: usage[name] for name in chunk.usage.__struct_fields__}
+
+    def in_order(self, segments: list[Segment]) -> list[InspectedCall]:
+        """Give the calls in the order in which they began; a segment may start later, when its path is known."""
+        placed = sorted((*self._place(segment.id, number), number) for number, segment in enumerate(segments))
+        return [_call(segments[number], choice, index) for _, choice, index, number in placed]
+
+    def _place(self, segment_id: str, number: int) -> tuple[int, int, int]:
+        places = self.places.get(segment_id)
+        if places:
+            return places[0]
+        # An id that came before is unique as a segment's: the second `a` is `a#2`.
+        wire_id, _, count = segment_id.rpartition("#")
+        places = self.places.get(wire_id, [])
+        if count.isdecimal() and 0 < int(count) <= len(places):
+            return places[int(count) - 1]
+        return self._begun + number, 0, number  # a call that stood in the text, not in the API's calls
+
+
+def _call(segment: Segment, choice: int, index: int) -> InspectedCall:
+    metadata = segment.metadata
+    native: dict[str, Any] = metadata.get("native") or {}
+    wire_kind = str(native.get("type", "function"))
+    return InspectedCall(
+        index=index,
+        id=segment.id,
+        name=metadata["tool_name"],
+        arguments=segment.raw,
+        kind=metadata.get("kind", "json"),
+        wire_kind=WIRE_KINDS.get(wire_kind, wire_kind),
+        executed_by=metadata.get("executed_by", "client"),
+        choice=choice,
+        status=segment.status,
+    )
+
+
+def error_record(error: ProviderError) -> dict[str, Any]:
+    """Give all that an error says, as plain data."""
+    return {name: getattr(error, name) for name in ("detail", "code", "type", "status", "transport")}

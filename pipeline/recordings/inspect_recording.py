@@ -1,0 +1,55 @@
+"""What a recorded answer amounts to, by the bytes of its wire or through the provider's real SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Literal, TypeAlias
+
+from reactivex import Observable
+
+from ...events.chunk_response import ChunkResponse
+from ...events.errors import UsageError
+from ...sources.from_wire import from_wire
+from ...sources.replay.loopback_server import LoopbackServer
+from ..asking.loopback_sdks import SDKS
+from ..strategies.strategies import api_tool_call
+from ..strategies.strategy import Strategy
+from .checked_stream import checked_stream
+from .inspect_chunks import Inspected, inspect_chunks
+from .read_input import read_input
+
+Via: TypeAlias = Literal["wire", "sdk"]
+
+
+def inspect_recording(
+    path: str,
+    *,
+    api: str | None = None,
+    via: Via = "wire",
+    strategy: Strategy = api_tool_call,
+) -> tuple[str, Inspected]:
+    """Return the name of a recording's API and what the answer amounts to; all of n choices count.
+
+    `via`: "wire" decodes the bytes, "sdk" plays them over a local connection to the provider's SDK. `UsageError` for a
+    file that cannot be read, for a body whose API is not known, and for one with no stream of its API in it; what went
+    wrong inside the answer stands in it.
+    """
+    body = read_input(path)
+    name = checked_stream(body, api)
+    with (_by_sdk if via == "sdk" else _by_wire)(name, body) as chunks:
+        return name, inspect_chunks(chunks, strategy())
+
+
+@contextmanager
+def _by_wire(api: str, body: bytes) -> Generator[Observable[ChunkResponse], None, None]:
+    yield from_wire(api, [body], choices="all")
+
+
+@contextmanager
+def _by_sdk(api: str, body: bytes) -> Generator[Observable[ChunkResponse], None, None]:
+    if api not in SDKS:
+        message = f"no SDK is at hand for {api!r}; use --via wire"
+        raise UsageError(message)
+    with LoopbackServer(body) as server, SDKS[api](server.url) as chunks:
+        yield chunks

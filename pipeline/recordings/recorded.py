@@ -1,0 +1,106 @@
+"""`Recorded`: what a file holds, as `penstock replay` plays it."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct
+
+from ...events.errors import UsageError
+from ...events.json_form import Event, from_json
+from ...sources.recognition.apis import api_of
+from ...sources.replay.replay_recordings import Timing
+from .checked_stream import checked_stream
+from .read_input import read_input, reason_of
+
+
+class Recorded(Struct, frozen=True):
+    """The body of an API's answer, or events that were stored as lines of JSON."""
+
+    api: str = ""
+    body: bytes = b""
+    timing: Timing | None = None
+    events: tuple[Event, ...] = ()
+
+
+def read_recorded(path: str, api: str | None = None, *, timed: bool = False) -> Recorded:
+    """Read a file, `-` for the standard input; `UsageError` where it is neither a stream of the API nor events.
+
+    `timed`: with the timing that lies beside it, as `NAME.timing.json` or in the folder's `index.json`, if there is
+    one.
+    """
+    if api is not None:
+        api_of(api)
+    try:
+        body = read_input(path)
+    except UsageError as error:
+        message = f"{path} {error}"
+        raise UsageError(message) from error
+    try:
+        events = _events(body) if api is None else ()
+        if events:
+            return Recorded(events=events)
+        timing = _timing(Path(path), body) if timed and path != "-" else None
+        return Recorded(checked_stream(body, api), body, timing)
+    except (OSError, ValueError) as error:  # ValueError: a wrong line, or a wrong timing
+        message = f"{path} cannot be read: {reason_of(error)}"
+        raise UsageError(message) from error
+    except UsageError as error:
+        message = f"{path}: {error}"
+        raise UsageError(message) from error
+
+
+def _events(body: bytes) -> tuple[Event, ...]:
+    """Read lines of events, none where the first line is no event."""
+    lines = [(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line.strip()]
+    events: list[Event] = []
+    for number, line in lines if body.lstrip()[:1] == b"{" else ():
+        try:
+            events.append(from_json(line))
+        except UsageError as error:
+            if not events:
+                return ()
+            message = f"line {number}: {error}"
+            raise ValueError(message) from error
+    return tuple(events)
+
+
+def _timing(path: Path, body: bytes) -> Timing | None:
+    beside, index = path.with_suffix(".timing.json"), path.with_name("index.json")
+    if beside.is_file():
+        return _checked(_json(beside), body)
+    if index.is_file():
+        content = _json(index)
+        for entry in cast("Any", content) if isinstance(content, list) else ():
+            fields = cast("dict[str, Any]", entry if isinstance(entry, dict) else {})
+            if "network_chunk_sizes" in fields and fields.get("file") == path.name:
+                return _checked(fields, body)
+    return None
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except RecursionError as error:
+        message = f"{path.name} is nested too deeply"
+        raise ValueError(message) from error
+
+
+def _checked(entry: Any, body: bytes) -> Timing:
+    try:
+        sizes, times = entry["network_chunk_sizes"], entry.get("network_chunk_times")
+        is_right = all(type(size) is int and size > 0 for size in sizes) and 0 < sum(sizes) == len(body)
+        if times is not None:
+            is_right = is_right and len(times) == len(sizes) and all(first <= later for first, later in pairwise(times))
+            times = tuple(map(float, times))
+        timing = Timing(tuple(sizes), times)
+    except (AttributeError, KeyError, OverflowError, TypeError) as error:
+        message = f"its timing has no lists network_chunk_sizes and network_chunk_times: {error!r}"
+        raise ValueError(message) from error
+    if not is_right:
+        message = f"its timing is not that of {len(body):,} bytes"
+        raise ValueError(message)
+    return timing

@@ -1,0 +1,80 @@
+"""`penstock serve-recordings`: a replay server that says where it is, how to reach it, and what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from queue import Empty
+
+from ...sinks.wording.printable import printable
+from ...sources.recognition.apis import APIS
+from ...sources.replay.replay_log import ReplayEntry
+from ...sources.replay.replay_server import ReplayServer
+from ...sources.replay.served_hosts import is_this_machine
+
+Say = Callable[[str], object]
+CLIENTS = (
+    ("openai-chat", 'openai.OpenAI(base_url="{url}/v1", api_key="-")'),
+    ("openai-responses", 'openai.OpenAI(base_url="{url}/v1", api_key="-")'),
+    ("anthropic-messages", 'anthropic.Anthropic(base_url="{url}", api_key="-")'),
+    ("gemini", 'google.genai.Client(api_key="-", http_options={{"base_url": "{url}"}})'),
+    ("ollama", 'ollama.Client(host="{url}")'),
+)
+"""How each API's own SDK is pointed at a server."""
+_TICK = 1.0
+"""Seconds after which a wait looks whether Ctrl-C came, for systems on which it wakes nobody."""
+
+
+def serve_recordings(  # noqa: PLR0913 - the options of the command
+    folder: str,
+    *,
+    host: str,
+    port: int,
+    public: bool,
+    hosts: list[str],
+    pace: str,
+    chunk: str | None,
+    fault: str | None,
+    say: Say,
+    warn: Say,
+) -> None:
+    """Serve until Ctrl-C; `say` gets the lines for the output, `warn` those for the user's attention."""
+    with ReplayServer(
+        folder, host=host, port=port, public=public, hosts=hosts, pace=pace, chunk=chunk, fault=fault
+    ) as server:
+        changes = server.follow()
+        if not is_this_machine(host):
+            warn(f"warning: whoever reaches {host} can read these recordings and the log")
+        for line in introduction(server, folder):
+            say(line)
+        while True:
+            try:
+                entry = changes.get(timeout=_TICK)
+            except Empty:
+                continue
+            say(printable(progress(entry)))
+
+
+def introduction(server: ReplayServer, folder: str) -> Iterator[str]:
+    """Say what is served and how to reach it, in lines."""
+    recordings = server.recordings
+    count = len(recordings.all)
+    others = len(recordings.left_out)
+    left_out = f" (without {others} files that are no recorded stream)" if others else ""
+    yield printable(f"{count} recording{'s' if count != 1 else ''} of {folder}{left_out}")
+    yield f"on {server.url} until Ctrl-C; the log is {server.url}/penstock/log"
+    for name, how in CLIENTS:
+        if own := len(recordings.of(name)):
+            yield f"  {name:<{max(len(api.name) for api in APIS)}} {own:>4}  {how.format(url=server.url)}"
+
+
+def progress(entry: ReplayEntry) -> str:
+    """Say in a line what has become of a request."""
+    begin = f"#{entry.id} {entry.api or 'unknown path'}"
+    if entry.outcome == "refused":
+        return f"{begin}: HTTP {entry.status}{f', {entry.fault}' if entry.fault else ''}"
+    if entry.outcome == "open":
+        model = f" {entry.model}" if entry.model else ""
+        return f"{begin}{model}: {entry.recording}{f', {entry.fault}' if entry.fault else ''}"
+    seconds = (entry.ended_at or entry.began_at) - entry.began_at
+    sent = f"{entry.bytes_sent} bytes sent, {entry.bytes_total} recorded, in {seconds:.2f} s"
+    return f"{begin}: {entry.outcome.replace('_', ' ')}, {sent}"

@@ -1,0 +1,73 @@
+"""`TextInput`: text that is read as it comes, from the standard input or a file."""
+
+from __future__ import annotations
+
+from codecs import getincrementaldecoder
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ...events.errors import UsageError
+from ...sources.streams.bounded_read import LONGEST_TEXT, too_long
+from .read_input import reason_of, standard_input
+
+LONGEST_READ = 65536
+
+
+class TextInput:
+    """The pieces of a text in UTF-8, each as soon as it is there; what is no UTF-8 becomes U+FFFD.
+
+    A text beyond 16 MiB is a `UsageError`: it may have no end.
+
+    `stop`, from a signal's handler, ends it, also where it waits for the next piece.
+    """
+
+    def __init__(self, path: str = "-") -> None:
+        """Open a file, `-` for the standard input; `UsageError` for one that cannot be read."""
+        try:
+            self._file: Any = standard_input() if path == "-" else Path(path).open("rb")  # noqa: SIM115 - closed below
+        except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+            message = f"{path} cannot be read: {reason_of(error)}"
+            raise UsageError(message) from error
+        self._path = path
+        self._left = LONGEST_TEXT
+        self._waits = False
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        self._is_stopped = True
+        if self._waits:
+            raise _StoppedError
+
+    def __iter__(self) -> Iterator[str]:
+        decoder = getincrementaldecoder("utf-8")("replace")
+        try:
+            while piece := self._read():
+                self._left -= len(piece)
+                if self._left < 0:
+                    message = f"{self._path} cannot be read to its end: {too_long(LONGEST_TEXT)}"
+                    raise UsageError(message)
+                if text := decoder.decode(piece):
+                    yield text
+            if rest := decoder.decode(b"", final=True):
+                yield rest
+        finally:
+            if self._path != "-":
+                self._file.close()
+
+    def _read(self) -> bytes:
+        try:
+            self._waits = True
+            # At most one read of the system's, which gives what is there: nothing waits for a whole buffer.
+            return b"" if self._is_stopped else bytes(self._file.read1(LONGEST_READ))
+        except _StoppedError:
+            return b""
+        except OSError as error:  # a folder, say
+            message = f"{self._path} cannot be read: {error.strerror}"
+            raise UsageError(message) from error
+        finally:
+            self._waits = False
+
+
+class _StoppedError(Exception):
+    """Raised in a signal's handler, where the read waits."""

@@ -1,0 +1,1 @@
+"""One run of a pipeline, sync and async."""

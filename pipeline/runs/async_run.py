@@ -1,0 +1,234 @@
+"""`AsyncRun`: one stream on its way through a pipeline, in an async loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Iterable
+from types import TracebackType
+from typing import Any, Self
+
+from ...events.errors import UsageError
+from ...operators.engine.stage import Completed, Failed, Interrupted
+from ...sinks.running.channel import StreamCutError
+from ...sinks.running.fan_out import AsyncFanOut
+from ...sinks.running.sink_line import SlowSinkError
+from .flow import Flow, Step
+
+
+class AsyncRun:
+    """The events of one stream: an async iterator, to be looped over once, with backpressure.
+
+    The next item is asked for when the loop asks for more. Left early, by `aclose()`, by the end of an `async with`
+    block or because nobody holds it any more, it closes the provider's stream. `cancel` ends it in order instead: with
+    the ENDs of what was open.
+
+    A cancellation of the task that waits here, as by a time limit around one read, breaks the provider's stream off:
+    then every further read raises `StreamCutError`. For a limit that lets the stream go on, read from an `async_queue`.
+    """
+
+    def __init__(self, source: Any, flow: Flow, fan_out: AsyncFanOut | None) -> None:
+        self._state = _State(source, fan_out)
+        # The generator does not know this object, so that the loop closes it when nobody holds this any more.
+        self._events = _events(self._state, flow)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await anext(self._events)
+        except StopAsyncIteration:
+            if self._state.is_cut:
+                message = "a read was cancelled, which broke this stream off"
+                raise StreamCutError(message) from None
+            raise
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """Stop the provider's stream at once; what is open ends as `interrupted` with this reason, then the loop ends.
+
+        From any thread. A loop that waits for a sink goes on without it.
+        """
+        self._state.cancel(reason)
+
+    async def aclose(self) -> None:
+        """Leave: close the provider's stream and say nothing more. In the task that loops; others call `cancel`."""
+        try:
+            await self._events.aclose()
+        except RuntimeError as error:
+            if "already running" not in str(error):
+                raise
+            message = "another task loops over this run: call cancel() there"
+            raise UsageError(message) from None
+        if not self._state.is_begun:  # a generator that never began has no `finally`
+            self._state.is_begun = True
+            await self._state.finish(StreamCutError("the stream was left before its first event"))
+
+    @property
+    def results(self) -> list[Any]:
+        """What the sinks gave, in their order, once the loop is over; for a sink that raised its exception."""
+        return self._state.results
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class _State:
+    def __init__(self, source: Any, fan_out: AsyncFanOut | None) -> None:
+        self.source = source
+        self.stream: Any = None if callable(source) else source
+        self.iterator: Any = None
+        self.fan_out = fan_out
+        self.is_begun = self.is_cut = False
+        self.reason: str | None = None
+        self.results: list[Any] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiting: asyncio.Task[Any] | None = None
+        self._is_woken = False
+
+    def cancel(self, reason: str) -> None:
+        if self.reason is None:
+            self.reason = reason
+        if self.fan_out is not None:
+            self.fan_out.release()
+        if self._loop is None or self._loop.is_closed():
+            return
+        try:
+            here = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if here is self._loop:
+            self._wake()
+        else:
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._is_woken:
+            self._is_woken = True
+            self._waiting.cancel()
+
+    async def wait_for(self, step: Awaitable[Any]) -> Any:
+        """Await what `cancel` may break off; `_WokenError` is raised where it did."""
+        self._loop = asyncio.get_running_loop()
+        task = self._waiting = asyncio.current_task()
+        before = task.cancelling() if task is not None else 0
+        try:
+            return await step
+        except asyncio.CancelledError:
+            # As asyncio.timeout does it: a cancellation of ours is taken back, somebody else's passes.
+            if self._is_woken and task is not None:
+                self._is_woken = False
+                if task.uncancel() <= before:
+                    raise _WokenError from None
+            raise
+        finally:
+            self._waiting = None
+            if self._is_woken and task is not None:  # it ended by itself at that very moment
+                self._is_woken = False
+                task.uncancel()
+
+    async def feed(self, event: Any) -> SlowSinkError | None:
+        """Give an event to the sinks; give what a sink that is too slow has to end the stream with."""
+        if self.fan_out is not None:
+            try:
+                await self.fan_out.feed(event)
+            except SlowSinkError as error:
+                return error
+        return None
+
+    async def finish(self, error: BaseException | None) -> None:
+        """Close the provider's stream, then end the sinks."""
+        try:
+            for each in (self.iterator, self.stream):
+                close = getattr(each, "aclose", None) or getattr(each, "close", None)
+                if close is not None and inspect.isawaitable(closing := close()):
+                    await closing
+        finally:
+            if self.fan_out is not None:
+                self.results = await self.fan_out.close(error)
+        if error is None and self.fan_out is not None and self.fan_out.failure is not None:
+            raise self.fan_out.failure
+
+
+class _WokenError(Exception):
+    pass
+
+
+async def _events(state: _State, flow: Flow) -> AsyncGenerator[Any, None]:
+    state.is_begun = True
+    error: BaseException | None = None
+    try:
+        step = Step([])
+        while not step.is_last:
+            step = await _step(state, flow)
+            error = step.error
+            slow: SlowSinkError | None = None
+            for event in step.events:
+                slow = await state.feed(event) or slow
+                yield event
+            if slow is not None and not step.is_last:
+                error = slow
+                for event in flow.end(Failed(slow)).events:
+                    await state.feed(event)
+                    yield event
+                break
+        if error is not None:
+            raise error  # noqa: TRY301 - the sinks are told below, as of any other
+    except BaseException as raised:
+        state.is_cut = isinstance(raised, asyncio.CancelledError)
+        error = raised
+        raise
+    finally:
+        await state.finish(error)
+
+
+async def _step(state: _State, flow: Flow) -> Step:
+    """Open the stream, or take its next item."""
+    if state.reason is not None:
+        return flow.end(Interrupted(state.reason))
+    item: Any = None
+    how: Completed | Failed
+    try:
+        if state.iterator is None:
+            state.iterator = await _open(state)
+            return Step([])
+        item = await state.wait_for(anext(state.iterator))
+    except StopAsyncIteration:
+        how = Completed()
+    except Exception as error:  # noqa: BLE001 - raised after the ENDs
+        how = Failed(error)
+    else:
+        return flow.feed(item) if state.reason is None else flow.end(Interrupted(state.reason))
+    return flow.end(how if state.reason is None else Interrupted(state.reason))
+
+
+async def _open(state: _State) -> Any:
+    stream: Any = state.source() if callable(state.source) else state.source
+    if inspect.isawaitable(stream):
+        stream = await state.wait_for(stream)
+    state.stream = stream
+    if hasattr(stream, "__aiter__"):
+        return aiter(stream)
+    if hasattr(stream, "__next__") and _blocks(stream):
+        message = "this stream would block the event loop: use the SDK's async client, or stream(...) on a thread"
+        raise UsageError(message)
+    return _as_async(stream)
+
+
+def _blocks(stream: Any) -> bool:
+    """Whether it is an SDK's stream for plain loops, maybe in our wrapper."""
+    inner = getattr(stream, "_stream", stream)
+    if hasattr(inner, "response"):
+        return True
+    frame = getattr(inner, "gi_frame", None)
+    return frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("google", "ollama")
+
+
+async def _as_async(items: Iterable[Any]) -> AsyncGenerator[Any, None]:
+    for item in items:
+        yield item

@@ -1,0 +1,78 @@
+"""`Flow`: from a provider's items to a strategy's events, for one stream; no I/O, nothing raised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ...events.chunk_response import ChunkResponse
+from ...operators.engine.stage import Completed, Failed, How, StageChain
+from ...sources.from_stream import any_exception
+from ...sources.machine.machine import Machine
+
+
+class Step(NamedTuple):
+    """What a step gave; `is_last` if nothing comes after it, and then `error` is what the stream ends with."""
+
+    events: list[Any]
+    is_last: bool = False
+    error: Exception | None = None
+
+
+class Flow:
+    """A provider's machine and the strategy behind it; `in_text` gives another where the stream is plain text.
+
+    They are kept apart, because a chain of three stages has loops of its own and most strategies are chains of three.
+    """
+
+    __slots__ = ("_in_text", "_machine", "_strategy")
+
+    def __init__(
+        self,
+        machine: Machine,
+        strategy: StageChain[ChunkResponse, Any],
+        in_text: Callable[[], StageChain[ChunkResponse, Any]] | None = None,
+    ) -> None:
+        self._machine = machine
+        self._strategy = strategy
+        self._in_text = in_text
+
+    def feed(self, item: Any) -> Step:
+        if self._in_text is not None and item is not None:
+            if isinstance(item, str):
+                self._strategy = self._in_text()
+            self._in_text = None
+        try:
+            responses = self._machine.feed(item)
+        except Exception as error:  # noqa: BLE001 - a wrong item of the caller's, who gets it after the ENDs
+            return self.end(Failed(error))
+        step = self._through(responses)
+        if step.is_last or not self._machine.stopped:
+            return step
+        end = self.end(Completed())
+        return Step(step.events + end.events, is_last=True, error=end.error)
+
+    def end(self, how: How) -> Step:
+        """Settle everything; the stream ends with the error of `how`, or with what the provider's machine found."""
+        error: Exception | None = None
+        if isinstance(how, Failed):
+            error = any_exception(how.error) or how.error
+            how = Failed(error)
+        step = self._through(self._machine.close(how))
+        if step.is_last:
+            return step
+        if isinstance(how, Completed) and (error := self._machine.failure) is not None:
+            how = Failed(error)
+        try:
+            return Step(step.events + self._strategy.close(how), is_last=True, error=error)
+        except Exception as raised:  # noqa: BLE001 - a bug or the user's code; the caller raises it after the ENDs
+            return Step(step.events + self._strategy.last_words, is_last=True, error=raised)
+
+    def _through(self, responses: list[ChunkResponse]) -> Step:
+        events: list[Any] = []
+        for response in responses:
+            try:
+                events += self._strategy.feed(response)
+            except Exception as raised:  # noqa: BLE001 - a bug or the user's code; the caller raises it after the ENDs
+                return Step(events + self._strategy.last_words, is_last=True, error=raised)
+        return Step(events)

@@ -1,0 +1,174 @@
+"""`Run`: one stream on its way through a pipeline, in a plain loop."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Generator
+from types import TracebackType
+from typing import Any, Self
+
+from ...events.errors import UsageError
+from ...operators.engine.stage import Completed, Failed, Interrupted
+from ...sinks.running.channel import StreamCutError
+from ...sinks.running.fan_out import FanOut
+from ...sinks.running.sink_line import SlowSinkError
+from ...sources.streams.wake_stream import wake_stream
+from .flow import Flow, Step
+
+
+class Run:
+    """The events of one stream: an iterator, to be looped over once.
+
+    Left early, by `close()`, by the end of a `with` block or because nobody holds it any more, it closes the
+    provider's stream. `cancel` ends it in order instead: with the ENDs of what was open.
+    """
+
+    def __init__(self, source: Any, flow: Flow, fan_out: FanOut | None) -> None:
+        self._state = _State(source, fan_out)
+        # The generator does not know this object, so that it is closed at once when nobody holds this any more.
+        self._events = _events(self._state, flow)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._events)
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """Stop the provider's stream; what is open ends as `interrupted` with this reason, then the loop ends.
+
+        From any thread. A loop that waits for the provider is woken where the SDK's connection can be reached, else
+        it ends with the next item; one that waits for a sink goes on without it.
+        """
+        self._state.cancel(reason)
+
+    def close(self) -> None:
+        """Leave: close the provider's stream and say nothing more. On the thread that loops; others call `cancel`."""
+        try:
+            self._events.close()
+        except ValueError:
+            message = "another thread loops over this run: call cancel() there"
+            raise UsageError(message) from None
+        if not self._state.is_begun:  # a generator that never began has no `finally`
+            self._state.is_begun = True
+            self._state.finish(StreamCutError("the stream was left before its first event"))
+
+    @property
+    def results(self) -> list[Any]:
+        """What the sinks gave, in their order, once the loop is over; for a sink that raised its exception."""
+        return self._state.results
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if not self._state.is_begun:
+            self.close()
+
+
+class _State:
+    def __init__(self, source: Any, fan_out: FanOut | None) -> None:
+        self.source = source
+        self.stream: Any = None if callable(source) else source
+        self.iterator: Any = None
+        self.fan_out = fan_out
+        self.is_begun = False
+        self.reason: str | None = None
+        self.results: list[Any] = []
+        self._lock = threading.RLock()  # a signal's handler may cancel while its own thread does
+
+    def cancel(self, reason: str) -> None:
+        with self._lock:
+            if self.reason is None:
+                self.reason = reason
+        if self.fan_out is not None:
+            self.fan_out.release()
+        if self.stream is not None:
+            wake_stream(self.stream)
+
+    def feed(self, event: Any) -> SlowSinkError | None:
+        """Give an event to the sinks; give what a sink that is too slow has to end the stream with."""
+        if self.fan_out is not None:
+            try:
+                self.fan_out.feed(event)
+            except SlowSinkError as error:
+                return error
+        return None
+
+    def finish(self, error: BaseException | None) -> None:
+        """Close the provider's stream, then end the sinks."""
+        try:
+            for each in (self.iterator, self.stream):
+                close = getattr(each, "close", None)
+                if close is not None:
+                    close()
+        finally:
+            if self.fan_out is not None:
+                self.results = self.fan_out.close(error)
+        if error is None and self.fan_out is not None and self.fan_out.failure is not None:
+            raise self.fan_out.failure
+
+
+def _events(state: _State, flow: Flow) -> Generator[Any, None, None]:
+    state.is_begun = True
+    error: BaseException | None = None
+    try:
+        for step in _steps(state, flow):
+            error = step.error
+            slow: SlowSinkError | None = None
+            for event in step.events:
+                slow = state.feed(event) or slow
+                yield event
+            if slow is not None and not step.is_last:
+                error = slow
+                for event in flow.end(Failed(slow)).events:
+                    state.feed(event)
+                    yield event
+                break
+        if error is not None:
+            raise error  # noqa: TRY301 - the sinks are told below, as of any other
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        state.finish(error)
+
+
+def _steps(state: _State, flow: Flow) -> Generator[Step, None, None]:
+    while True:
+        if state.reason is not None:
+            yield flow.end(Interrupted(state.reason))
+            return
+        try:
+            if state.iterator is None:
+                state.iterator = _open(state)
+                continue  # it may have been cancelled meanwhile
+            item = next(state.iterator)
+        except StopIteration:
+            yield flow.end(Completed() if state.reason is None else Interrupted(state.reason))
+            return
+        except Exception as error:  # noqa: BLE001 - raised after the ENDs
+            yield flow.end(Failed(error) if state.reason is None else Interrupted(state.reason))
+            return
+        if state.reason is None:
+            step = flow.feed(item)
+            yield step
+            if step.is_last:
+                return
+
+
+def _open(state: _State) -> Any:
+    stream: Any = state.source() if callable(state.source) else state.source
+    if hasattr(stream, "__aiter__") or hasattr(stream, "__await__"):
+        if inspect.iscoroutine(stream):
+            stream.close()
+        message = "this stream is async: use astream(...) inside a coroutine"
+        raise UsageError(message)
+    state.stream = stream
+    return iter(stream)

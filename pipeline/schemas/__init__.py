@@ -1,0 +1,1 @@
+"""JSON schemas of tools: made, checked, adapted to a provider."""

@@ -1,0 +1,178 @@
+"""What a JSON Schema refers to: followed, put in, and checked; only local references such as `#/$defs/Name` are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any, cast
+from urllib.parse import unquote
+
+from ...events.errors import UsageError
+from .json_schema import Schema, malformed, map_subschemas, with_finite_defaults
+from .schema_cycles import reference_cycle
+
+_DEFINITION = re.compile(r"#/(\$defs|definitions)/([^/]+)")
+_MOST_SCHEMAS = 10_000
+"""In one schema with its references put in: more than any tool needs, and less than a hostile one can ask for."""
+_OF_OBJECTS = ("properties", "required", "additionalProperties", "patternProperties")
+"""What only an object has: where one of them stands, `"type": "object"` goes without saying."""
+
+
+def references(schema: Schema) -> set[str]:
+    """Give the references of a schema and of all below it."""
+    found: set[str] = set()
+
+    def look(each: Schema, _path: str) -> Schema:
+        if isinstance(reference := each.get("$ref"), str):
+            found.add(reference)
+        return map_subschemas(each, look)
+
+    look(schema, "")
+    return found
+
+
+def definition(root: Schema, reference: str) -> Schema:
+    """Give what a reference of a schema means; `UsageError` unless it is local and leads to a schema."""
+    found: Any = root
+    if reference == "#":
+        return root
+    if reference.startswith("#/"):
+        for key in reference[2:].split("/"):
+            name = _unescaped(key)
+            if isinstance(found, list):
+                place = int(name) if name.isdecimal() else -1
+                found = dict(enumerate(cast("list[object]", found))).get(place)
+            else:
+                found = cast("dict[str, Any]", found).get(name) if isinstance(found, dict) else None
+        if isinstance(found, dict):
+            return cast("Schema", found)
+    message = f"$ref {reference!r} leads to nothing in the schema; only references such as '#/$defs/Name' are followed"
+    raise UsageError(message)
+
+
+def recursive_references(root: Schema) -> set[str]:
+    """Give the references that come back to themselves; `UsageError` for one that leads nowhere."""
+    below: dict[str, set[str]] = {}
+    waiting = list(references(root))
+    while waiting:
+        reference = waiting.pop()
+        if reference not in below:
+            below[reference] = references(definition(root, reference))
+            waiting += below[reference]
+
+    def reaches(start: str) -> bool:
+        seen: set[str] = set()
+        waiting = list(below[start])
+        while waiting:
+            reference = waiting.pop()
+            if reference not in seen:
+                seen.add(reference)
+                waiting += below[reference]
+        return start in seen
+
+    return {reference for reference in below if reaches(reference)}
+
+
+def inline_references(root: Schema) -> Schema:
+    """Give a schema with what it refers to put in; references that come back to themselves stay, with their `$defs`.
+
+    Such a reference stands alone in its schema: some providers refuse a `$ref` with anything beside it.
+    """
+    recursive = recursive_references(root)
+    number = 0
+
+    def inline(schema: Schema, path: str) -> Schema:
+        nonlocal number
+        number += 1
+        if number > _MOST_SCHEMAS:
+            message = f"the schema is too large with its references put in: more than {_MOST_SCHEMAS} subschemas"
+            raise UsageError(message)
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            if reference in recursive:
+                return lone_reference(schema)
+            beside = {key: value for key, value in schema.items() if key != "$ref"}
+            return inline({**definition(root, reference), **beside}, path)
+        left_out = ("discriminator",) if path else ("discriminator", "$defs", "definitions")
+        return map_subschemas({key: schema[key] for key in schema if key not in left_out}, inline, path)
+
+    inlined = inline(root, "")
+    waiting = references(inlined)
+    while waiting:
+        match = _DEFINITION.match(waiting.pop())
+        if match is not None:
+            kept: Schema = inlined.setdefault(match[1], {})
+            name = _unescaped(match[2])
+            if name not in kept:
+                kept[name] = inline(root[match[1]][name], f"{match[1]}/{name}")
+                waiting |= references(kept[name])
+    return inlined
+
+
+def lone_reference(schema: Schema) -> Schema:
+    """Give a schema that is a reference with nothing beside it: what was beside it stands around it."""
+    beside = {key: deepcopy(value) for key, value in schema.items() if key != "$ref"}
+    alone = {"$ref": schema["$ref"]}
+    return {"anyOf": [alone], **beside} if beside else alone
+
+
+def _unescaped(key: str) -> str:
+    return unquote(key).replace("~1", "/").replace("~0", "~")
+
+
+def _checked_copy(given: Mapping[str, Any], owner: str) -> Schema:
+    schema = deepcopy(dict(given))
+    if fault := malformed(schema):
+        message = f"the parameters of {owner}: {fault}"
+        raise UsageError(message)
+    schema = with_finite_defaults(schema)
+    try:
+        json.dumps(schema, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        message = f"the parameters of {owner} are no JSON: {error}"
+        raise UsageError(message) from error
+    return schema
+
+
+def object_schema(given: Mapping[str, Any], owner: str) -> Schema:
+    """Return a copy of the schema of a tool's parameters; `UsageError` if it does not describe an object.
+
+    A reference at the root is followed: every provider wants to read `"type": "object"` there. A default that is no
+    finite number is told in the description, for JSON has no other numbers. References that come back to themselves
+    without a property or an item between are a `UsageError`, see `reference_cycle`; recursive schemas are welcome.
+    """
+    try:
+        schema = _checked_copy(given, owner)
+    except RecursionError:
+        message = f"the parameters of {owner} are nested too deeply, or contain themselves"
+        raise UsageError(message) from None
+    if cycle := reference_cycle(schema):
+        message = (
+            f"the parameters of {owner}: the references {' -> '.join(map(repr, cycle))} come back to where they began "
+            "without a property or an item between, so no value decides them; take one of them out"
+        )
+        raise UsageError(message)
+    try:
+        recursive_references(schema)
+        root, seen = schema, set[str]()
+        while isinstance(reference := schema.get("$ref"), str) and reference not in seen:
+            seen.add(reference)
+            beside = {key: value for key, value in schema.items() if key != "$ref"}
+            schema = {**definition(root, reference), **beside}
+    except UsageError as error:
+        message = f"the parameters of {owner}: {error}"
+        raise UsageError(message) from None
+    schema.pop("$id", None)
+    if not schema or any(key in schema for key in _OF_OBJECTS):
+        schema.setdefault("type", "object")
+    if schema.get("type") == ["object"]:
+        schema["type"] = "object"
+    if schema.get("type") != "object":
+        said = f"of type {schema['type']!r}" if "type" in schema else f"with {', '.join(map(repr, schema))} only"
+        message = f'the parameters of {owner} must be a JSON Schema with "type": "object"; this one is {said}'
+        raise UsageError(message)
+    schema.setdefault("properties", {})
+    order = ("type", "properties", "required")
+    return {key: schema[key] for key in (*order, *(key for key in schema if key not in order)) if key in schema}

@@ -1,0 +1,1 @@
+"""Ready-made chains of operators."""

@@ -1,0 +1,47 @@
+"""`fitting_fields`: the tools with one streamed argument, as far as nobody's own tools are meant by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from ...events.errors import UsageError
+from ...operators.calls.field_spec import FieldSpec
+from ...operators.to_invocations import Tools
+
+
+def fitting_fields(specs: Iterable[FieldSpec], tools: Tools | None) -> tuple[FieldSpec, ...]:
+    """Give the specs without those that somebody's own tool of the name has other parameters than.
+
+    >>> from penstock.operators import FILE_TOOLS
+    >>> from penstock.pipeline import as_tools
+    >>> def write_file(path: str, text: str) -> None: ...
+    >>> [spec.tool for spec in fitting_fields(FILE_TOOLS, as_tools([write_file]))]
+    ['edit_file', 'patch_file', 'run_bash']
+    """
+    given: Any = tools if tools is not None else ()
+    named: Iterable[tuple[str, Any]] = (
+        cast("Mapping[str, Any]", given).items()
+        if isinstance(given, Mapping)
+        else ((str(getattr(each, "name", None) or getattr(each, "__name__", "")), each) for each in given)
+    )
+    parameters = {name: names for name, each in named if (names := _parameters_of(each))}
+    return tuple(
+        spec for spec in specs if spec.tool not in parameters or parameters[spec.tool] >= {spec.field, *spec.required}
+    )
+
+
+def checked_fields(fields: Iterable[FieldSpec]) -> tuple[FieldSpec, ...]:
+    """Give what a user passed as `fields=`; `UsageError` for what is no iterable of specs."""
+    given: Any = fields
+    if isinstance(given, FieldSpec) or not isinstance(given, Iterable):
+        message = f"fields= is an iterable of FieldSpec, got {given!r}; put it in a list"
+        raise UsageError(message)
+    return tuple(fields)
+
+
+def _parameters_of(given: Any) -> set[str]:
+    """Give the names of a tool's parameters; none where nobody said them."""
+    fields: dict[str, Any] = getattr(given, "model_fields", {})
+    schema: dict[str, Any] = getattr(given, "parameters", {})
+    return {*fields, *(field.alias for field in fields.values() if field.alias), *schema.get("properties", ())}

@@ -1,0 +1,101 @@
+"""The named strategies: each is an operator, made of a few others, from a provider's chunks to what you act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Literal
+
+from ...events.chunk_response import ChunkResponse
+from ...events.errors import UsageError
+from ...operators.calls.field_spec import FILE_TOOLS, FieldSpec
+from ...operators.detect_text_calls import detect_text_calls
+from ...operators.engine.known_names import known_names
+from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ...operators.engine.stage import Operator, compose
+from ...operators.stream_fields import stream_fields
+from ...operators.to_invocations import Tools, to_invocations
+from ...operators.to_segments import to_segments
+from ...operators.tool_call_updates import tool_call_updates
+from .fitting_fields import checked_fields, fitting_fields
+from .strategy import Strategy, StrategyEvent
+from .text_strategies import TEXT_STRATEGIES
+
+
+def api_tool_call(
+    tools: Tools | None = None,
+    *,
+    turn_id: str | None = None,
+    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    start: Literal["deferred", "immediate"] = "deferred",
+    eager: bool = False,
+    updates: bool = False,
+    detect: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Operator[ChunkResponse, StrategyEvent]:
+    r"""Act on the native tool calls of a provider's API: text, files and commands as they are written, then the calls.
+
+        chunks          --"Hi"--write_file {"path": "a.py", "con--tent": "x = 1--\n"}--finish--|
+        api_tool_call   --text--S write_file a.py-----------------C x = 1--------C ⏎---E invocation--|
+
+    >>> from penstock.events import ChunkResponse, ToolCallDelta
+    >>> from penstock.operators import drive
+    >>> call = ToolCallDelta(0, "call_1", "run_bash", '{"command": "ls"}', done=True)
+    >>> for event in drive([ChunkResponse(tool_calls=(call,), finish_reason="tool_calls")], api_tool_call()):
+    ...     print(getattr(event, "type", None) or event.arguments)
+    SEGMENT_START
+    SEGMENT_CONTENT
+    SEGMENT_END
+    {'command': 'ls'}
+
+    It is `to_segments`, `stream_fields` and `to_invocations(keep_segments=True)` in a row, with their options: `tools`
+    are the models to validate with, `fields` the tools with one streamed argument, `start` when their segments begin,
+    `eager` seals a call as soon as its JSON closes. `updates` adds a `ToolCallUpdate` for each piece of a call's
+    arguments, `detect` a `Notice` for text that looks like a call. An invocation, or a failure, follows its call's END
+    directly.
+    """
+    specs = fitting_fields(FILE_TOOLS, tools) if fields is FILE_TOOLS else checked_fields(fields)
+    opted = [*([detect_text_calls()] if detect else []), *([tool_call_updates(keep_segments=True)] if updates else [])]
+    return compose(
+        to_segments(turn_id=turn_id, eager=eager, limits=limits),
+        *opted,
+        stream_fields(specs, start=start, limits=limits),
+        to_invocations(tools, keep_segments=True, fields=specs, limits=limits),
+    )
+
+
+def pass_through(
+    tools: Tools | None = None,  # noqa: ARG001 - what every strategy takes; here nothing is invoked
+    *,
+    turn_id: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Operator[ChunkResponse, StrategyEvent]:
+    """Show everything, run nothing: all text stays text, calls are segments, and none becomes an invocation.
+
+    >>> from penstock.events import ChunkResponse
+    >>> from penstock.operators import drive
+    >>> events = drive([ChunkResponse(content="<tool>", finish_reason="stop")], pass_through())
+    >>> [event.payload["delta"] for event in events if event.type == "SEGMENT_CONTENT"]
+    ['<tool>']
+    """
+    return compose(to_segments(turn_id=turn_id, limits=limits))
+
+
+_NATIVE: Mapping[str, Strategy] = {"api_tool_call": api_tool_call, "pass_through": pass_through}
+
+STRATEGIES: Mapping[str, Strategy] = MappingProxyType({**_NATIVE, **TEXT_STRATEGIES})
+"""By name, for settings and the command line; whoever needs another chain composes it."""
+RENAMED: Mapping[str, str] = MappingProxyType({"native": "api_tool_call"})
+"""Names of former times."""
+
+
+def strategy_named(name: str) -> Strategy:
+    """Give a strategy by its name, in any case; `UsageError` with names that are near, or all, for another."""
+    known = name.strip().lower()
+    if known in STRATEGIES:
+        return STRATEGIES[known]
+    if known in RENAMED:
+        message = f"unknown strategy {name!r}; its name is {RENAMED[known]!r} now"
+    else:
+        message = f"unknown strategy {name!r}; {known_names(known, STRATEGIES)}"
+    raise UsageError(message)

@@ -1,0 +1,19 @@
+"""`Strategy`: what makes the operator from a provider's chunks to what you act on."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias
+
+from ...events.chunk_response import ChunkResponse
+from ...events.segment_event import SegmentEvent
+from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from ...operators.engine.stage import Operator
+from ...operators.to_invocations import Tools
+
+StrategyEvent: TypeAlias = SegmentEvent | ToolInvocation | InvocationFailed | Notice
+
+
+class Strategy(Protocol):
+    """Makes the operator of a strategy; every strategy takes these options, and may take others."""
+
+    def __call__(self, tools: Tools | None = None, *, turn_id: str | None = None) -> Operator[ChunkResponse, Any]: ...

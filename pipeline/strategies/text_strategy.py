@@ -1,0 +1,129 @@
+"""`TextStrategy`: a strategy for models that write their calls into their text, in one dialect or several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, cast
+
+from ...events.errors import UsageError
+from ...operators.calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
+from ...operators.catalogue.dialects_named import dialects_named
+from ...operators.detect_text_calls import detect_text_calls
+from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ...operators.engine.stage import Operator, compose
+from ...operators.grammar.dialect import Dialect
+from ...operators.parse_text import parse_text
+from ...operators.schemas.value_typing import DEFAULT_RULES, TypingRules
+from ...operators.stream_fields import stream_fields
+from ...operators.to_invocations import Tools, to_invocations
+from ...operators.tool_call_updates import tool_call_updates
+from .fitting_fields import checked_fields, fitting_fields
+from .strategy import StrategyEvent
+
+_MARKED = frozenset(("xml", "sentinel"))
+"""The dialects whose prompts ask for `__START_CONTENT__` and `__END_CONTENT__` around a file."""
+
+
+class TextStrategy:
+    r"""Act on the calls that a model writes into its text: text, files and commands as they come, then the calls.
+
+        text     --Hi <tool_c--all>{"name": "write_file", "arguments": {"path": "a.py", "con--tent": "x = 1--\n"}}--|
+        hermes   --S text C--E-------------------------------------------------------S write_file-C--E invocation---|
+
+    >>> from penstock.operators import drive
+    >>> either = TextStrategy("hermes", "llama3_json")
+    >>> text = '<tool_call>{"name": "run_bash", "arguments": {"command": "ls"}}</tool_call>'
+    >>> for event in drive([text], either()):
+    ...     print(getattr(event, "type", None) or event.arguments)
+    SEGMENT_START
+    SEGMENT_CONTENT
+    SEGMENT_END
+    {'command': 'ls'}
+
+    - `dialects`: names, or grammars of your own; several are read as one.
+    - `name`: what it is called; else the dialects' names.
+
+    `UsageError` for a name that is no dialect's.
+    """
+
+    def __init__(self, *dialects: str | Dialect, name: str = "") -> None:
+        if not dialects:
+            message = 'TextStrategy needs at least one dialect: TextStrategy("hermes")'
+            raise UsageError(message)
+        self.dialects: tuple[Dialect, ...] = dialects_named(*dialects)
+        names = [each if isinstance(each, str) else each.name for each in dialects]
+        self.__name__ = name or "+".join(names)
+        form = (
+            f"as {self.__name__}"
+            if len(self.dialects) == 1
+            else f"in any of {len(self.dialects)} dialects: {self.__name__}"
+        )
+        self.__doc__ = (
+            f"Act on the calls that a model writes into its text {form}.\n\n"
+            f"It is parse_text({', '.join(names)}), stream_fields and to_invocations in a row.\n"
+            "Native calls in the same answer pass through them, too."
+        )
+
+    def __repr__(self) -> str:
+        return f"<TextStrategy {self.__name__}>"
+
+    def __call__(  # noqa: PLR0913 - each has a default that serves most
+        self,
+        tools: Tools | None = None,
+        *,
+        turn_id: str | None = None,
+        fields: Iterable[FieldSpec] | None = None,
+        start: Literal["deferred", "immediate"] = "deferred",
+        calls: bool = True,
+        starts_in_reasoning: bool = False,
+        repeated_opener: Literal["drop", "text"] = "drop",
+        opener_in_reasoning: Literal["text", "ends"] = "text",
+        unknown_tool: Literal["pass", "text", "fail"] = "pass",
+        unknown_argument: Literal["pass", "drop"] = "pass",
+        between: Literal["text", "drop"] = "text",
+        blanks: Literal["lone", "keep", "drop"] = "lone",
+        fences: Literal["calls", "text"] = "calls",
+        typing: TypingRules = DEFAULT_RULES,
+        updates: bool = False,
+        detect: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> Operator[Any, StrategyEvent]:
+        """Make the operator: `parse_text`, `stream_fields` and `to_invocations(keep_segments=True)` in a row.
+
+        It takes texts as well as chunks, whose native calls pass through the same way. `tools` say the types of raw
+        values, and validate. `fields` are the tools with one streamed argument, `FILE_TOOLS` unless given; `start`,
+        `updates` and `detect` as with `api_tool_call`; all others as with `parse_text`. Tools are found whatever the
+        case of the name that the model wrote.
+        """
+        known: Any = tools if tools is None or hasattr(tools, "items") else tuple(cast("Iterable[Any]", tools))
+        specs = fitting_fields(self._file_tools, known) if fields is None else checked_fields(fields)
+        parsed = parse_text(
+            *self.dialects,
+            tools=known,
+            calls=calls,
+            starts_in_reasoning=starts_in_reasoning,
+            repeated_opener=repeated_opener,
+            opener_in_reasoning=opener_in_reasoning,
+            unknown_tool=unknown_tool,
+            unknown_argument=unknown_argument,
+            between=between,
+            blanks=blanks,
+            fences=fences,
+            typing=typing,
+            turn_id=turn_id,
+            limits=limits,
+        )
+        opted = [
+            *([detect_text_calls()] if detect else []),
+            *([tool_call_updates(keep_segments=True)] if updates else []),
+        ]
+        return compose(
+            parsed,
+            *opted,
+            stream_fields(specs, start=start, ignore_case=True, limits=limits),
+            to_invocations(known, keep_segments=True, fields=specs, ignore_case=True, limits=limits),
+        )
+
+    @property
+    def _file_tools(self) -> tuple[FieldSpec, ...]:
+        return MARKED_FILE_TOOLS if any(each.name in _MARKED for each in self.dialects) else FILE_TOOLS

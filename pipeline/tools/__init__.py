@@ -1,0 +1,1 @@
+"""Tools, their definitions, and the form in which each provider wants them."""

@@ -1,0 +1,220 @@
+"""`Tool`, and `tool`, which makes one of a function, a pydantic model or a JSON Schema."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import Any, cast, overload
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
+from pydantic import BaseModel
+
+from ...events.errors import UsageError
+from ...events.tool_invocation import ToolInvocation
+from ..schemas.exact_validation import exact_instance
+from ..schemas.model_schema import model_schema
+from ..schemas.schema_references import object_schema
+from ..schemas.schema_validation import check_schema, raise_for_schema
+from ..schemas.without_nulls import without_nulls
+from .tool_definition import read_definition
+from .tool_from_function import function_arguments, function_description, function_model, function_name
+
+# The widest rule of all providers; `tool_schemas` asks for that of its provider.
+_NAME = re.compile(r"[a-zA-Z0-9_.:-]{1,128}")
+_SAID = ("name", "description", "strict", "coerce")
+"""What a tool that is made again of its function would not know."""
+
+
+class Tool(Struct, frozen=True, eq=False, kw_only=True):
+    """Something a model can call: its definition, and what validates and runs a call; made with `tool`.
+
+    - `name`: letters, digits and `_ - . :`, at most 128; some providers take less. `description`: for the model.
+    - `parameters`: a JSON Schema of type object.
+    - `model`: the pydantic model that validates; `function`: what `run` calls, and calling the tool itself.
+    - `strict`: True for the provider's strict mode wherever there is one, False for never, None for whatever
+      `tool_schemas(strict=...)` says.
+    - `validates`: whether a tool without a model checks arguments against `parameters`.
+    - `coerce`: whether the model may turn one type of JSON into another, as "12" into 12. False implies `validates`.
+    """
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = {}  # msgspec gives each instance its own
+    model: type[BaseModel] | None = None
+    function: Callable[..., Any] | None = None
+    strict: bool | None = None
+    validates: bool = False
+    coerce: bool = True
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            message = f"{self.name!r} is no name for a tool: letters, digits and _ - . : only, 1 to 128; see name="
+            raise UsageError(message)
+        parameters = object_schema(self.parameters, f"tool {self.name!r}")
+        force_setattr(self, "parameters", parameters)
+        if not self.coerce:
+            force_setattr(self, "validates", True)  # noqa: FBT003 - the value itself
+        if self.validates and self.model is None:
+            check_schema(parameters, self.name)
+
+    def validate(self, arguments: dict[str, Any]) -> BaseModel | None:
+        """Return the model's instance of a call's arguments, None without a model; raises pydantic's `ValidationError`.
+
+        A null for a parameter that is optional and cannot be null counts as not given. What the model's own validators
+        raise besides passes; in a stream it makes the call `invalid`.
+        """
+        if self.model is None and not self.validates:
+            return None
+        given = without_nulls(arguments, self.parameters)
+        if self.model is None:
+            raise_for_schema(given, self.parameters, self.name)
+            return None
+        return self.model.model_validate(given) if self.coerce else exact_instance(self.model, given, self.parameters)
+
+    def run(self, invocation: ToolInvocation) -> Any:
+        """Call the function with the validated arguments of a call, and give its result: of an async one an awaitable.
+
+        `UsageError` for a call of another tool, and where there is no function.
+        """
+        if self.function is None or invocation.name != self.name:
+            what = "has no function to run" if self.function is None else f"is not {invocation.name!r}"
+            message = f"tool {self.name!r} {what}"
+            raise UsageError(message)
+        if self.model is None:
+            self.validate(invocation.arguments)
+            return self.function(**without_nulls(invocation.arguments, self.parameters))
+        given: Any = invocation.model
+        if not isinstance(given, self.model):  # read back from JSON, or not validated so far
+            given = self.validate(invocation.arguments)
+        by_position, by_name = function_arguments(self.function, self.model, given)
+        return self.function(*by_position, **by_name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call what the tool was made of, as if it were no tool: the function, or the model."""
+        called = self.function or self.model
+        if called is None:
+            message = f"tool {self.name!r} was made of a JSON Schema: there is nothing to call"
+            raise UsageError(message)
+        return called(*args, **kwargs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A function's model cannot be pickled, so it is made again. Under `@tool` the tool has the function's place.
+        made_of = self.function or self.model
+        module, path = getattr(made_of, "__module__", None), getattr(made_of, "__qualname__", "")
+        if module in sys.modules and _found(module, path) is self:
+            return _found, (module, path)
+        if self.function is not None and self.model is not None:
+            return partial(_make, **{name: getattr(self, name) for name in _SAID}), (self.function,)
+        return partial(Tool, **{name: getattr(self, name) for name in self.__struct_fields__}), ()
+
+
+@overload
+def tool(
+    value: Any,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    strict: bool | None = None,
+    validate: bool = False,
+    coerce: bool | None = None,
+) -> Tool: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    strict: bool | None = None,
+    validate: bool = False,
+    coerce: bool | None = None,
+) -> Callable[[Any], Tool]: ...
+
+
+def tool(
+    value: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    strict: bool | None = None,
+    validate: bool = False,
+    coerce: bool | None = None,
+) -> Tool | Callable[[Any], Tool]:
+    """Make a tool of a typed function, a pydantic model, a JSON Schema or a provider's definition; also a decorator.
+
+    >>> @tool
+    ... def add(a: int, b: int = 0) -> int:
+    ...     "Add two numbers."
+    ...     return a + b
+    >>> add.name, add.description, add.parameters["required"], add(1, b=2)
+    ('add', 'Add two numbers.', ['a'], 3)
+
+    - A function is described by its docstring, its parameters by `Annotated[..., Field(description=...)]` or the
+      `Args:` of a docstring in Google's style. `Field(alias="from")` is what the model says for a parameter.
+      Arguments that it does not take are refused.
+    - A model's docstring describes it.
+    - A definition has a name and parameters, in the form of any provider that `tool_schemas` knows, or of MCP; a plain
+      JSON Schema needs `name=`. With `validate=True` arguments are checked against it, which takes the extra
+      "jsonschema"; without, every object is accepted.
+    - `coerce`: with True, the default, pydantic turns one type of JSON into another where it sees a way: "yes" into
+      True, "1_000" into 1000, true into 1. With False a value of another type than the schema says is refused; what
+      JSON has no type for, as dates, is still read from its text. A JSON Schema is then checked as with
+      `validate=True`: it never turns anything.
+    - `name`, `description`, `strict` and `coerce` replace what the value says; see `Tool`.
+    """
+    said: dict[str, Any] = {"name": name, "description": description, "strict": strict, "coerce": coerce}
+    said["validates"] = validate or None
+    chosen: dict[str, Any] = {key: each for key, each in said.items() if each is not None}
+    return partial(_make, **chosen) if value is None else _make(value, **chosen)
+
+
+def _make(value: Any, **chosen: Any) -> Tool:
+    if isinstance(value, Tool):
+        return replace(value, **chosen) if chosen else value
+    return Tool(**(_read(value, chosen.get("name")) | chosen))
+
+
+def _read(value: Any, name: str | None) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return read_definition(cast("Mapping[str, Any]", value), name)
+    if isinstance(value, type) and issubclass(value, BaseModel) and value is not BaseModel:
+        schema = model_schema(value, value.__name__)
+        description = schema.pop("description", "")
+        return {"name": value.__name__, "description": description, "parameters": schema, "model": value}
+    if not isinstance(value, type) and callable(value):
+        function: Callable[..., Any] = value
+        name = name or function_name(function)
+        model = function_model(function, name)
+        said = {"name": name, "description": function_description(function)}
+        return {**said, "parameters": model_schema(model, f"{name}()"), "model": model, "function": function}
+    if isinstance(value, classmethod):
+        message = "a class method has no class inside the class's body: make the tool below it, tool(TheClass.method)"
+        raise UsageError(message)
+    message = f"a tool is made of a function, a pydantic model or a JSON Schema; got {value!r}"
+    raise UsageError(message)
+
+
+def as_tools(values: Iterable[Any]) -> tuple[Tool, ...]:
+    """Make a tool of each value, as `tool` does; `UsageError` where two have one name."""
+    given: Any = values
+    if isinstance(given, str | Mapping) or callable(given) or not isinstance(given, Iterable):
+        message = f"tools= takes several: put it in a list; got {values!r:.80}"
+        raise UsageError(message)
+    tools = tuple(_make(each) for each in values)
+    names = [each.name for each in tools]
+    for name in names:
+        if names.count(name) > 1:
+            message = f"two tools are named {name!r}; give one of them another: tool(..., name=...)"
+            raise UsageError(message)
+    return tools
+
+
+def _found(module: str, path: str) -> Any:
+    found: Any = import_module(module)
+    for name in path.split("."):
+        found = getattr(found, name, None)
+    return found

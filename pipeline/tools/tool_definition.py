@@ -1,0 +1,110 @@
+"""A tool's definition as data: what people write for one provider or another, read the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ...events.errors import UsageError
+from ..schemas.json_schema import TYPES
+
+# Chat and plain; Anthropic; MCP; Gemini, in both spellings.
+_PARAMETERS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
+_DEFINING = frozenset(("name", "description", "strict", "title", *_PARAMETERS))
+_SCHEMA = (
+    *("properties", "required", "additionalProperties", "patternProperties"),
+    *("$ref", "$defs", "definitions", "allOf", "anyOf", "oneOf"),
+)
+_KINDS = ("function", "custom")
+_RESULTS = ("outputSchema", "output_schema", "response", "response_json_schema", "responseJsonSchema")
+"""What some forms say of the results; no request has a place for it."""
+
+
+def read_definition(given: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:
+    """Give the name, description, parameters and strictness of a definition in any provider's form.
+
+    >>> read_definition({"type": "function", "function": {"name": "now", "description": "The time."}})
+    {'name': 'now', 'parameters': {}, 'description': 'The time.'}
+
+    A JSON Schema is a definition's parameters, if it has a name: from `name`, as its name, or as its title. Whether it
+    describes an object is not looked at here. `UsageError` for a tool that the provider runs itself, for what has no
+    name, and for a schema that stands where it would be lost.
+    """
+    if _is_schema(given):
+        own = given.get("name")
+        title = name or own or given.get("title")
+        if not isinstance(title, str):
+            message = "a JSON Schema does not say the tool's name; give it one: tool(schema, name=...)"
+            raise UsageError(message)
+        if not isinstance(own, str | None):
+            message = f"'name' beside the JSON Schema of tool {title!r} is a text; a property stands in 'properties'"
+            raise UsageError(message)
+        schema = {key: value for key, value in given.items() if key not in ("name", "title", "description", "strict")}
+        return {"name": title, "parameters": schema, **_said(given, title)}
+    definition = _function(given)
+    own = definition.get("name")
+    title = name or own
+    if (
+        not isinstance(title, str)
+        or not isinstance(own, str | None)
+        or (definition and _DEFINING.isdisjoint(definition))
+    ):
+        message = f"a tool's definition has a 'name' and 'parameters'; got the keys {', '.join(map(repr, definition))}"
+        raise UsageError(message)
+    return {"name": title, "parameters": _parameters(definition, title), **_said(definition, title)}
+
+
+def _is_schema(given: Mapping[str, Any]) -> bool:
+    kind: Any = given.get("type")
+    if kind in _KINDS or "function" in given or any(key in given for key in _PARAMETERS):
+        return False
+    return isinstance(kind, list) or kind in TYPES or any(key in given for key in _SCHEMA)
+
+
+def _function(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a definition without what says that it is one; what stands beside "function" counts too."""
+    kind: Any = given.get("type", "function")
+    if kind not in (*_KINDS, *TYPES) or (kind == "custom" and "input_schema" not in given):
+        message = f"a tool of type {kind!r} is no function with parameters: add it to the request yourself"
+        raise UsageError(message)
+    function: Any = given.get("function", {})
+    if not isinstance(function, Mapping):
+        message = f"'function' must hold the definition of a tool; got {function!r}"
+        raise UsageError(message)
+    around = {key: value for key, value in given.items() if key != "function"}
+    if kind in _KINDS:
+        around.pop("type", None)
+    return {**around, **cast("Mapping[str, Any]", function)}
+
+
+def _parameters(definition: Mapping[str, Any], name: str) -> Any:
+    """Give the schema that stands where one is looked for; `UsageError` for a part of one that stands elsewhere."""
+    given: dict[str, Any] = {key: definition[key] for key in _PARAMETERS if definition.get(key) is not None}
+    for value in given.values():
+        if not isinstance(value, Mapping):
+            message = f"the parameters of tool {name!r} must be a JSON Schema; got {value!r:.80}"
+            raise UsageError(message)
+    if lost := [key for key in ("type", *_SCHEMA) if key in definition]:
+        message = f"{lost[0]!r} of tool {name!r} stands beside its schema, where it says nothing: put it inside"
+        raise UsageError(message)
+    if not given:
+        for key in set(definition).difference(_DEFINING, _RESULTS):
+            other: Any = definition[key]
+            if isinstance(other, Mapping) and _is_schema(cast("Mapping[str, Any]", other)):
+                message = f"tool {name!r} has a JSON Schema under {key!r}; parameters stand under 'parameters'"
+                raise UsageError(message)
+    several = [value for value in given.values() if value]
+    if any(each != several[0] for each in several):
+        message = f"tool {name!r} has different parameters under {', '.join(map(repr, given))}; leave one"
+        raise UsageError(message)
+    return several[0] if several else {}
+
+
+def _said(definition: Mapping[str, Any], name: str) -> dict[str, Any]:
+    said = {key: definition[key] for key in ("description", "strict") if definition.get(key) is not None}
+    for key, value in said.items():
+        kind = str if key == "description" else bool
+        if not isinstance(value, kind):
+            message = f"{key!r} of tool {name!r} must be of type {kind.__name__}; got {value!r:.80}"
+            raise UsageError(message)
+    return said

@@ -1,0 +1,184 @@
+"""What a function says about itself as a tool: a pydantic model of its parameters, and its documentation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from inspect import Parameter, cleandoc, getdoc, isfunction, signature, unwrap
+from types import SimpleNamespace
+from typing import Annotated, Any, cast, get_type_hints
+
+from msgspec import Struct
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
+
+from ...events.errors import UsageError
+
+_SECTION = re.compile(
+    r"^(args|arguments|parameters|returns?|yields?|raises|examples?|notes?|attributes):\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+class _Parameter(Struct, frozen=True):
+    """Stands in a field's metadata, where the field's name and what the model calls it may be others."""
+
+    name: str
+
+
+_ENTRY = re.compile(r"^(\s*)\*{0,2}(\w+)\s*(?:\([^\n]*?\))?:\s*(.*)$")
+
+
+def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
+    """Make a pydantic model of a function's parameters, one field each, in their order.
+
+    >>> def greet(name: str, times: int = 1): ...
+    >>> function_model(greet, "greet")(name="Ann")
+    greet(name='Ann', times=1)
+
+    A parameter without an annotation takes anything. With `Field(alias=...)` the model knows it by another name, which
+    may be one that Python does not take, as `from`. Descriptions come from `Annotated[..., Field(description=...)]`,
+    else from the `Args:` of a docstring in Google's style. Arguments that are no parameters are refused. `UsageError`
+    for *args and **kwargs, for an annotation that cannot be resolved or has no JSON Schema, for a method that is not
+    bound, and for an alias that is a path or several.
+    """
+    described = _described_parameters(_documentation(function))
+    fields: dict[str, Any] = {}
+    names: set[str] = set()
+    for parameter, annotation in _parameters(function, name):
+        said: dict[str, Any] = {"alias": _name_for_model(parameter, annotation, name)}
+        if said["alias"] in names:
+            message = f"two parameters of {name}() are named {said['alias']!r}; give one of them another alias"
+            raise UsageError(message)
+        names.add(said["alias"])
+        own = any(each.description for each in _fields(annotation, parameter.default))
+        if not own and parameter.name in described:
+            said["description"] = described[parameter.name]
+        field: Any = Annotated[annotation, Field(**said), _Parameter(parameter.name)]
+        fields[_free_name(parameter.name, fields)] = (
+            field if parameter.default is Parameter.empty else (field, parameter.default)
+        )
+    config = ConfigDict(extra="forbid", protected_namespaces=())
+    try:
+        return create_model(name, __config__=config, __module__=function.__module__, **fields)
+    except (PydanticUserError, TypeError) as error:
+        message = f"the parameters of {name}() make no model: {str(error).splitlines()[0]}"
+        raise UsageError(message) from error
+
+
+def function_arguments(
+    function: Callable[..., Any], model: type[BaseModel], given: BaseModel
+) -> tuple[list[Any], dict[str, Any]]:
+    """Give the arguments of a call, by position and by name, that a model's instance says.
+
+    They are the values themselves and not a dump: nested models stay models.
+    """
+    values: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        marks = [each.name for each in field.metadata if isinstance(each, _Parameter)]
+        values[marks[0] if marks else field.alias or name] = getattr(given, name)
+    parameters = signature(function).parameters.values()
+    return [values.pop(each.name) for each in parameters if each.kind is Parameter.POSITIONAL_ONLY], values
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """Give the name that a function was defined with; `UsageError` where it has none."""
+    name = getattr(_plain(function), "__name__", None)
+    if not isinstance(name, str):
+        message = f"{function!r} has no name; give it one: tool(..., name=...)"
+        raise UsageError(message)
+    return name
+
+
+def function_description(function: Callable[..., Any]) -> str:
+    """Give a function's docstring up to its first section (`Args:`, `Returns:` and so on)."""
+    documentation = _documentation(function)
+    section = _SECTION.search(documentation)
+    return documentation[: section.start() if section else None].strip()
+
+
+def _plain(function: Any) -> Any:
+    while isinstance(function, partial):
+        function = cast("partial[object]", function).func
+    return function
+
+
+def _documentation(function: Callable[..., Any]) -> str:
+    plain = _plain(function)
+    by_class = type(plain).__call__
+    return getdoc(plain) or (getdoc(by_class) if isfunction(by_class) else None) or ""
+
+
+def _parameters(function: Callable[..., Any], name: str) -> Iterator[tuple[Parameter, Any]]:
+    try:
+        parameters = signature(function).parameters
+    except (TypeError, ValueError) as error:
+        message = f"{name}() does not say what it takes; write a function around it that does"
+        raise UsageError(message) from error
+    try:
+        annotated = {each.name: each.annotation for each in parameters.values() if each.annotation is not each.empty}
+        plain = unwrap(_plain(function))
+        known = getattr(plain, "__globals__", None) or getattr(type(plain).__call__, "__globals__", {})
+        # Of the parameters only: what a function returns may be known to type checkers alone.
+        hints = get_type_hints(SimpleNamespace(__annotations__=annotated), known, include_extras=True)
+    except (NameError, SyntaxError, TypeError) as error:
+        message = (
+            f"the annotations of {name}() cannot be read: {error}; what they name must be imported at module level"
+        )
+        raise UsageError(message) from error
+    for number, parameter in enumerate(parameters.values()):
+        if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
+            message = f"{name}() takes {str(parameter).split(':')[0]}; a tool's parameters have names: write them out"
+            raise UsageError(message)
+        if number == 0 and parameter.name in ("self", "cls") and parameter.name not in annotated:
+            message = f"{name}() is a method that is not bound; make the tool of an object's: tool(thing.{name})"
+            raise UsageError(message)
+        yield parameter, hints.get(parameter.name, Any)
+
+
+def _fields(annotation: Any, default: Any) -> list[FieldInfo]:
+    """Give what `Field(...)` said of a parameter; of two, the later counts."""
+    return [each for each in (*getattr(annotation, "__metadata__", ()), default) if isinstance(each, FieldInfo)]
+
+
+def _name_for_model(parameter: Parameter, annotation: Any, function: str) -> str:
+    given: Any = parameter.name
+    for field in _fields(annotation, parameter.default):
+        given = field.validation_alias or field.alias or given
+    if not isinstance(given, str):
+        message = f"parameter {parameter.name!r} of {function}() must have one name: Field(alias=...); got {given!r}"
+        raise UsageError(message)
+    return given
+
+
+def _free_name(name: str, taken: dict[str, Any]) -> str:
+    """Give a field's name for a parameter; pydantic's models have methods and private names of their own."""
+    free = name.lstrip("_") or "field"
+    if free != name or hasattr(BaseModel, free):
+        free += "_"
+    while free in taken:
+        free += "_"
+    return free
+
+
+def _described_parameters(documentation: str) -> dict[str, str]:
+    """Give what `Args:` says of each parameter, on one line each."""
+    section = next(
+        (each for each in _SECTION.finditer(documentation) if each[1].lower().startswith(("arg", "par"))), None
+    )
+    if section is None:
+        return {}
+    after = documentation[section.end() :]
+    following = _SECTION.search(after)
+    described: dict[str, str] = {}
+    name, depth = "", -1
+    for line in cleandoc(after[: following.start() if following else None]).splitlines():
+        entry = _ENTRY.match(line)
+        if entry is not None and (depth < 0 or len(entry[1]) <= depth):
+            name, depth = entry[2], len(entry[1])
+            described[name] = entry[3].strip()
+        elif name and line.strip():
+            described[name] = f"{described[name]} {line.strip()}".strip()
+    return {name: text for name, text in described.items() if text}

@@ -1,0 +1,268 @@
+"""`FanOut` and `AsyncFanOut`: the events of one stream for several sinks, each at its own pace."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable
+from functools import partial
+from time import monotonic
+from typing import Any
+from weakref import finalize
+
+from ...events.errors import UsageError
+from .channel import Channel, NoReaderError, StreamCutError, as_error
+from .patience import Patience
+from .run_sink import run_sink, run_sink_async
+from .sink_line import SinkLine, StuckSinkError, WhenFull, sink_lines
+
+_CLEAN_UP = 1.0
+"""Seconds for the `finally` of an async sink that was given up and cancelled."""
+
+
+class _FanOut:
+    def __init__(
+        self,
+        sinks: Iterable[Callable[..., Any]],
+        *,
+        maxsize: int = 1024,
+        when_full: WhenFull = "block",
+        close_timeout: float = 10.0,
+    ) -> None:
+        self._lines = sink_lines(sinks, maxsize, when_full, close_timeout)
+        self._reading: list[SinkLine] = list(self._lines)
+        self._when_full: WhenFull = when_full
+        self._close_timeout = close_timeout
+        self._is_started = self._is_closed = self._is_left = False
+        # Of who forgets to close: the sinks are told when nobody holds this any more.
+        finalize(self, _abandon, [line.channel for line in self._lines])
+
+    def release(self) -> None:
+        """Wait for no sink any longer: what they have not read waits in their queues, however much it is.
+
+        For a stream that is about to end before its time. From any thread.
+        """
+        self._is_left = True
+        for line in self._lines:
+            line.release()
+
+    @property
+    def failure(self) -> StuckSinkError | None:
+        """What a stream that ended by itself has to raise for a sink that did not, where sinks may fail it."""
+        if self._when_full != "fail" or self._is_left:
+            return None
+        return next((line.result for line in self._lines if isinstance(line.result, StuckSinkError)), None)
+
+    def _end(self, error: Exception | None, *, is_left: bool) -> None:
+        self._is_closed = True
+        self._is_left = self._is_left or is_left
+        for line in self._lines:
+            line.end(error)
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            message = "this fan-out is closed; make a new one for each stream"
+            raise UsageError(message)
+
+
+class FanOut(_FanOut):
+    """Gives the events of a plain stream to several sinks, each on a thread of its own.
+
+    >>> fan_out = FanOut([list, lambda events: sum(1 for _ in events)])
+    >>> for event in ("a", "b"):
+    ...     fan_out.feed(event)
+    >>> fan_out.close()
+    [['a', 'b'], 2]
+
+    A sink takes an iterable or an async iterable of events to its end; an async one gets an event loop on its thread.
+    The threads start with the first event, or with the close, and have the context variables of whoever calls then.
+    Each sink has a queue of `maxsize` events. When it is full, `feed` waits for that sink ("block"). Else the sink has
+    its turn, half a second; if it takes nothing, its iteration raises `SlowSinkError` after what waited, and the others
+    go on ("drop_sink"), or `feed` raises it ("fail"). A sink that raises is logged; as one that returns early it gets
+    nothing more and holds nobody.
+    """
+
+    def feed(self, event: Any) -> None:
+        """Give one event to every sink that still reads."""
+        self._check_open()
+        if not self._is_started:
+            self._start()
+        for line in self._reading:
+            try:
+                if line.channel.offer(event):
+                    continue
+                if self._when_full == "block":
+                    line.channel.put(event)
+                    continue
+                if line.channel.put_in_turn(event):
+                    continue
+                line.overflow(self._when_full)
+            except NoReaderError:
+                pass
+            self._reading = [each for each in self._reading if each is not line]
+
+    def close(self, error: BaseException | None = None) -> list[Any]:
+        """End the stream for all sinks, wait for them, and give their results in their order.
+
+        For a sink that raised its exception is in place of the result. `error` is raised inside each sink, after the
+        events that wait for it; a KeyboardInterrupt or the like as `StreamCutError`. A sink that took no event for
+        `close_timeout` seconds is given up: it is logged, and its result is a `StuckSinkError`. Where the stream was
+        left before its end, by `release` or with an `error` like a KeyboardInterrupt, the sinks have that time in all;
+        Ctrl-C ends it at once. An async sink that is given up is cancelled first. Called by a sink, it does not wait
+        for that sink.
+        """
+        if not (self._is_started or self._is_closed):
+            self._start()
+        seen = as_error(error)
+        traceback = seen.__traceback__ if seen is not None else None
+        self._end(seen, is_left=_is_left(error))
+        this = threading.current_thread()
+        lines = [line for line in self._lines if line.thread is not None and line.thread is not this]
+        try:
+            patience = [(line, Patience(line, self._close_timeout)) for line in lines]
+            self._give_up([line for line, its in patience if not self._has_ended(line, its)])
+        except BaseException:
+            for line in lines:
+                if _is_alive(line):
+                    line.give_up(self._close_timeout)
+                    line.abandon()
+            raise
+        if seen is not None:
+            seen.__traceback__ = traceback  # each sink has raised it, and left its own lines there
+        return [line.result for line in self._lines]
+
+    def _start(self) -> None:
+        self._is_started = True
+        for line in self._lines:
+            line.thread = line.start_thread(partial(run_sink, line))
+
+    def _has_ended(self, line: SinkLine, patience: Patience) -> bool:
+        while _is_alive(line, patience.seconds()):
+            if patience.is_over(in_all=self._is_left):
+                return False
+        return True
+
+    def _give_up(self, lines: list[SinkLine]) -> None:
+        for line in lines:
+            line.give_up(self._close_timeout)
+            line.cancel()
+        in_tasks = [line for line in lines if line.task is not None]
+        deadline = monotonic() + _CLEAN_UP
+        for line in in_tasks:
+            if _is_alive(line, max(0.0, deadline - monotonic())):
+                line.abandon()
+        deadline = monotonic() + _CLEAN_UP
+        for line in in_tasks:
+            _is_alive(line, max(0.0, deadline - monotonic()))
+
+
+class AsyncFanOut(_FanOut):
+    """Gives the events of an async stream to several sinks, each in a task of its own, or on a thread.
+
+        fan_out = AsyncFanOut([json_lines("turn.jsonl"), on_server])
+        await fan_out.feed(event) ...
+        results = await fan_out.close()
+
+    As `FanOut`; async sinks, and those for both kinds of streams, run on the loop of whoever feeds first. Others run on
+    threads and never block it.
+    """
+
+    async def feed(self, event: Any) -> None:
+        """Give one event to every sink that still reads."""
+        self._check_open()
+        if not self._is_started:
+            self._start()
+        for line in self._reading:
+            try:
+                if line.channel.offer(event):
+                    continue
+                if self._when_full == "block":
+                    await line.channel.aput(event)
+                    continue
+                if await line.channel.aput_in_turn(event):
+                    continue
+                line.overflow(self._when_full)
+            except NoReaderError:
+                pass
+            self._reading = [each for each in self._reading if each is not line]
+
+    async def close(self, error: BaseException | None = None) -> list[Any]:
+        """End the stream for all sinks, wait for them, and give their results in their order.
+
+        As `FanOut.close`. A cancellation while it waits cancels the sinks' tasks, and waits for their cleaning up,
+        `close_timeout` seconds in all; another one ends it at once.
+        """
+        if not (self._is_started or self._is_closed):
+            self._start()
+        seen = as_error(error)
+        traceback = seen.__traceback__ if seen is not None else None
+        self._end(seen, is_left=_is_left(error))
+        this = asyncio.current_task()
+        lines = [line for line in self._lines if line.task is not None and line.task is not this]
+        try:
+            patience = [(line, Patience(line, self._close_timeout)) for line in lines]
+            stuck = [line for line, its in patience if not await self._has_ended(line, its)]
+        except asyncio.CancelledError:
+            await self._stopped(lines, self._close_timeout)
+            raise
+        for line in stuck:
+            line.give_up(self._close_timeout)
+        await self._stopped(stuck, _CLEAN_UP)
+        if seen is not None:
+            seen.__traceback__ = traceback
+        return [line.result for line in self._lines]
+
+    def _start(self) -> None:
+        self._is_started = True
+        for line in self._lines:
+            work = run_sink_async(line, self._close_timeout)
+            line.task = asyncio.create_task(work, name=f"penstock {line.name}")
+
+    async def _has_ended(self, line: SinkLine, patience: Patience) -> bool:
+        while await _is_pending(line, patience.seconds()):
+            if patience.is_over(in_all=self._is_left):
+                return False
+        return True
+
+    async def _stopped(self, lines: list[SinkLine], seconds: float) -> None:
+        """Cancel the tasks of sinks, and end those that are still there after so many seconds."""
+        for line in lines:
+            line.cancel()
+        deadline = monotonic() + seconds
+        try:
+            for line in lines:
+                await _is_pending(line, max(0.0, deadline - monotonic()))
+        finally:
+            for line in lines:
+                if line.task is not None and not line.task.done():
+                    line.give_up(self._close_timeout)
+                    line.abandon()
+        deadline = monotonic() + _CLEAN_UP
+        for line in lines:
+            await _is_pending(line, max(0.0, deadline - monotonic()))
+
+
+def _is_left(error: BaseException | None) -> bool:
+    """Whether a stream with this end was left, and did not end by itself."""
+    return isinstance(error, StreamCutError) or not (error is None or isinstance(error, Exception))
+
+
+def _is_alive(line: SinkLine, seconds: float = 0.0) -> bool:
+    """Whether the sink's thread is there, so many seconds later."""
+    if line.thread is None:
+        return False
+    line.thread.join(seconds)
+    return line.thread.is_alive()
+
+
+async def _is_pending(line: SinkLine, seconds: float) -> bool:
+    """Whether the sink's task is there, so many seconds later."""
+    if line.task is None or line.task.done():
+        return False
+    await asyncio.wait([line.task], timeout=seconds)
+    return not line.task.done()
+
+
+def _abandon(channels: list[Channel]) -> None:
+    for channel in channels:
+        channel.end(StreamCutError("nobody holds the stream any more"))

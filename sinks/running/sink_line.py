@@ -1,0 +1,225 @@
+"""`SinkLine`: one of several sinks of a stream, and the queue before it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from contextvars import copy_context
+from inspect import isasyncgen, isasyncgenfunction, isgenerator, isgeneratorfunction, signature
+from time import monotonic
+from types import FunctionType, ModuleType
+from typing import Any, Literal, TypeAlias, get_args
+
+from ...events.errors import PenstockError, UsageError
+from ...operators.engine.where_raised import where_raised
+from .channel import Channel
+from .event_queue import EventQueue
+from .sink import TwinSink
+from .user_code import is_async_function
+
+_LOGGER = logging.getLogger("penstock")
+
+WhenFull: TypeAlias = Literal["block", "drop_sink", "fail"]
+"""What to do when a sink's queue is full: wait for it, go on without it, or end the stream."""
+
+
+class SlowSinkError(PenstockError):
+    """A sink's queue was full, and it took nothing: raised inside the sink (`drop_sink`), or to the stream (`fail`)."""
+
+    def __init__(self, sink: str, maxsize: int) -> None:
+        super().__init__(sink, maxsize)
+        self.sink = sink
+        self.maxsize = maxsize
+
+    def __str__(self) -> str:
+        return (
+            f"{self.sink} did not keep up, {self.maxsize} events were waiting for it: "
+            'give it a longer queue, or when_full="block"'
+        )
+
+
+class StuckSinkError(SlowSinkError):
+    """A sink did not end in time after its stream: its result, and with `when_full="fail"` raised to the stream."""
+
+    def __init__(self, sink: str, maxsize: int, timeout: float) -> None:
+        super().__init__(sink, maxsize)
+        self.args = sink, maxsize, timeout
+        self.timeout = timeout
+
+    def __str__(self) -> str:
+        return (
+            f"{self.sink} did not end, and took no event, within {self.timeout:g} seconds after its stream: "
+            "look where it hangs, or give it longer with close_timeout="
+        )
+
+
+class SinkLine:
+    """One sink and the queue before it."""
+
+    __slots__ = (
+        "channel",
+        "ended_at",
+        "is_abandoned",
+        "is_given_up",
+        "left",
+        "maxsize",
+        "name",
+        "result",
+        "sink",
+        "task",
+        "thread",
+    )
+
+    def __init__(self, sink: Callable[..., Any], maxsize: int) -> None:
+        self.sink = sink
+        self.maxsize = maxsize
+        function: Any = getattr(sink, "func", sink)  # of a partial
+        self.name: str = getattr(function, "__qualname__", None) or repr(function)
+        self.channel = Channel(maxsize)
+        self.result: Any = None
+        self.thread: threading.Thread | None = None
+        self.task: asyncio.Task[Any] | None = None
+        self.ended_at: float | None = None
+        """When the sink was told of the end, and how many events were `left` to it then."""
+        self.left = 0
+        self.is_given_up = self.is_abandoned = False
+
+    def take(self, result: Any) -> None:
+        """Note what the sink gave; `UsageError` for what somebody would still have to run."""
+        if self.is_given_up:
+            return
+        if isinstance(result, TwinSink | EventQueue) or isgenerator(result) or isasyncgen(result):
+            message = f"this is no sink, for it takes no events: it gave {result!r}, which nobody runs"
+            raise UsageError(message)
+        self.result = result
+
+    def release(self) -> None:
+        """Let the stream wait for this sink no longer, nor a queue that is the sink for its reader."""
+        self.channel.release()
+        if isinstance(self.sink, EventQueue):
+            self.sink.release()
+
+    def end(self, error: Exception | None) -> None:
+        """Tell the sink that the stream has ended."""
+        if self.ended_at is None:
+            self.ended_at, self.left = monotonic(), self.channel.waiting
+            if isinstance(self.sink, EventQueue):
+                self.sink.release()  # its reader may take the rest at any time
+        self.channel.end(error)
+
+    def give_up(self, timeout: float) -> None:
+        """Wait for this sink no longer: what it does from now on counts for nothing."""
+        if self.is_given_up:
+            return
+        self.is_given_up = True
+        error = StuckSinkError(self.name, self.maxsize, timeout)
+        error.__cause__ = self.channel.error
+        self.result = error
+        self.channel.cut(error)
+        _LOGGER.warning("%s; the stream ends without it", error)
+
+    def cancel(self) -> None:
+        """Cancel the task in which an async sink runs, in whatever loop."""
+        if self.task is not None:
+            with suppress(RuntimeError):  # that loop is closed
+                self.task.get_loop().call_soon_threadsafe(self.task.cancel)
+
+    def abandon(self) -> None:
+        """End the task of a sink that was given up, whatever the sink does with cancellations."""
+        self.is_abandoned = True
+        self.cancel()
+
+    def fail(self, error: BaseException) -> None:
+        """Note an exception of the sink, and log it if it is the sink's own."""
+        if self.is_given_up:
+            return
+        self.result = error
+        if error is not self.channel.error and not isinstance(error, asyncio.CancelledError):
+            # The message of another's may be a tool's arguments.
+            said = f"UsageError: {error}" if isinstance(error, UsageError) else where_raised(error)
+            _LOGGER.error("sink %s raised %s; the stream goes on without it", self.name, said)
+            _LOGGER.debug("sink %s", self.name, exc_info=error)
+
+    @property
+    def knows_both(self) -> bool:
+        """Whether the sink takes plain and async streams alike, and looks which it has got."""
+        return isinstance(self.sink, TwinSink | EventQueue)
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the sink is known to give an awaitable; others show it when they were called."""
+        return bool(getattr(self.sink, "needs_async", is_async_function(self.sink)))
+
+    def overflow(self, when_full: WhenFull) -> None:
+        """Raise `SlowSinkError`, or end this line with it."""
+        error = SlowSinkError(self.name, self.maxsize)
+        if when_full == "fail":
+            raise error
+        _LOGGER.warning("%s; the stream goes on without it", error)
+        self.end(error)
+
+    def start_thread(self, work: Callable[[], None]) -> threading.Thread:
+        """Start a thread with the caller's context variables; a daemon, so that a stuck sink cannot hold the exit."""
+        context = copy_context()
+        thread = threading.Thread(target=context.run, args=(work,), name=f"penstock {self.name}", daemon=True)
+        thread.start()
+        return thread
+
+
+def sink_lines(
+    sinks: Iterable[Callable[..., Any]], maxsize: int, when_full: WhenFull, close_timeout: float
+) -> list[SinkLine]:
+    """Make the lines for several sinks; `UsageError` for what is none."""
+    if when_full not in get_args(WhenFull):
+        message = f"when_full= is one of {', '.join(map(repr, get_args(WhenFull)))}, got {when_full!r}"
+        raise UsageError(message)
+    if type(close_timeout) not in (int, float) or not 0 < close_timeout <= threading.TIMEOUT_MAX:
+        message = f"close_timeout= is a number of seconds above 0, got {close_timeout!r}"
+        raise UsageError(message)
+    Channel(maxsize)  # says what is wrong with it, also where there are no sinks
+    lines: list[SinkLine] = []
+    for sink in sinks:
+        if (wrong := _what_is_wrong(sink)) is not None:
+            raise UsageError(wrong)
+        if isinstance(sink, EventQueue):
+            sink.check_unused()  # here it reaches the caller, on the sink's thread only the log
+        lines.append(SinkLine(sink, maxsize))
+    return lines
+
+
+_TAKE_EVENTS = ("collect", "acollect")
+"""The functions of this package that are sinks; its others make one."""
+
+
+def _what_is_wrong(sink: object) -> str | None:
+    """Say why something is no sink, as far as that can be seen before there are events."""
+    if not callable(sink):
+        return f"a sink is a function that takes a stream of events, got {sink!r}"
+    if isgeneratorfunction(sink) or isasyncgenfunction(sink):
+        return f"{sink!r} is a generator, which nobody would run: a sink takes the events to their end itself"
+    made: Any = getattr(sink, "func", sink)  # of a partial
+    ours = isinstance(made, FunctionType) and getattr(_package(), made.__name__, None) is made
+    if (ours and made.__name__ not in _TAKE_EVENTS) or (
+        isinstance(made, type) and issubclass(made, TwinSink | EventQueue)
+    ):
+        name = made.__name__
+        if name in ("to_sse", "to_websocket"):
+            return f"{name} is no sink of a pipeline, it takes the whole stream: {name}(pipeline.astream(...), ...)"
+        return f"{name} is no sink, it makes one: write {name}(...)"
+    try:
+        shape = signature(sink, follow_wrapped=False)
+    except (TypeError, ValueError):  # of some builtins nothing is known
+        return None
+    try:
+        shape.bind(None)
+    except TypeError as error:
+        return f"a sink is called with one argument, the stream of events; {sink!r} is not: {error}"
+    return None
+
+
+def _package() -> ModuleType:
+    return sys.modules[__name__.rpartition(".")[0]]

@@ -1,0 +1,76 @@
+"""The rows of code that a panel shows: numbered, coloured, cropped. Needs the extra `terminal`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatch
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from rich.style import Style
+from rich.syntax import ANSI_LIGHT, ANSISyntaxTheme, Syntax
+from rich.text import Text
+
+from ..wording.printable import harmless
+from .file_tail import FileTail
+
+CONTEXT = 60
+"""Lines above those shown that are looked at for colours."""
+PATCHES = frozenset(("edit_file", "patch_file"))
+TAB = 4
+
+
+def code_rows(tail: FileTail, rows: int, lexer: str, theme: str | None) -> list[Text]:
+    """Give the last rows of a file with their numbers.
+
+    Only what is shown is coloured, with the lines above it back to one that looks like the beginning of something: what
+    a frame costs does not depend on the file's length. A long string above may so be taken for code.
+    """
+    lines = [harmless(line.removesuffix("\r")).expandtabs(TAB) for line in tail.last(rows + CONTEXT)]
+    shown = min(rows, len(lines))
+    first = len(lines) - shown
+    if tail.count > len(lines) or first > CONTEXT:
+        start = next((at for at, line in enumerate(lines[:first]) if line and not line[0].isspace()), first)
+    else:
+        start = 0
+    code = "\n".join(lines[start:])
+    colours = Text(code) if lexer == "default" else _syntax(lexer, theme).highlight(code)
+    coloured = colours.split("\n", allow_blank=True)[first - start :][:shown]
+    width = len(str(tail.count))
+    numbers = range(tail.count - shown + 1, tail.count + 1)
+    return [Text.assemble((f"{number:>{width}} ", "dim"), line) for number, line in zip(numbers, coloured, strict=True)]
+
+
+def lexer_of(kind: str, path: str) -> str:
+    """Give the name of what colours a file: `default` where nothing does."""
+    if kind in PATCHES:
+        return "diff"
+    name = path.replace("\\", "/").rpartition("/")[2]
+    guessed = Syntax.guess_lexer(name)
+    if guessed == "default" and name:
+        return next((alias for pattern, alias in _patterns() if fnmatch(name, pattern)), guessed)
+    return guessed
+
+
+@cache
+def _patterns() -> list[tuple[str, str]]:
+    lexers: Iterable[Any] = import_module("pygments.lexers").get_all_lexers(plugins=False)
+    return [(pattern, aliases[0]) for _, aliases, patterns, _ in lexers if aliases for pattern in patterns]
+
+
+@cache
+def _syntax(lexer: str, theme: str | None) -> Syntax:
+    background = "default" if theme else None  # the terminal's own
+    return Syntax("", lexer, theme=theme or _ON_ANY_BACKGROUND, background_color=background, tab_size=TAB)
+
+
+def _readable(style: Style) -> Style:
+    """Give a style in those of the terminal's own colours that can be read on dark and on light."""
+    name = style.color.name if style.color else ""
+    colour = _COLOURS.get(name, name) or None
+    return Style(color=colour, bold=style.bold, dim=style.dim)
+
+
+_COLOURS = {"white": "", "blue": "magenta", "bright_blue": "magenta", "bright_red": "red"}
+_ON_ANY_BACKGROUND = ANSISyntaxTheme({token: _readable(style) for token, style in ANSI_LIGHT.items()})

@@ -1,0 +1,101 @@
+"""`FilePanel`: a file while it is written, on a terminal. Needs the extra `terminal`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.panel import Panel
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+
+from ..wording.event_words import ending, subject
+from ..wording.printable import harmless, in_a_line
+from .code_rows import code_rows, lexer_of
+from .file_tail import FileTail
+from .terminal_region import Line
+from .wrap_rows import last_cells
+
+
+class FilePanel:
+    """A file's content in a frame, with its path, its number of lines, and its last rows in colour."""
+
+    def __init__(self, console: Console, kind: str, theme: str | None) -> None:
+        self.ended = False
+        self._console, self._theme = console, theme
+        self._kind = kind
+        self._about = ""
+        self._lexer = "default"
+        self._tail = FileTail()
+        self._ending = ""
+        self._version = 0
+        self._drawn: tuple[tuple[int, int, int], list[Line]] | None = None
+
+    def feed(self, delta: str) -> None:
+        self._tail.feed(delta)
+        self._version += 1
+
+    def know(self, metadata: dict[str, Any]) -> None:
+        """Take in what START or END say: the path may be known late."""
+        if about := subject(metadata):
+            self._about = about
+            self._lexer = lexer_of(self._kind, about)
+        self._version += 1
+
+    def end(self, status: str, reason: str | None) -> None:
+        self.ended = True
+        self._ending = ending(status, reason)
+        self._version += 1
+
+    def wanted(self) -> int:
+        """Give the rows that it would take, its frame included."""
+        return max(1, self._tail.count) + 2
+
+    def lines(self, width: int, rows: int) -> list[Line]:
+        state = self._version, width, rows
+        if self._drawn is None or self._drawn[0] != state:
+            self._drawn = state, self._draw(width, rows)
+        return self._drawn[1]
+
+    def one_line(self, width: int) -> Line:
+        """Give it without its content, where there is no room for more."""
+        line = [
+            Segment(f"{harmless(self._kind)} ", Style(dim=True)),
+            Segment(f"{in_a_line(self._about)}  "),
+            Segment(self._count(), Style.parse(self._style())),
+        ]
+        return Segment.adjust_line_length(line, width, pad=False)
+
+    def _draw(self, width: int, rows: int) -> list[Line]:
+        kind = harmless(self._kind)
+        about = in_a_line(self._about)
+        room = width - cell_len(kind) - 8
+        if cell_len(about) > room:
+            about = "…" + last_cells(about, room - 1)
+        panel = Panel(
+            Text("\n", no_wrap=True, overflow="ellipsis").join(
+                code_rows(self._tail, rows - 2, self._lexer, self._theme)
+            ),
+            box.ROUNDED,
+            title=Text.assemble((kind, "dim"), "  ", (about, "bold default")) if about else Text(kind, style="dim"),
+            title_align="left",
+            subtitle=Text(self._count()),
+            subtitle_align="right",
+            border_style=self._style(),
+            width=width,
+            height=rows,
+        )
+        return self._console.render_lines(panel, self._console.options.update(width=width, height=None))
+
+    def _count(self) -> str:
+        count = self._tail.count
+        lines = f"{count:,} line{'' if count == 1 else 's'}"
+        return f"{lines} · {self._ending}" if self._ending else lines
+
+    def _style(self) -> str:
+        if self._ending:
+            return "red" if self._ending.startswith("failed") else "yellow"
+        return "dim green" if self.ended else "cyan"

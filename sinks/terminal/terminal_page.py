@@ -1,0 +1,157 @@
+"""`TerminalPage`: what is not in the scrollback yet, in its order. Needs the extra `terminal`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+
+from ...events.segment_event import SegmentEvent
+from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from ..wording.event_words import event_line, stream_error
+from .file_panel import FilePanel
+from .panel_group import PanelGroup
+from .terminal_blocks import Block, Call, Flow, Identity, Kind, OneLine, SegmentBlock
+from .terminal_region import Line
+
+FLOWS: dict[str, tuple[Kind, str, str, str]] = {
+    "text": ("prose", "", "", ""),
+    "reasoning": ("prose", "dim italic", "", ""),
+    "refusal": ("prose", "yellow", "refused: ", ""),
+    "run_bash": ("line", "bold", "$ ", "  "),
+}
+"""By segment type: kind of block, style, what stands before its first row, and before the others."""
+STYLES: dict[type[ToolInvocation | InvocationFailed | Notice], str] = {
+    ToolInvocation: "bold green",
+    InvocationFailed: "red",
+    Notice: "yellow",
+}
+
+
+GAP = 1
+"""The blank row between prose and what is none."""
+
+
+class TerminalPage:
+    """Blocks in the order in which they began; those at the front that have ended are ready for the scrollback."""
+
+    def __init__(self, console: Console, theme: str | None) -> None:
+        self._console, self._theme = console, theme
+        self._blocks: list[Block] = []
+        self._open: dict[Identity, SegmentBlock] = {}
+        self._unsettled: Call | None = None
+        """A call that has ended: its invocation or failure takes its line if it comes next."""
+        self._last: Kind | None = None  # of what went to the scrollback last
+        self._front: Block | None = None  # the block of which a part is there
+
+    def feed(self, event: Any) -> bool:
+        """Take an event in; give whether there is anything new to see."""
+        if isinstance(event, SegmentEvent):
+            self._settle()
+            return self._segment(event)
+        if not isinstance(event, ToolInvocation | InvocationFailed | Notice):
+            return False
+        line = OneLine(event_line(event), STYLES[type(event)])
+        call = None if isinstance(event, Notice) else self._call((event.turn_id, event.id))
+        if call is None:
+            self._blocks.append(line)
+        else:
+            call.verdict = line
+        self._settle()
+        return True
+
+    def close(self, error: BaseException | None) -> None:
+        """End what has not ended, and say what ended the stream if something did."""
+        self._settle()
+        for segment in self._open.values():
+            said = error is not None and isinstance(segment, Flow)  # by the line below
+            segment.end("complete" if said else "interrupted", None)
+        self._open.clear()
+        if error is not None:
+            self._blocks.append(OneLine(stream_error(error), "red"))
+
+    def take(self, width: int, rows: int) -> tuple[list[Line], list[Line]]:
+        """Give the lines that go to the scrollback now, and the rows that are live: at most `rows`, if that many."""
+        above: list[Line] = []
+        while self._blocks:
+            block = self._blocks[0]
+            lines = block.settled(width, rows - GAP)
+            if lines:
+                if block is not self._front:
+                    above += self._gap(self._last, block.kind)
+                    self._last, self._front = block.kind, block
+                above += lines
+            if not block.ended:
+                break
+            del self._blocks[0]
+        return above, self._live(width, rows)
+
+    def _live(self, width: int, rows: int) -> list[Line]:
+        small = sum(not isinstance(block, PanelGroup) for block in self._blocks)
+        groups = len(self._blocks) - small
+        room = max(rows - 2 * small - GAP, rows // 2) // max(1, groups)
+        live: list[Line] = []
+        last = self._last
+        for block in self._blocks:
+            lines = block.live(width, room if isinstance(block, PanelGroup) else rows)
+            if lines:
+                if block is not self._front:
+                    live += self._gap(last, block.kind)
+                last = block.kind
+                live += lines
+        return live[-rows:]
+
+    def _segment(self, event: SegmentEvent) -> bool:
+        identity = (event.turn_id, event.segment_id)
+        if event.type == "SEGMENT_START":
+            self._open[identity] = self._begin(identity, event)
+        segment = self._open.get(identity)
+        if segment is None:
+            return False
+        if event.type == "SEGMENT_CONTENT":
+            segment.feed(str(event.payload.get("delta", "")))
+            return True
+        segment.know(event.payload.get("metadata", {}))
+        if event.type == "SEGMENT_END":
+            del self._open[identity]
+            segment.end(event.payload.get("status", "complete"), event.payload.get("reason"))
+            if isinstance(segment, Call):
+                segment.waits_for_verdict = True
+                self._unsettled = segment
+        return True
+
+    def _begin(self, identity: Identity, event: SegmentEvent) -> SegmentBlock:
+        kind = event.segment_type or ""
+        metadata = event.payload.get("metadata", {})
+        if kind in FLOWS:
+            return self._add(Flow(*FLOWS[kind]))
+        if kind == "media":
+            return self._add(Call(identity, str(metadata.get("media_type", kind))))
+        if kind == "tool_call":
+            by_provider = metadata.get("executed_by") == "provider"
+            return self._add(
+                Call(identity, str(metadata.get("tool_name", kind)), "(by the provider)" if by_provider else "")
+            )
+        panel = FilePanel(self._console, kind, self._theme)
+        group = next((block for block in reversed(self._blocks) if isinstance(block, PanelGroup)), None)
+        if group is None or group.ended:
+            self._blocks.append(PanelGroup(panel))
+        else:
+            group.panels.append(panel)
+        return panel
+
+    def _add(self, block: Flow | Call) -> Flow | Call:
+        self._blocks.append(block)
+        return block
+
+    def _call(self, identity: Identity) -> Call | None:
+        """Give the call, if its line is not in the scrollback yet."""
+        return next((each for each in self._blocks if isinstance(each, Call) and each.identity == identity), None)
+
+    def _settle(self) -> None:
+        if self._unsettled is not None:
+            self._unsettled.waits_for_verdict = False
+            self._unsettled = None
+
+    def _gap(self, before: Kind | None, after: Kind) -> list[Line]:
+        return [[]] if before is not None and "prose" in (before, after) else []

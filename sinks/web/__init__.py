@@ -1,0 +1,1 @@
+"""Events in the form in which servers send them."""

@@ -1,0 +1,105 @@
+"""`FinalEvents`: what is to be stored of a stream whose deltas are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from ...events.chunk_response import ChunkResponse, ToolCallDelta
+from ...events.errors import UsageError
+from ...events.fragment import Fragment
+from ...events.json_form import Event
+from ...events.segment_event import SegmentEvent
+from ...events.tool_invocation import InvocationFailed, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
+
+_Identity: TypeAlias = tuple[str | None, str]
+
+_DELTAS = (ChunkResponse, ToolCallDelta, Fragment)
+_PROGRESS = (ToolCallUpdate, ToolCallArgumentProgress)
+_RESULTS = (ToolInvocation, InvocationFailed)
+
+
+class FinalEvents:
+    """Takes the events of a stream, and gives those to be stored, in the order in which they were settled.
+
+    A segment that ended is its START, one CONTENT with all of its text, its END. A call whose END is directly followed
+    by its result is that result alone, which has everything; so the END of a call waits for the next event.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[_Identity, _Segment] = {}
+        self._call: _Segment | None = None  # it has ended, and its result may be the next event
+
+    def feed(self, event: Event) -> Iterable[Event]:
+        if isinstance(event, SegmentEvent):
+            if event.type == "SEGMENT_CONTENT" and self._call is None:
+                segment = self._open.get((event.turn_id, event.segment_id))
+                if segment is not None:
+                    segment.text.append(event.payload["delta"])
+                    return ()
+            return [*self._ended(), *self._segment(event)]
+        if isinstance(event, _PROGRESS):
+            return ()
+        if isinstance(event, _DELTAS):
+            kind = type(event).__name__
+            message = f'events="final" stores segments and results, and a {kind} is a delta; events="all" stores it'
+            raise UsageError(message)
+        if self._call is not None and isinstance(event, _RESULTS) and self._call.is_of(event):
+            self._call = None
+        return [*self._ended(), event]
+
+    def close(self) -> Iterable[Event]:
+        ended = self._ended()
+        cut = [event for segment in self._open.values() for event in segment.events()]
+        self._open.clear()
+        return [*ended, *cut]
+
+    def _segment(self, event: SegmentEvent) -> list[SegmentEvent]:
+        identity = (event.turn_id, event.segment_id)
+        if event.type == "SEGMENT_START":
+            cut = self._open.pop(identity, None)
+            self._open[identity] = _Segment(event)
+            return cut.events() if cut is not None else []
+        if event.type == "SEGMENT_CONTENT":
+            self._open.setdefault(identity, _Segment(event)).text.append(event.payload["delta"])
+            return []
+        segment = self._open.pop(identity, None) or _Segment(event)
+        segment.end = event
+        if segment.is_call:
+            self._call = segment
+            return []
+        return segment.events()
+
+    def _ended(self) -> list[SegmentEvent]:
+        call, self._call = self._call, None
+        return call.events() if call is not None else []
+
+
+class _Segment:
+    """A segment as it is stored: its first event, all of its text, its END."""
+
+    __slots__ = ("end", "first", "text")
+
+    def __init__(self, first: SegmentEvent) -> None:
+        self.first = first
+        self.text: list[str] = []
+        self.end: SegmentEvent | None = None
+
+    @property
+    def is_call(self) -> bool:
+        told = (each.payload.get("metadata", {}) for each in (self.first, self.end) if each is not None)
+        return self.first.segment_type == "tool_call" or any("tool_name" in metadata for metadata in told)
+
+    def is_of(self, result: ToolInvocation | InvocationFailed) -> bool:
+        return (self.first.turn_id, self.first.segment_id) == (result.turn_id, result.id)
+
+    def events(self) -> list[SegmentEvent]:
+        events: list[SegmentEvent] = []
+        if self.first.type == "SEGMENT_START":
+            events.append(self.first)
+        if self.text:
+            first, payload = self.first, {"delta": "".join(self.text)}
+            events.append(SegmentEvent("SEGMENT_CONTENT", first.segment_id, first.segment_type, payload, first.turn_id))
+        if self.end is not None:
+            events.append(self.end)
+        return events

@@ -1,0 +1,178 @@
+"""What a reader at the other end of a connection gets: each event as one line of JSON, and a terminal at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+import msgspec
+from msgspec.structs import replace
+
+from ...events.errors import ProviderError, UsageError
+from ...events.json_form import Event, to_json
+from ...events.segment_event import SegmentEvent
+from ...events.tool_invocation import ToolCallUpdate
+from ...operators.calls.segment_end import OpenSegments, end_status
+from ...operators.engine.stage import Failed, How, stage
+from ...operators.tool_call_updates import tool_call_updates
+
+UiProtocol: TypeAlias = Literal["segments", "tool_call_updates"]
+Select: TypeAlias = Callable[[Any], bool]
+DescribeError: TypeAlias = Callable[[Exception], Mapping[str, Any]]
+
+STREAM_END = b'{"type":"STREAM_END"}'
+_EVENTS = get_args(Event)
+
+
+def describe_error(error: Exception) -> dict[str, Any]:
+    """Give what a reader is told of an exception: its class, and of a `ProviderError` what the provider said.
+
+    >>> describe_error(ProviderError("try later", status=529)), describe_error(KeyError("secret"))
+    ({'class': 'ProviderError', 'detail': 'try later', 'status': 529}, {'class': 'KeyError'})
+    """
+    described: dict[str, Any] = {"class": type(error).__name__}
+    if isinstance(error, ProviderError):
+        described["detail"] = error.detail
+        fields = {"code": error.code, "type": error.type, "status": error.status, "transport": error.transport or None}
+        described.update((name, value) for name, value in fields.items() if value is not None)
+    return described
+
+
+class UiFrames:
+    """Turns the events of one stream into the frames of a protocol: `feed` each event, `close` once.
+
+    Every START that went out gets its END, also where the events break off without it, and a terminal is last.
+
+    - `error`: what `describe_error` raised, or JSON of what it gave, once it did; the terminal says the class then.
+    """
+
+    __slots__ = ("_describe_error", "_open", "_protocol", "_select", "error")
+
+    def __init__(
+        self,
+        protocol: UiProtocol = "segments",
+        *,
+        select: Select | None = None,
+        message_id: str | None = None,
+        describe_error: DescribeError = describe_error,
+    ) -> None:
+        self._protocol = _events_of(protocol, message_id)
+        self._open = OpenSegments()
+        self._select = select
+        self._describe_error = describe_error
+        self.error: Exception | None = None
+
+    def feed(self, event: Any) -> list[bytes]:
+        if self._select is not None and not self._select(event):
+            return []
+        return [self._encoded(each) for each in self._protocol.feed(event)]
+
+    def close(self, how: How) -> list[bytes]:
+        frames = [self._encoded(each) for each in self._protocol.close(how)]
+        frames += [self._encoded(each) for each in self._open.ends(how)]
+        return [*frames, self._terminal(how)]
+
+    def _encoded(self, event: Any) -> bytes:
+        frame = _json_form(event)
+        if isinstance(event, SegmentEvent) and event.type != "SEGMENT_CONTENT":
+            self._open.note(event)
+        return frame
+
+    def _terminal(self, how: How) -> bytes:
+        if not isinstance(how, Failed):
+            return STREAM_END
+        try:
+            return _stream_error(self._describe_error(how.error))
+        except Exception as error:  # noqa: BLE001 - kept for who sends the frames, to be raised after them
+            error.__context__ = error.__context__ or how.error
+            self.error = error
+            return _stream_error({"class": type(how.error).__name__})
+
+
+def _stream_error(described: Mapping[str, Any]) -> bytes:
+    return msgspec.json.encode({"type": "STREAM_ERROR", "error": dict(described)})
+
+
+def _events_of(protocol: str, message_id: str | None) -> _Segments | _ToolCallUpdates:
+    match protocol:
+        case "segments":
+            return _Segments()
+        case "tool_call_updates":
+            return _ToolCallUpdates(message_id)
+        case _:
+            message = f"protocol= is {' or '.join(map(repr, get_args(UiProtocol)))}, got {protocol!r}"
+            raise UsageError(message)
+
+
+def _json_form(event: Any) -> bytes:
+    if isinstance(event, _EVENTS):
+        return to_json(cast("Event", event))
+    if isinstance(event, dict):
+        return msgspec.json.encode(event)
+    message = f"only events and dictionaries have a JSON form here, got {type(event).__name__}; leave it out by select="
+    raise UsageError(message)
+
+
+class _Segments:
+    """Every event as it is."""
+
+    def feed(self, event: Any) -> tuple[Any]:
+        return (event,)
+
+    def close(self, how: How) -> tuple[()]:  # noqa: ARG002 - nothing is held back
+        return ()
+
+
+class _ToolCallUpdates:
+    """The updates of calls instead of their segments; what no update stands for passes.
+
+    Updates that come among the events say the same, maybe earlier: whoever tells of a call first tells all of it.
+    """
+
+    def __init__(self, message_id: str | None) -> None:
+        self._message_id = message_id
+        self._updates = stage(tool_call_updates(message_id=message_id))
+        self._passing: set[tuple[str | None, str]] = set()
+        self._ours: set[str] = set()
+        """Ids of the calls that are told of here."""
+        self._theirs: dict[str, ToolCallUpdate] = {}
+        """The last update that came for each other call."""
+
+    def feed(self, event: Any) -> list[Any]:
+        if isinstance(event, ToolCallUpdate):
+            return self._came(event)
+        made = self._updates.feed(event)
+        if not isinstance(event, SegmentEvent):
+            return made
+        identity = (event.turn_id, event.segment_id)
+        if event.type == "SEGMENT_START":
+            if all(update.is_complete for update in made):
+                self._passing.add(identity)
+            elif event.segment_id not in self._theirs:
+                self._ours.add(event.segment_id)
+        events = self._our_own(made)
+        if identity in self._passing:
+            events.append(event)
+        if event.type == "SEGMENT_END":
+            self._passing.discard(identity)
+        return events
+
+    def close(self, how: How) -> list[Any]:
+        status, _ = end_status(how)
+        ends = [
+            replace(update, arguments="", is_complete=True, status=status)
+            for update in self._theirs.values()
+            if not update.is_complete
+        ]
+        return [*self._our_own([*self._updates.last_words, *self._updates.close(how)]), *ends]
+
+    def _came(self, update: ToolCallUpdate) -> list[Any]:
+        if update.tool_call_id in self._ours:
+            return []
+        if self._message_id is not None:
+            update = replace(update, message_id=self._message_id)
+        self._theirs[update.tool_call_id] = update
+        return [update]
+
+    def _our_own(self, updates: Iterable[ToolCallUpdate]) -> list[Any]:
+        return [update for update in updates if update.tool_call_id not in self._theirs]

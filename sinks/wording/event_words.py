@@ -1,0 +1,87 @@
+"""What the views say: of calls that are run or not, of how a segment and a stream ended, of which file is meant."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from ...events.errors import PenstockError
+from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from ...events.url_secrets import without_credentials
+from ...operators.calls.segment_end import RESERVED
+from .printable import printable, shortened
+
+Verdict: TypeAlias = ToolInvocation | InvocationFailed
+PROSE = frozenset(("text", "reasoning", "refusal"))
+"""Segments that are said; all others are calls, or their files, or media."""
+LONGEST_VALUE = 60
+TOO_LONG = 200
+"""Characters of a text of which nothing is shown but their number, as of one that has several lines."""
+
+
+def event_line(event: Verdict | Notice) -> str:
+    """Give the line of a call that is run, of one that is not, or of a notice.
+
+    >>> event_line(ToolInvocation("call_1", name="write_file", arguments={"path": "a.py", "content": "x" * 430}))
+    "→ write_file(path='a.py', content=<430 characters>)"
+    >>> event_line(InvocationFailed("call_1", name="write_file", reason="truncated"))
+    '✗ write_file is not run: truncated'
+    """
+    if isinstance(event, Notice):
+        return printable(f"! {event.detail}")
+    if isinstance(event, InvocationFailed):
+        details = f" ({_detail(event.errors[0])})" if event.errors else ""
+        return printable(f"✗ {event.name or 'a call without a name'} is not run: {event.reason}{details}")
+    arguments = ", ".join(f"{name}={_value(value)}" for name, value in event.arguments.items())
+    return printable(f"→ {event.name}({arguments})")
+
+
+def ending(status: str | None, reason: str | None) -> str:
+    """Give how a segment ended, empty where it ended well.
+
+    >>> ending("truncated", "length"), ending("complete", None)
+    ('truncated: length', '')
+    """
+    if status in (None, "complete"):
+        return ""
+    return printable(f"{status}: {reason}" if reason else str(status))
+
+
+def stream_error(error: BaseException) -> str:
+    """Give the line of what ended a stream before its time."""
+    if isinstance(error, PenstockError):
+        return printable(f"✗ {error}")
+    if isinstance(error, KeyboardInterrupt | GeneratorExit | asyncio.CancelledError):
+        return "✗ interrupted"
+    said = without_credentials(str(error))
+    return printable(f"✗ {type(error).__name__}: {said}" if said else f"✗ {type(error).__name__}")
+
+
+def subject(metadata: Mapping[str, Any]) -> str:
+    """Give what a call's segment is about: its path, else the first text of its metadata; empty while unknown.
+
+    >>> subject({"tool_name": "save_note", "title": "Shopping"})
+    'Shopping'
+    """
+    path = metadata.get("path")
+    if isinstance(path, str):
+        return path
+    texts = (value for name, value in metadata.items() if name not in RESERVED and isinstance(value, str))
+    return next(texts, "")
+
+
+def _detail(error: Mapping[str, Any]) -> str:
+    """Give what is wrong with arguments: as JSON, or for the tool."""
+    if "expected" in error:
+        found = error.get("found") or "the end"
+        return shortened(f"at {error.get('at')}: expected {error['expected']}, found {found}", 2 * LONGEST_VALUE)
+    place = ".".join(map(str, error.get("loc", ())))
+    message = str(error.get("msg", error))
+    return shortened(f"{place}: {message}" if place else message, 2 * LONGEST_VALUE)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, str) and len(value) > (LONGEST_VALUE if "\n" in value else TOO_LONG):
+        return f"<{len(value):,} characters>"
+    return shortened(repr(value), LONGEST_VALUE)

@@ -1,0 +1,42 @@
+"""Anthropic's server-sent events, in which the name of an event counts as much as its data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..machine.sdk_fields import fields_of
+from ..wire.sse import ServerSentEvent, SseDecoder
+
+
+class AnthropicDecoder(SseDecoder):
+    r"""Decode server-sent events and leave out those that the SDK leaves out.
+
+        b'event: ping\ndata: {}\n\n'      []
+        b'data: {}\n\n'                   []
+        b'event: error\ndata: gone\n\n'   [ServerSentEvent('error', '{"type": "error", "error": "gone"}')]
+
+    An event without a name is skipped, as `ping` is; one named `error` is an error whatever its data is.
+    """
+
+    __slots__ = ()
+
+    def feed(self, piece: bytes) -> list[ServerSentEvent]:
+        """Give the events that this piece completes."""
+        events = [event for event in super().feed(piece) if event.event not in ("", "ping")]
+        return [_error(event.data) if event.event == "error" else event for event in events]
+
+
+def _error(data: str) -> ServerSentEvent:
+    body = _json_or_text(data)
+    fields = fields_of(body) or {}
+    is_nested = "message" not in fields and fields_of(fields.get("error")) is not None
+    error = {"type": "error", "error": fields["error"] if is_nested else body}
+    return ServerSentEvent("error", json.dumps(error))
+
+
+def _json_or_text(data: str) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return data

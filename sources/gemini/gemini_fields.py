@@ -1,0 +1,114 @@
+"""Reading Gemini's answers: the SDK's objects and the wire's JSON, which differ in names and in what bytes are."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from enum import Enum
+from functools import lru_cache
+from typing import Any, cast
+
+from ...events.chunk_response import TokenUsage
+from ...events.errors import ProviderError
+from ..machine.provider_error import error_in_body
+from ..machine.sdk_fields import Fields, entries_of, fields_of
+from ..machine.surrogates import plain_json, without_halves
+from ..machine.token_count import token_count
+
+
+def gemini_fields(value: Any) -> Fields | None:
+    """Give the fields of an object under the SDK's names, which the wire writes in camel case; else None.
+
+    >>> gemini_fields({"finishReason": "STOP"})
+    {'finish_reason': 'STOP'}
+    """
+    if isinstance(value, dict):
+        return {_snake(str(key)): each for key, each in cast("dict[object, object]", value).items()}
+    return fields_of(value)
+
+
+def wire_form(value: Any) -> Any:
+    """Return one of Gemini's objects as the plain JSON that the wire has for it, whichever it came as."""
+    try:
+        return _wire_form(value)
+    except RecursionError:
+        return plain_json(value)  # which says that it is nested too deeply
+
+
+def _wire_form(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, bytes):
+        return base64_text(value)
+    if isinstance(value, list):
+        return [_wire_form(each) for each in cast("list[object]", value)]
+    fields = None if isinstance(value, dict) else fields_of(value)
+    if fields is None:
+        return plain_json(value)
+    return {camel_case(key): _wire_form(each) for key, each in fields.items() if each is not None}
+
+
+@lru_cache(maxsize=1024)
+def camel_case(name: str) -> str:
+    """Give a name of the SDK's as the wire writes it."""
+    first, *rest = name.split("_")
+    return first + "".join(each.capitalize() for each in rest)
+
+
+def word(value: Any) -> str | None:
+    """Give an enum, its name on the wire, or its number there, as text."""
+    value = value.value if isinstance(value, Enum) else value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return without_halves(value) if isinstance(value, str) and value else None
+
+
+def base64_text(value: Any) -> str | None:
+    """Give bytes, or their text on the wire in either alphabet of base64, in the standard alphabet."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii") if value else None
+    if not isinstance(value, str) or not value:
+        return None
+    text = value.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64encode(base64.b64decode(text + "=" * (-len(text) % 4), validate=True)).decode("ascii")
+    except (binascii.Error, ValueError):
+        return without_halves(value)
+
+
+def gemini_usage(given: Any) -> TokenUsage | None:
+    """Read a usage object; None for one without counts. What tools put into the prompt is part of it.
+
+    >>> gemini_usage({"promptTokenCount": 37, "candidatesTokenCount": 16, "thoughtsTokenCount": 37,
+    ...               "totalTokenCount": 90})
+    TokenUsage(prompt=37, completion=53, total=90, cached=0, reasoning=37)
+    """
+    fields = gemini_fields(given)
+    if fields is None:
+        return None
+    reasoning = token_count(fields, "thoughts_token_count")
+    prompt = token_count(fields, "prompt_token_count") + token_count(fields, "tool_use_prompt_token_count")
+    completion = token_count(fields, "candidates_token_count") + reasoning
+    total = token_count(fields, "total_token_count") or prompt + completion
+    usage = TokenUsage(prompt, completion, total, token_count(fields, "cached_content_token_count"), reasoning)
+    return usage if usage != TokenUsage() else None
+
+
+def gemini_error(body: Any, status: Any = None) -> ProviderError:
+    """Read a `google.rpc.Status`, bare, under the key `error`, or in a list of one; `status`: of the HTTP answer.
+
+    >>> str(gemini_error({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}))
+    'provider error (503, UNAVAILABLE, 503): overloaded'
+    """
+    first = entries_of(body)[0] if entries_of(body) else body
+    inner = (fields_of(first) or {}).get("error") or first
+    found = error_in_body(plain_json(inner))
+    kind = (fields_of(inner) or {}).get("status")
+    http = status if isinstance(status, int) and 400 <= status < 600 else found.status
+    code = found.code or (str(status) if isinstance(status, int) else None)
+    return ProviderError(found.detail, code=code, type=word(kind) or found.type, status=http)
+
+
+@lru_cache(maxsize=1024)
+def _snake(name: str) -> str:
+    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name)

@@ -1,0 +1,79 @@
+"""The three forms in which Gemini's answer comes over the wire, told apart by their first byte."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..wire.json_array import JsonArrayDecoder
+from ..wire.sse import ServerSentEvent, SseDecoder
+
+_BEFORE = b" \t\r\n\xef\xbb\xbf"
+_FIELDS = frozenset((b"data", b"event", b"id", b"retry", b""))
+
+
+class GeminiDecoder:
+    r"""Decode server-sent events, or the JSON array that comes without `alt=sse`, or the bare object of an error.
+
+        b'data: {"a":1}\r\n\r\n'     [ServerSentEvent('', '{"a":1}')]
+        b'[{"a":1},\n{"b":2}]'       [ServerSentEvent('', '{"a":1}'), ServerSentEvent('', '{"b":2}')]
+
+    Among server-sent events, lines that belong to no field and begin as JSON are collected into their value: an error
+    in the middle of a stream may be written so. `close()` gives an event whose blank line never came. Both are what
+    Google's SDK does.
+    """
+
+    __slots__ = ("_decoder",)
+
+    def __init__(self) -> None:
+        self._decoder: JsonArrayDecoder | _SseWithJson | None = None
+
+    def feed(self, piece: bytes) -> list[ServerSentEvent]:
+        """Give the events that this piece completes."""
+        if self._decoder is None:
+            piece = piece.lstrip(_BEFORE)
+            if not piece:
+                return []
+            self._decoder = JsonArrayDecoder() if piece[:1] in (b"[", b"{") else _SseWithJson()
+        return self._decoder.feed(piece)
+
+    def close(self) -> list[ServerSentEvent]:
+        """Give what has come of the last event."""
+        return self._decoder.close() if self._decoder else []
+
+    def dump(self) -> Any:
+        """Give the state as plain data."""
+        return [isinstance(self._decoder, JsonArrayDecoder), self._decoder and self._decoder.dump()]
+
+    def load(self, state: Any) -> None:
+        """Go on from a dumped state."""
+        is_json, decoder = state
+        self._decoder = None
+        if decoder is not None:
+            self._decoder = JsonArrayDecoder() if is_json else _SseWithJson()
+            self._decoder.load(decoder)
+
+
+class _SseWithJson(SseDecoder):
+    __slots__ = ("_json",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._json = JsonArrayDecoder()
+
+    def close(self) -> list[ServerSentEvent]:
+        events = self.feed(b"\n\n")
+        return events + self._json.close()
+
+    def dump(self) -> Any:
+        return [super().dump(), self._json.dump()]
+
+    def load(self, state: Any) -> None:
+        events, json = state
+        super().load(events)
+        self._json.load(json)
+
+    def _take(self, line: bytes, events: list[ServerSentEvent]) -> None:
+        if self._json.is_inside or (line[:1] in (b"{", b"[") and line.partition(b":")[0] not in _FIELDS):
+            events += self._json.feed(line + b"\n")
+        else:
+            super()._take(line, events)

@@ -1,0 +1,1 @@
+"""What the provider machines share. No I/O."""

@@ -1,0 +1,362 @@
+"""Which wire delta belongs to which call: the one place that knows, whatever the provider does with indexes and ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct, convert, structs, to_builtins
+
+from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ToolCallDelta
+from ...operators.calls.same_arguments import same_arguments
+from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from .ended_calls import EndedCall, EndedCalls, Key, digest_of
+from .surrogates import Held, held_dump, held_load, plain_json, rest_of_text, whole_text, without_halves
+
+WAITING = -1
+
+
+class _Call(Struct):
+    """One call under one key. `index` is ours once the call is out; before that it is WAITING for its name."""
+
+    key: Key
+    index: int = WAITING
+    given_id: str | None = None
+    name: str = ""
+    waiting: list[str] = []  # msgspec gives each instance its own
+    """The pieces of what came before the name; none afterwards."""
+    length: int = 0
+    kind: ArgumentsKind = "json"
+    executed_by: ExecutedBy = "client"
+    is_compared: bool = False
+    kept: list[str] = []
+    """The pieces of the arguments, where they are compared with what comes again."""
+    source: str = "deltas"
+    """Where the arguments stood."""
+    contradiction: dict[str, str] = {}
+    """Arguments of the call that differ, by where they stood."""
+    announced: str = ""
+    """Arguments that came before any delta; they count only if no other do."""
+
+
+class CallTracker:
+    """The calls of one choice of one response, in the grammar that every source keeps.
+
+        wire   0: id=a f   0: {"x   0: id=b g   0: {}      one index, two calls
+        ours   0  a  f     0  {"x   1  b  g     1  {}
+
+    - A new call: a key not seen before, or a new non-empty id **and** a name under a used one.
+      Where the wire gives no ids at all, another name after arguments is a new call too.
+    - The first delta has `call_id` and `name`; arguments wait for the name. Without an id of the wire the id is
+      made, at once: `{turn_id}:call_{index}`. An id that comes later cannot change it (it is out, and segments and
+      invocations carry it), but the provider wants it back with the result: it is given as `native={"id": ...}`.
+    - Empty, missing or repeated ids and names change nothing.
+    - A call whose name cannot come any more, or for which too much waits, comes without one: whoever takes it fails it.
+    - The `done` of a call that its text does not show to be whole waits, in `ended`, for what does. `rest` gives it
+      without a status.
+    - Arguments that come again (`whole`) are compared with those that came, if all are (`compares`) or some were
+      announced: they are kept until the call is done, and from then on a digest of them, in `ended`.
+    - `owed` is what a delta made due of other calls; it comes before that delta.
+    """
+
+    def __init__(
+        self,
+        turn_id: Callable[[], str],
+        choice: int = 0,
+        limits: Limits = DEFAULT_LIMITS,
+        *,
+        compares: bool = False,
+    ) -> None:
+        self._turn_id = turn_id
+        self._choice = choice
+        self._limits = limits
+        self._compares = compares
+        self.ended = EndedCalls()
+        self._contradicted: dict[Key, _Call] = {}
+        self._open: dict[Key, _Call] = {}
+        self._last: Key = None
+        self._begun = 0
+        self._concluded = 0
+        """How many calls had begun when the answer last ended."""
+        self._held: Held = {}
+        self._left: list[_Call] = []
+        """Calls whose key has gone to another one while half a character of theirs was held."""
+        self._owed: list[ToolCallDelta] = []
+
+    def delta(
+        self,
+        key: Key,
+        *,
+        call_id: object = None,
+        name: object = None,
+        arguments: object = None,
+        kind: ArgumentsKind = "json",
+        executed_by: ExecutedBy = "client",
+        native: dict[str, Any] | None = None,
+        announced: object = None,
+    ) -> ToolCallDelta | None:
+        """Give our delta for one of the wire's; None where it says nothing, or nothing yet.
+
+        `arguments` that are an object and not a text become compact JSON. Those `announced` as the call begins count
+        only if no others come.
+        """
+        given_id, given_name = _identifier(call_id), _identifier(name)
+        if given_id == "null":  # what some SDKs put for a missing id
+            given_id = None
+        text = _argument_text(arguments)
+        if not given_name and key in self.ended and key not in self._open:
+            return self.ended.late(key, without_halves(text))
+        call = self._call(key, given_id, given_name)
+        if call.index == WAITING:
+            call.given_id = call.given_id or given_id
+            if not given_name:
+                self._wait(call, text)
+                return None
+            call.kind, call.executed_by = kind, executed_by
+            call.announced = _argument_text(announced)
+            call.is_compared = self._compares or bool(call.announced)
+            self._owed += self._contradictions()
+            return self._begin(call, given_name, text, native)
+        if given_id and not call.given_id:
+            call.given_id = given_id
+            native = {**(native or {}), "id": given_id}
+        if text:
+            call.length += len(text)
+            self._keep(call, text)
+            text = whole_text(self._held, str(call.index), text)
+        if not text and not native:
+            return None
+        return _update(call, text, native=native)
+
+    def whole(self, key: Key, arguments: object, source: str = "whole") -> ToolCallDelta | None:
+        """Take the whole arguments of a call, which the provider sends again at its end: they count if no delta came.
+
+        Where they differ from what came, `done` says so, or this where the call is done. `source` is where they stood.
+        """
+        call = self._open.get(key)
+        if call is None:
+            return self.again(key, arguments, source, None)
+        if call.index < 0:
+            return None
+        text = _argument_text(arguments)
+        if text and (not call.length or (call.is_compared and "".join(call.kept).isspace())):
+            call.source = source
+            return self.delta(key, arguments=text)
+        kept, text = _joined(call.kept), without_halves(text)
+        if text and call.is_compared and not same_arguments(kept, text, call.kind):
+            call.contradiction |= {call.source: kept, source: text}
+            self._contradicted[key] = call
+        return None
+
+    def done(self, key: Key, status: CallStatus | None = None) -> ToolCallDelta | None:
+        """Return `done=True` for a call whose block the provider has ended; its key is free again."""
+        call = self._open.get(key)
+        if call is None or call.index < 0:
+            return None
+        if call.announced and call.length and not self._compares:  # with `compares`, a snapshot may be announced
+            self.whole(key, call.announced, "start")
+        announced = self._announced(call)
+        del self._open[key]
+        self._contradicted.pop(key, None)
+        digest = ""
+        if call.is_compared and not call.contradiction:
+            digest = digest_of(_joined(call.kept), call.kind)
+        is_told = bool(status or call.contradiction) or (call.kind == "json" and call.length > 0)
+        self.ended.add(EndedCall(key, call.index, call.kind, call.executed_by, digest, is_told))
+        text = announced + rest_of_text(self._held, str(call.index))
+        if not is_told:
+            return _update(call, text) if text else None
+        delta = _update(call, text, done=True)
+        if status is None and not call.contradiction:
+            return delta
+        return structs.replace(delta, status=status, contradiction=call.contradiction or None)
+
+    def again(self, key: Key, arguments: object, source: str, status: CallStatus | None) -> ToolCallDelta | None:
+        """Return what is new where a call that is done comes again: its status, or that its arguments differ."""
+        return self.ended.again(key, without_halves(_argument_text(arguments)), source, status)
+
+    def concluded(self, *, is_regular: bool) -> list[ToolCallDelta]:
+        """Return a status for each call whose text does not show that it is whole, as the end of the answer has it.
+
+        At another end of the answer these are the calls that began after the last.
+        """
+        status: CallStatus = "completed" if is_regular else "incomplete"
+        return self.ended.told(status) + [
+            structs.replace(_update(call, ""), status=status)
+            for call in self._open.values()
+            if call.index >= self._concluded and (call.kind != "json" or not call.length)
+        ]
+
+    def owed(self) -> list[ToolCallDelta]:
+        """Return, once, what deltas made due of other calls: given up, contradicted, or with announced arguments."""
+        owed, self._owed = self._owed, []
+        return owed
+
+    def rest(self) -> list[ToolCallDelta]:
+        """Return everything that waits, when the answer has ended: half a character is U+FFFD."""
+        by_index = {str(call.index): call for call in (*self._open.values(), *self._left)}
+        self._left = []
+        self._concluded = self._begun
+        held = [_update(by_index[index], rest_of_text(self._held, index)) for index in sorted(self._held, key=int)]
+        announced = [_update(call, text) for call in self._open.values() if (text := self._announced(call))]
+        for key, call in list(self._open.items()):
+            if call.index == WAITING:
+                del self._open[key]
+                self._give_up(call)
+        return [*held, *announced, *self._contradictions(), *self.ended.told(), *self.owed()]
+
+    def dump(self) -> Any:
+        """Give the state as plain data."""
+        return {
+            "open": [_dumped(call) for call in self._open.values()],
+            "left": [_dumped(call) for call in self._left],
+            "last": self._last,
+            "begun": [self._begun, self._concluded],
+            "held": held_dump(self._held),
+            "owed": to_builtins(self._owed),
+            "ended": self.ended.dump(),
+        }
+
+    def load(self, state: Any) -> None:
+        """Go on from a dumped state."""
+        self._open = {call.key: call for call in map(_loaded, state["open"])}
+        self._left = [_loaded(each) for each in state["left"]]
+        self._last = state["last"]
+        self._begun, self._concluded = state["begun"]
+        self._held = held_load(state["held"])
+        self._owed = convert(state["owed"], list[ToolCallDelta])
+        self.ended.load(state["ended"])
+        self._contradicted = {key: call for key, call in self._open.items() if call.contradiction}
+
+    def _contradictions(self) -> list[ToolCallDelta]:
+        """Return the contradictions of calls that are not done, when they can wait no longer."""
+        found, self._contradicted = self._contradicted, {}
+        return [each for key, call in found.items() if self._open.get(key) is call and (each := self.done(key))]
+
+    def _keep(self, call: _Call, text: str) -> None:
+        if call.length > self._limits.arguments_length:  # it fails, whatever comes again
+            call.is_compared, call.kept = False, []
+        if call.is_compared:
+            call.kept.append(text)
+
+    def _announced(self, call: _Call) -> str:
+        """Take the arguments that came before any delta, where no others did."""
+        text, call.announced = call.announced, ""
+        if call.length or not text:
+            return ""
+        call.length, call.source = len(text), "start"
+        self._keep(call, text)
+        return without_halves(text)
+
+    def _call(self, key: Key, given_id: str | None, name: str | None) -> _Call:
+        call = self._open.get(key)
+        if call is None and not given_id and not name and _is_no_index(key):
+            call = self._open.get(self._last)  # a wire that gave an index at first and leaves it out afterwards
+        if call is None or self._is_other(call, given_id, name):
+            if call is not None:
+                self._leave(call)
+            call = self._open[key] = _Call(key)
+        self._last = call.key
+        return call
+
+    def _is_other(self, call: _Call, given_id: str | None, name: str | None) -> bool:
+        if not name:
+            return False
+        if given_id and call.given_id:
+            return call.given_id != given_id
+        if call.given_id or not call.name:
+            return False
+        return (call.length > 0 or bool(given_id)) and (call.name != name or _is_no_index(call.key))
+
+    def _leave(self, call: _Call) -> None:
+        """Another call begins under this call's key: nothing more can come for it."""
+        if str(call.index) in self._held:
+            self._left.append(call)
+        if call.index == WAITING:
+            self._give_up(call)
+        elif text := self._announced(call):
+            self._owed.append(_update(call, text))
+
+    def _begin(
+        self,
+        call: _Call,
+        name: str,
+        text: str,
+        native: dict[str, Any] | None,
+    ) -> ToolCallDelta:
+        call.index, call.name = self._begun, name
+        self._begun += 1
+        text = "".join(call.waiting) + text
+        call.length, call.waiting = len(text), []
+        self._keep(call, text)
+        return ToolCallDelta(
+            call.index,
+            call.given_id or self._made_id(call.index),
+            name,
+            whole_text(self._held, str(call.index), text),
+            kind=call.kind,
+            executed_by=call.executed_by,
+            native=native,
+        )
+
+    def _made_id(self, index: int) -> str:
+        choice = f"choice_{self._choice}:" if self._choice else ""
+        return f"{self._turn_id()}:{choice}call_{index}"
+
+    def _wait(self, call: _Call, text: str) -> None:
+        call.waiting.append(text)
+        call.length += len(text)
+        if call.length > self._limits.arguments_length:
+            self._give_up(call)
+
+    def _give_up(self, call: _Call) -> None:
+        """Let a call out without a name; what still comes for it follows under its index."""
+        text, call.waiting = "".join(call.waiting), []
+        if not (text or call.given_id):
+            return
+        call.index = self._begun
+        self._begun += 1
+        self._owed.append(ToolCallDelta(call.index, call.given_id, arguments_delta=without_halves(text)))
+
+
+def _dumped(call: _Call) -> Any:
+    """Return a call as plain data: its pieces may have half a character at an end, which JSON can only escape."""
+    pieces = {name: [json.dumps("".join(getattr(call, name)))] for name in ("waiting", "kept")}
+    return {**to_builtins(call), **pieces}
+
+
+def _loaded(state: Any) -> _Call:
+    pieces = {name: [json.loads(piece) for piece in state[name]] for name in ("waiting", "kept")}
+    return convert({**state, **pieces}, _Call)
+
+
+def _update(call: _Call, text: str, *, done: bool = False, native: dict[str, Any] | None = None) -> ToolCallDelta:
+    return ToolCallDelta(
+        call.index,
+        arguments_delta=text,
+        kind=call.kind,
+        done=done,
+        executed_by=call.executed_by,
+        native=native,
+    )
+
+
+def _joined(pieces: list[str]) -> str:
+    return without_halves("".join(pieces))
+
+
+def _is_no_index(key: Key) -> bool:
+    return key is None or (isinstance(key, int) and key < 0)
+
+
+def _identifier(value: object) -> str | None:
+    if isinstance(value, str):
+        return without_halves(value) or None
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _argument_text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(plain_json(value), ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,124 @@
+"""Why an answer ended: one closed table per API, from the provider's words to ours.
+
+Regular is an end that the model made itself: what it had begun, it had finished. A word that is in no table is
+irregular.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+from ...events.chunk_response import FinishReason
+from ...operators.calls.answer_segments import REGULAR
+from .surrogates import without_halves
+
+
+class Finish(NamedTuple):
+    """The end of an answer in our words, and whether the model made it itself."""
+
+    reason: FinishReason
+    is_regular: bool = False
+
+    def told(self, words: str, reason: FinishReason | None = None) -> dict[str, Any]:
+        """Return the fields of the chunk that says it; `words` are the provider's, `reason` is in place of ours."""
+        reason = reason or self.reason
+        told = {"is_complete": True, "finish_reason": reason, "finish_reason_raw": without_halves(words)}
+        return told if self.is_regular or reason not in REGULAR else {**told, "is_cut": True}
+
+
+FinishReasons: TypeAlias = dict[str, Finish]
+
+_STOP, _CALLS, _PAUSE = Finish("stop", True), Finish("tool_calls", True), Finish("pause", True)  # noqa: FBT003
+_LENGTH, _FILTER, _REFUSAL = Finish("length"), Finish("content_filter"), Finish("refusal")
+_ERROR, _OTHER = Finish("error"), Finish("other")
+
+CHAT_FINISHES: FinishReasons = {
+    "stop": _STOP,
+    "length": _LENGTH,
+    "tool_calls": _CALLS,
+    "function_call": _CALLS,
+    "content_filter": _FILTER,
+    "refusal": _REFUSAL,
+    "pause": _PAUSE,
+    "error": _ERROR,
+    # relatives
+    "end_turn": _STOP,
+    "eos": _STOP,
+    "stop_sequence": _STOP,
+    "max_tokens": _LENGTH,
+    "model_length": _LENGTH,
+    "tool_use": _CALLS,
+    "tool_call": _CALLS,
+    "sensitive": _FILTER,
+    "safety": _FILTER,
+    "network_error": _ERROR,
+    "insufficient_system_resource": _ERROR,
+}
+
+RESPONSES_FINISHES: FinishReasons = {
+    "completed": _STOP,
+    "max_output_tokens": _LENGTH,
+    "max_messages": _LENGTH,
+    "content_filter": _FILTER,
+    "steered": Finish("pause"),  # cut where the user spoke; a response that goes on follows
+    "cancelled": _OTHER,
+    "failed": _OTHER,
+    "in_progress": _OTHER,
+    "incomplete": _LENGTH,
+    "queued": _OTHER,
+}
+"""By the response's status, and by the reason why it is incomplete."""
+
+ANTHROPIC_FINISHES: FinishReasons = {
+    "end_turn": _STOP,
+    "stop_sequence": _STOP,
+    "max_tokens": _LENGTH,
+    "model_context_window_exceeded": _LENGTH,
+    "tool_use": _CALLS,
+    "pause_turn": _PAUSE,
+    "compaction": _PAUSE,  # the API stopped to show its summary: the same request goes on
+    "refusal": _REFUSAL,
+}
+
+GEMINI_FINISHES: FinishReasons = {
+    "STOP": _STOP,
+    "MAX_TOKENS": _LENGTH,
+    "SAFETY": _FILTER,
+    "RECITATION": _FILTER,
+    "BLOCKLIST": _FILTER,
+    "PROHIBITED_CONTENT": _FILTER,
+    "SPII": _FILTER,
+    "IMAGE_SAFETY": _FILTER,
+    "IMAGE_PROHIBITED_CONTENT": _FILTER,
+    "IMAGE_RECITATION": _FILTER,
+    "MODEL_ARMOR": _FILTER,
+    "CONTINUATION": Finish("pause"),  # cut at the limit of one request; the next one goes on
+    "MALFORMED_FUNCTION_CALL": _ERROR,
+    "MALFORMED_RESPONSE": _ERROR,
+    "UNEXPECTED_TOOL_CALL": _ERROR,
+    "TOO_MANY_TOOL_CALLS": _ERROR,
+    "MISSING_THOUGHT_SIGNATURE": _ERROR,
+    "ESCALATION": _OTHER,
+    "FINISH_REASON_UNSPECIFIED": _OTHER,
+    "IMAGE_OTHER": _OTHER,
+    "LANGUAGE": _OTHER,
+    "NO_IMAGE": _OTHER,
+    "OTHER": _OTHER,
+    "PUP_LIMITED_DISABLED": _OTHER,
+    # Written as numbers by servers asked for them; above 4 the two documents number differently.
+    "1": _STOP,
+    "2": _LENGTH,
+    "3": _FILTER,
+    "4": _FILTER,
+}
+
+OLLAMA_FINISHES: FinishReasons = {"stop": _STOP, "length": _LENGTH, "load": _OTHER, "unload": _OTHER}
+
+
+def finish_of(table: FinishReasons, word: str) -> Finish:
+    """Return what a provider's word means; `other`, and irregular, for one that the table does not have.
+
+    >>> finish_of(CHAT_FINISHES, "eos"), finish_of(CHAT_FINISHES, "made up")
+    (Finish(reason='stop', is_regular=True), Finish(reason='other', is_regular=False))
+    """
+    return table.get(word, _OTHER)

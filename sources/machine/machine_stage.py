@@ -1,0 +1,40 @@
+"""A provider's machine as a stage: it says the stream's failure by raising."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...events.chunk_response import ChunkResponse
+from ...operators.engine.stage import Completed, Failed, How
+from .machine import Machine
+from .provider_error import provider_error
+
+
+class MachineStage:
+    """A stage cannot give values and raise at once, so a failure is raised at the next item or at the end.
+
+    What the machine gives at that end is in `last_words`.
+
+    What an SDK or a transport raised is raised again as `ProviderError`, so that the stages behind end what is open as
+    the provider's failure or as a lost connection.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.dump = machine.dump
+        self.load = machine.load
+        self.last_words: list[ChunkResponse] = []
+
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
+        if self._machine.failure is not None and self._machine.stopped:
+            raise self._machine.failure
+        return self._machine.feed(item)
+
+    def close(self, how: How, /) -> list[ChunkResponse]:
+        if isinstance(how, Failed) and (ours := provider_error(how.error)) is not None and ours is not how.error:
+            raise ours
+        responses = self._machine.close(how)
+        if self._machine.failure is not None and isinstance(how, Completed):
+            self.last_words = responses
+            raise self._machine.failure
+        return responses

@@ -1,0 +1,86 @@
+"""The machines of streams without a provider: texts, and chunks that are ready."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...events.chunk_response import ChunkResponse
+from ...events.errors import ProviderError, UsageError
+from ...operators.engine.stage import Completed, Failed, How
+from .provider_error import error_fields
+from .surrogates import Held, held_dump, held_load, rest_of_text, whole_text
+
+
+class Chunks:
+    """The machine of chunks: they pass as they are.
+
+    An error from outside is a chunk with `error`, as of every machine, unless a chunk has told it already.
+    """
+
+    failure: ProviderError | None = None
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._told: dict[str, Any] | None = None
+
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
+        if not isinstance(item, ChunkResponse):
+            message = f"this stream gave ChunkResponses, and now {type(item).__name__}"
+            raise UsageError(message)
+        if item.error:
+            self._told = item.error
+        return [item]
+
+    def close(self, how: How, /) -> list[ChunkResponse]:
+        if self.stopped:
+            return []
+        self.stopped = True
+        if not isinstance(how, Failed) or not isinstance(how.error, ProviderError):
+            return []
+        error = error_fields(how.error)
+        return [] if error == self._told else [ChunkResponse(error=error)]
+
+    def dump(self) -> Any:
+        return [self.stopped, self._told]
+
+    def load(self, state: Any, /) -> None:
+        self.stopped, self._told = state
+
+
+class Texts:
+    """The machine of text in pieces: they are the content of chunks, with halves of characters put together.
+
+    Its end is the one word that a text has for having come whole: it is told as the finish reason `stop`.
+    """
+
+    failure: ProviderError | None = None
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._held: Held = {}
+
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
+        if not isinstance(item, str):
+            message = f"a stream of text takes text, got {type(item).__name__}"
+            raise UsageError(message)
+        content = whole_text(self._held, "content", item)
+        return [ChunkResponse(content=content)] if content else []
+
+    def close(self, how: How, /) -> list[ChunkResponse]:
+        if self.stopped:
+            return []
+        self.stopped = True
+        rest = rest_of_text(self._held, "content")
+        chunks = [ChunkResponse(content=rest)] if rest else []
+        if isinstance(how, Completed):
+            chunks.append(ChunkResponse(is_complete=True, finish_reason="stop", finish_reason_raw="stop"))
+        elif isinstance(how, Failed) and isinstance(how.error, ProviderError):
+            chunks.append(ChunkResponse(error=error_fields(how.error)))
+        return chunks
+
+    def dump(self) -> Any:
+        return [self.stopped, held_dump(self._held)]
+
+    def load(self, state: Any, /) -> None:
+        self.stopped, held = state
+        self._held = held_load(held)

@@ -1,0 +1,1 @@
+"""The APIs of OpenAI, chat completions and Responses, and Mistral's dialect of chat."""

@@ -1,0 +1,55 @@
+"""The parts of a chat delta that its family names and nests in several ways: reasoning, images, speech."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..machine.sdk_fields import Fields, entries_of, fields_of
+from ..machine.surrogates import plain_json, without_halves
+
+
+def reasoning_text(delta: Fields) -> str:
+    """Give the reasoning, which some send under two or three names at once: it is the same text each time."""
+    for name in ("reasoning_content", "reasoning"):
+        if isinstance(text := delta.get(name), str) and text:
+            return text
+    details = entries_of(delta.get("reasoning_details"))
+    if not details:
+        return ""
+    texts = ((part.get("text") or part.get("summary")) for part in map(fields_of, details) if part)
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def replayable_details(details: Any) -> list[Any]:
+    """Give the reasoning details that the provider wants back: those with a signature or encrypted data."""
+    parts = ((each, fields_of(each)) for each in entries_of(details))
+    return [plain_json(each) for each, part in parts if part and (part.get("signature") or part.get("data"))]
+
+
+def thinking_text(thinking: Any) -> str:
+    if isinstance(thinking, str):
+        return thinking
+    parts = map(fields_of, entries_of(thinking))
+    return "".join(text for part in parts if part and isinstance(text := part.get("text"), str))
+
+
+def add_images(said: dict[str, Any], images: Any) -> None:
+    urls: list[str] = []
+    for image in map(fields_of, entries_of(images)):
+        place = image and image.get("image_url")
+        url = place if isinstance(place, str) else (fields_of(place) or {}).get("url")
+        if isinstance(url, str) and url:
+            urls.append(without_halves(url))
+    if urls:
+        said["image_urls"] = (*said.get("image_urls", ()), *urls)
+
+
+def add_audio(said: dict[str, Any], raw: list[dict[str, Any]], audio: Fields) -> None:
+    """Read a piece of speech: its transcript is what the answer says; its data is PCM, the one format that streams."""
+    if isinstance(text := audio.get("transcript"), str) and text:
+        said["content"] = said.get("content", "") + text
+    if isinstance(data := audio.get("data"), str) and data:
+        said["audio_urls"] = (f"data:audio/pcm;base64,{without_halves(data)}",)
+    rest = {key: value for key, value in audio.items() if key not in ("transcript", "data") and value}
+    if rest:
+        raw.append({"audio": plain_json(rest)})

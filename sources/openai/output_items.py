@@ -1,0 +1,119 @@
+"""The items of an OpenAI Response's output: which event is of which item, whatever servers do to indexes and ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct, convert, to_builtins
+
+from ..machine.sdk_fields import Fields
+from ..machine.surrogates import without_halves
+from .responses_items import item_ids
+
+
+class OutputItem(Struct):
+    """What is remembered of one item; `parts` are those that have spoken, `is_begun` is a call's."""
+
+    number: int
+    kind: str = ""
+    """Its type, as soon as an event has the item itself."""
+    ids: list[str] = []  # msgspec gives each instance its own
+    parts: set[str] = set()
+    last_part: str = ""
+    is_begun: bool = False
+    ended: bool = False
+
+
+class OutputItems:
+    """The items in the order in which they were first seen; `number` is unique, and what calls are filed under.
+
+    - An id that is known decides. Ids may be missing, and may change with every event; a call's `call_id` counts, too.
+    - Otherwise the `output_index` does, for the item that was last seen there: servers leave it out, or give one to
+      several items. What is added where another item was added is a new item, and so is the end of another type.
+    """
+
+    def __init__(self) -> None:
+        self._items: list[OutputItem] = []
+        self._by_id: dict[str, OutputItem] = {}
+        self._by_index: dict[int | str | None, OutputItem] = {}
+
+    def added(self, event: Fields, fields: Fields) -> tuple[OutputItem, bool]:
+        """Return the item that an event adds, and whether it is new."""
+        item = self.known(fields)
+        if item is not None:
+            return item, False
+        item = self._at(event)
+        if item is None or item.kind:
+            item = self._new(event)
+        return self._identified(item, fields), True
+
+    def ended(self, event: Fields, fields: Fields) -> OutputItem:
+        """Return the item whose end an event has."""
+        item = self.known(fields)
+        if item is None:
+            item = self._at(event)
+            is_over = item is not None and item.ended and bool(item_ids(fields))
+            if item is None or is_over or item.kind not in ("", fields.get("type")):
+                item = self._new(event)
+        return self._identified(item, fields)
+
+    def speaks(self, event: Fields) -> tuple[OutputItem, bool]:
+        """Return the item that an event has a piece of, and whether it is new."""
+        item_id = event.get("item_id")
+        item_id = without_halves(item_id) if isinstance(item_id, str) and item_id else None
+        item = None if item_id is None else self._by_id.get(item_id)
+        if item is not None:
+            return item, False
+        item = self._at(event)
+        if item is not None and not (item.ended and item_id):
+            return item, False
+        item = self._new(event)
+        if item_id is not None:
+            item.ids.append(item_id)
+            self._by_id[item_id] = item
+        return item, True
+
+    def known(self, fields: Fields) -> OutputItem | None:
+        """Return the item that has one of an item's ids."""
+        return next((self._by_id[given] for given in item_ids(fields) if given in self._by_id), None)
+
+    def at(self, index: int) -> OutputItem | None:
+        return self._by_index.get(index)
+
+    def numbered(self, number: int) -> OutputItem:
+        return self._items[number]
+
+    def ended_types(self) -> set[str]:
+        """Return the types of the items that have ended."""
+        return {item.kind for item in self._items if item.ended}
+
+    def dump(self) -> Any:
+        return [to_builtins(self._items), [[index, item.number] for index, item in self._by_index.items()]]
+
+    def load(self, state: Any) -> None:
+        items, indexes = state
+        self._items = convert(items, list[OutputItem])
+        self._by_index = {index: self._items[number] for index, number in indexes}
+        self._by_id = {given: item for item in self._items for given in item.ids}
+
+    def _at(self, event: Fields) -> OutputItem | None:
+        return self._by_index.get(_index(event))
+
+    def _new(self, event: Fields) -> OutputItem:
+        item = OutputItem(len(self._items))
+        self._items.append(item)
+        self._by_index[_index(event)] = item
+        return item
+
+    def _identified(self, item: OutputItem, fields: Fields) -> OutputItem:
+        item.kind = without_halves(str(fields.get("type")))
+        for given in item_ids(fields):
+            if given not in self._by_id:
+                self._by_id[given] = item
+                item.ids.append(given)
+        return item
+
+
+def _index(event: Fields) -> int | str | None:
+    index = event.get("output_index")
+    return index if isinstance(index, int | str) and not isinstance(index, bool) else None

@@ -1,0 +1,114 @@
+"""The items of an OpenAI Response's output: which are calls, who runs them, and what of them is replayed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy
+from ..machine.sdk_fields import Fields, entries_of, fields_of
+from ..machine.surrogates import plain_json, without_halves
+
+
+class CallKind(NamedTuple):
+    """How an item's type is a call. `name`: of the built-in tools; `field`: where the item has its whole arguments."""
+
+    name: str | None
+    field: str
+    kind: ArgumentsKind
+    executed_by: ExecutedBy
+
+
+CALLS = {
+    "function_call": CallKind(None, "arguments", "json", "client"),
+    "custom_tool_call": CallKind(None, "input", "text", "client"),
+    # The application runs these on its own machine and sends back what came of it.
+    "apply_patch_call": CallKind("apply_patch", "operation", "object", "client"),
+    "computer_call": CallKind("computer", "actions", "object", "client"),
+    "local_shell_call": CallKind("local_shell", "action", "object", "client"),
+    "tool_search_call": CallKind("tool_search", "arguments", "object", "client"),
+    # Where a shell runs is the request's business; a command that comes as text is never run by itself.
+    "shell_call": CallKind("shell", "action", "text", "provider"),
+    "code_interpreter_call": CallKind("code_interpreter", "code", "text", "provider"),
+    "mcp_call": CallKind(None, "arguments", "json", "provider"),
+    # A question to a person: the provider makes the call itself, in a later response.
+    "mcp_approval_request": CallKind(None, "arguments", "json", "provider"),
+}
+# A word that says neither, such as `in_progress`, says nothing: servers leave it in items that have ended.
+_STATUSES: dict[object, CallStatus] = {
+    "completed": "completed",
+    "incomplete": "incomplete",
+    "failed": "incomplete",
+    "cancelled": "incomplete",
+}
+_REPLAYED = (
+    "type",
+    "id",
+    "call_id",
+    "namespace",
+    "caller",
+    "server_label",
+    "approval_request_id",
+    "container_id",
+    "environment",
+    "pending_safety_checks",
+)
+# xAI's search of X comes as a custom tool's call, which xAI runs itself.
+_XAI_OWN = "xs_call_"
+
+
+def call_kind(item: Fields) -> CallKind | None:
+    """Tell whether an item is a call, and of which kind; a search for tools on the server is none."""
+    kind = CALLS.get(str(item.get("type")))
+    if kind is None:
+        return None
+    if kind.name == "tool_search" and item.get("execution") != "client":
+        return None
+    if str(item.get("call_id", "")).startswith(_XAI_OWN):
+        return kind._replace(executed_by="provider")
+    return kind
+
+
+def call_native(item: Fields) -> dict[str, Any]:
+    """Give what the provider wants back with a call, but for its name and arguments."""
+    native = {name: plain_json(item[name]) for name in _REPLAYED if item.get(name)}
+    if runs_async := item.get("async") or item.get("async_"):  # as the wire and as the SDK name it
+        native["async"] = runs_async
+    return native
+
+
+def whole_arguments(item: Fields, kind: CallKind) -> str:
+    """Give the whole arguments that an item has at its end.
+
+    Where the wire has an object, it is compact JSON with sorted keys: the SDK changes their order.
+    """
+    if kind.name == "shell":
+        action = fields_of(item.get("action")) or {}
+        return "\n".join(str(plain_json(command)) for command in entries_of(action.get("commands")))
+    if kind.name == "computer":
+        given: Any = {name: item[name] for name in ("action", "actions") if item.get(name)}
+    else:
+        given = item.get(kind.field)
+    if isinstance(given, str):
+        return given
+    plain = plain_json(given)
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), sort_keys=True) if plain else ""
+
+
+def call_status(item: Fields) -> CallStatus | None:
+    """Return what an item says of whether the model finished it."""
+    status = item.get("status")
+    return _STATUSES.get(status) if isinstance(status, str) else None
+
+
+def announced_arguments(item: Fields, kind: CallKind) -> str:
+    """Return the arguments with which an item begins, where they are whole; an empty object is a place for them."""
+    if kind.kind != "json" and call_status(item) != "completed":
+        return ""
+    given = whole_arguments(item, kind)
+    return "" if given == "{}" else given
+
+
+def item_ids(item: Fields) -> list[str]:
+    given = (item.get(name) for name in ("id", "call_id"))
+    return [without_halves(each) for each in given if isinstance(each, str) and each]

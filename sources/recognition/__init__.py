@@ -1,0 +1,1 @@
+"""The table of APIs, and which of them a stream is from."""

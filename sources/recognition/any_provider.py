@@ -1,0 +1,134 @@
+"""The machine of a stream that does not say beforehand whose it is: its first item does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...events.chunk_response import ChunkResponse
+from ...events.errors import PenstockError, UsageError
+from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ...operators.engine.stage import How
+from ..machine.choices import Choices
+from ..machine.machine import Machine
+from ..machine.plain_streams import Chunks, Texts
+from ..machine.sdk_fields import Fields, fields_of
+from ..machine.surrogates import plain_json
+from .apis import api_of
+from .item_kinds import KNOWN_APIS, apis_of, described, says_nothing
+
+HELD_AT_MOST = 256
+"""Items before the telling one that are held, to be given to its machine, too; of more the oldest pass as `raw`."""
+
+_PLAIN: dict[str, Callable[[], Machine]] = {"chunks": Chunks, "texts": Texts}
+
+
+class AnyProvider:
+    """The machine: items of any provider in, what its own machine makes of them out.
+
+        {"type": "ping"}                              []         held
+        {"type": "message_start", "message": {...}}   [...]      Anthropic's machine, from here on
+        {"type": "content_block_start", ...}          [...]
+
+    Known are the SDKs' objects, the wire's JSON as dicts, ChunkResponses (they pass) and texts. An error as the first
+    item is told as what it is, whoever's it is. Anything else, and what could be of two, is a `UsageError`.
+    """
+
+    def __init__(self, *, choices: Choices = 0, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._choices: Choices = choices
+        self._turn_id = turn_id
+        self._limits = limits
+        self._name: str | None = None
+        self._held: list[Any] = []
+        self._machine: Machine = Chunks()
+        # From the telling item on it is the feed of the provider's machine itself: one call an item, not two.
+        self.feed: Callable[[Any], list[ChunkResponse]] = self._first
+
+    @property
+    def stopped(self) -> bool:
+        return self._machine.stopped
+
+    @property
+    def failure(self) -> PenstockError | None:
+        return self._machine.failure
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the stream is plain text, in which no native call can come."""
+        return isinstance(self._machine, Texts)
+
+    def close(self, how: How, /) -> list[ChunkResponse]:
+        """Give what the provider's machine gives; before the first item it is an error from outside or nothing."""
+        return self._machine.close(how)
+
+    def dump(self) -> Any:
+        """Give the state as plain data."""
+        return [self._name, [plain_json(item) for item in self._held], self._machine.dump()]
+
+    def load(self, state: Any, /) -> None:
+        """Go on from a dumped state."""
+        name, held, machine = state
+        self._name, self._held, self._machine, self.feed = None, list(held), Chunks(), self._first
+        if name is not None:
+            self._become(name)
+        self._machine.load(machine)
+
+    def _become(self, name: str) -> None:
+        self._name = name
+        if name in _PLAIN:
+            self._machine = _PLAIN[name]()
+        else:
+            new_machine = api_of(name).new_machine
+            self._machine = new_machine(choices=self._choices, turn_id=self._turn_id, limits=self._limits)
+        self.feed = self._machine.feed
+
+    def _first(self, item: Any, /) -> list[ChunkResponse]:
+        if item is None or self._machine.stopped:
+            return []
+        name = _name_of(item)
+        if name is None:
+            return self._hold(item)
+        self._become(name)
+        items, self._held = [*self._held, item], []
+        return [response for each in items for response in self._machine.feed(each)]
+
+    def _hold(self, item: Any) -> list[ChunkResponse]:
+        """Hold what says nothing; of what is over the limit nothing is lost."""
+        self._held.append(item)
+        if len(self._held) <= HELD_AT_MOST:
+            return []
+        plain = plain_json(self._held.pop(0))
+        return [ChunkResponse(raw=(plain,))] if plain else []
+
+
+def _name_of(item: Any) -> str | None:
+    """Give whose an item is; None for one that says nothing; `UsageError` for one that says something else."""
+    if isinstance(item, ChunkResponse):
+        return "chunks"
+    if isinstance(item, str):
+        return "texts"
+    if isinstance(item, bytes | bytearray | memoryview):
+        message = f"this stream gives bytes; from_wire(api, ...) reads them, with api one of {KNOWN_APIS}"
+        raise UsageError(message)
+    fields = fields_of(item)
+    names: list[str] = []
+    if fields is not None:
+        names = apis_of(item) or _names_of_error(fields)
+        if len(names) == 1:
+            return names[0]
+        if not names and says_nothing(item):
+            return None
+    who = f"may be of {' or '.join(names)}" if names else "does not say which provider's it is"
+    message = f"the first item of this stream, {described(item)}, {who}; pass api=, one of {KNOWN_APIS}"
+    raise UsageError(message)
+
+
+def _names_of_error(fields: Fields) -> list[str]:
+    """Give a machine that reads an error as its provider means it; where providers agree, the first that does."""
+    error = fields.get("error")
+    inner = fields_of(error) or {}
+    if fields.get("type") == "error":
+        return ["anthropic-messages" if inner else "openai-responses"]
+    if isinstance(inner.get("status"), str):
+        return ["gemini"]
+    return ["openai-chat"] if error or fields.get("object") == "error" else []

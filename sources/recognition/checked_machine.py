@@ -1,0 +1,171 @@
+"""The machine of an API that was named: an answer of which it understood nothing is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, convert, structs, to_builtins
+
+from ...events.chunk_response import ChunkResponse
+from ...events.errors import PenstockError, UsageError
+from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ...operators.engine.stage import Completed, Failed, How
+from ..machine.choices import Choices
+from ..machine.machine import Machine
+from .apis import api_of
+from .body_kinds import apis_of_body, described_body
+from .item_kinds import KNOWN_APIS, apis_of, described, listed, says_nothing
+
+_SHOWN = 3
+_NO_API = ("str", "penstock.events.chunk_response.ChunkResponse")
+_BYTES = ("bytes", "bytearray", "memoryview")
+
+
+class _Unknown(Struct):
+    """What came while nothing was understood."""
+
+    count: int = 0
+    kinds: list[str] = []  # msgspec gives each instance its own
+    apis: list[str] = []
+    body: str | None = None
+
+    def add(self, kind: str, apis: list[str]) -> None:
+        self.count += 1
+        if len(self.kinds) <= _SHOWN and kind not in self.kinds:
+            self.kinds.append(kind)
+        self.apis += [name for name in apis if name not in self.apis]
+
+
+_STREAMED_AS_JSON = ("gemini", "ollama")
+"""APIs whose streams may begin as any JSON does."""
+
+
+class CheckedMachine:
+    """A provider's machine, for an answer that has to be its own.
+
+        {"type": "message_start"}    [ChunkResponse(raw=...)]    not of openai-chat
+        close(Completed())           []                          `failure` is a UsageError that says whose it looks like
+
+    - Understood is an item that the API has, or of which its machine makes more than `raw` while no other API has it.
+      One such item, early or late, makes the answer understood.
+    - Keep-alives and empty items say nothing for or against. A failure that the machine reports stays the outcome, and
+      an answer that is broken off is not judged.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def stopped(self) -> bool: ...
+        @property
+        def failure(self) -> PenstockError | None: ...
+    else:  # read after every item, and so without a call
+        stopped = property(attrgetter("_machine.stopped"))
+        failure = property(attrgetter("_machine.failure"))
+
+    def __init__(self, machine: Machine, api: str) -> None:
+        self._own = self._machine = machine
+        self._api = api
+        self._unknown = _Unknown()
+        self.is_understood = False
+        # From the first understood item on it is the feed of the provider's machine itself: one call an item, not two.
+        self.feed: Callable[[Any], list[ChunkResponse]] = self._first
+
+    def look_at(self, body: bytes) -> None:
+        """Take the beginning of the body whose events were fed, if there were any; called before `close`."""
+        if not self.is_understood:
+            self._unknown.body = described_body(body, may_be_cut_json=self._api in _STREAMED_AS_JSON)
+            self._unknown.apis += [name for name in apis_of_body(body) if name != self._api]
+
+    def close(self, how: How, /) -> list[ChunkResponse]:
+        """Return what the provider's machine gives; `failure` says whether nothing was understood."""
+        is_judged = isinstance(how, Completed) and not self.is_understood and not self._machine.stopped
+        if is_judged and (self._unknown.count or self._unknown.body):
+            return self._refuse(UsageError(self._message()))
+        return self._machine.close(how)
+
+    def dump(self) -> Any:
+        """Return the state as plain data."""
+        refused = str(self.failure) if isinstance(self._machine, _Refused) else None
+        return [self._own.dump(), self.is_understood, to_builtins(self._unknown), refused]
+
+    def load(self, state: Any, /) -> None:
+        """Go on from a dumped state."""
+        own, self.is_understood, unknown, refused = state
+        self._own.load(own)
+        self._unknown = convert(unknown, _Unknown)
+        self._machine = self._own if refused is None else _Refused(UsageError(refused))
+        self.feed = self._machine.feed if self.is_understood else self._first
+
+    def _first(self, item: Any, /) -> list[ChunkResponse]:
+        responses = self._machine.feed(item)
+        apis = apis_of(item)
+        if self._api in apis or (not apis and any(map(has_content, responses))):
+            self.is_understood, self._unknown = True, _Unknown()
+            self.feed = self._machine.feed
+        elif not says_nothing(item):
+            self._unknown.add(described(item), apis)
+        return responses
+
+    def _refuse(self, error: UsageError) -> list[ChunkResponse]:
+        responses = self._own.close(Failed(error))
+        self._machine = _Refused(error)
+        return responses
+
+    def _message(self) -> str:
+        unknown = self._unknown
+        if unknown.body and not set(unknown.kinds) - {"str"}:  # lines of text are no items
+            what = f"this body has no event of {self._api}: it is {unknown.body}"
+        else:
+            items = "the only item" if unknown.count == 1 else f"none of the {unknown.count} items"
+            is_not = "is not" if unknown.count == 1 else "is"
+            what = f"{items} of this stream {is_not} of {self._api}: {listed(unknown.kinds, shown=_SHOWN)}"
+        return f"{what}; {self._advice()}"
+
+    def _advice(self) -> str:
+        unknown = self._unknown
+        if unknown.apis:
+            name = unknown.apis[0]
+            return f"it looks like {name}: pass api={name!r} to from_stream, from_wire or Pipeline"
+        if not unknown.body:
+            if all(kind in _NO_API for kind in unknown.kinds):
+                return "texts and ChunkResponses need no api=: leave it out, with from_stream or Pipeline"
+            if all(kind in _BYTES for kind in unknown.kinds):
+                return f"from_wire({self._api!r}, ...) reads bytes"
+            return f"pass what the SDK streamed, or another api=, one of {KNOWN_APIS}"
+        return f"look at the status of the response, ask for a stream, or pass another api=, one of {KNOWN_APIS}"
+
+
+def checked_machine(
+    api: str, *, choices: Choices = 0, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS
+) -> CheckedMachine:
+    """Return the machine of an API; `UsageError` for an unknown name and for options that the API has not."""
+    known = api_of(api)
+    return CheckedMachine(known.new_machine(choices=choices, turn_id=turn_id, limits=limits), known.name)
+
+
+class _Refused:
+    """The machine of an answer that was not understood: all of it has come out."""
+
+    stopped = True
+
+    def __init__(self, failure: UsageError) -> None:
+        self.failure = failure
+
+    def feed(self, _: Any, /) -> list[ChunkResponse]:
+        return []
+
+    def close(self, _: How, /) -> list[ChunkResponse]:
+        return []
+
+    def dump(self) -> Any:
+        return None
+
+    def load(self, _: Any, /) -> None:
+        """Go on as before: there is no state."""
+
+
+def has_content(response: ChunkResponse) -> bool:
+    """Return whether a chunk has anything besides `raw` and the answer's identity."""
+    return structs.replace(response, raw=(), response_id=None, model=None, choice=0) != ChunkResponse()

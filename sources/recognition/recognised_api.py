@@ -1,0 +1,19 @@
+"""`recognised_api`: the API of a recorded body."""
+
+from __future__ import annotations
+
+from ...events.errors import UsageError
+from .body_kinds import apis_of_body
+from .item_kinds import KNOWN_APIS
+
+
+def recognised_api(body: bytes) -> str:
+    r"""Give the name of the API whose first events these are; raises `UsageError` where none is.
+
+    >>> recognised_api(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n')
+    'openai-chat'
+    """
+    if (name := next(apis_of_body(body), None)) is not None:
+        return name
+    message = f"this body does not say which provider's it is; pass api=, one of {KNOWN_APIS}"
+    raise UsageError(message)

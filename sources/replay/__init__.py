@@ -1,0 +1,1 @@
+"""Servers on loopback that answer with recordings."""

@@ -1,0 +1,148 @@
+"""The web application of the replay server: requests in, recordings out, with what goes wrong on demand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ...events.errors import UsageError
+from .replay_answer import PlayedAnswer
+from .replay_apis import REPLAY_APIS, ReplayApi, model_in, replay_api_at
+from .replay_connections import Connections
+from .replay_faults import Fault, answer_with, parse_fault
+from .replay_forms import content_type, form_of
+from .replay_log import ReplayLog
+from .replay_pieces import Chunk, Pace, pieces_of
+from .replay_recordings import Recordings
+from .replay_requests import TOO_LONG, BodyLeft, BodyTooLongError, OnlyServedHosts, body_within, json_response
+from .served_hosts import ServedHosts
+
+FAULT_HEADER = "x-penstock-fault"
+RECORDING_HEADER = "x-penstock-recording"
+LOG_PATH = "/penstock/log"
+
+
+class Settings(NamedTuple):
+    """How recordings are played where a request says nothing else."""
+
+    pace: Pace = "instant"
+    chunk: Chunk | None = None
+    fault: Fault | None = None
+    hosts: ServedHosts = ServedHosts()
+
+
+class _Refusal(Exception):  # noqa: N818 - an answer, not an error
+    def __init__(self, status: int, message: str, fault: Fault | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.fault = fault
+
+
+class ReplayApp:
+    """Answers of `recordings`, noted in `log`."""
+
+    def __init__(self, recordings: Recordings, log: ReplayLog, connections: Connections, settings: Settings) -> None:
+        self._recordings = recordings
+        self._log = log
+        self._connections = connections
+        self._settings = settings
+        served = Starlette(
+            routes=[Route(LOG_PATH, self._show_log, methods=["GET"]), Route("/{path:path}", _Endpoint(self._asked))]
+        )
+        self.asgi: ASGIApp = OnlyServedHosts(served, settings.hosts, lambda status: log.begin(status=status))
+
+    async def _show_log(self, _: Request) -> Response:
+        return Response(self._log.json(), media_type="application/json")
+
+    async def _asked(self, request: Request) -> ASGIApp:
+        path: str = request.scope["path"]
+        api = replay_api_at(path) if request.method == "POST" else None
+        if api is None:
+            known = ", ".join(f"POST {each.shown_path}" for each in REPLAY_APIS)
+            message = f"nothing at {request.method} {path[:200]}; there is {known}, GET {LOG_PATH}"
+            self._log.begin(status=404)
+            return json_response({"error": {"message": message, "type": "not_found_error"}}, 404)
+        model = ""
+        try:
+            body = await _json_object(request)
+            model = model_in(api, path, body)
+            return self._play(api, model, request, wants_stream=api.wants_stream(path, body))
+        except _Refusal as refusal:
+            fault = str(refusal.fault) if refusal.fault else None
+            self._log.begin(api=api.name, model=model, fault=fault, status=refusal.status)
+            response = json_response(api.error_body(refusal.status, str(refusal)), refusal.status)
+            return BodyLeft(response, self._connections.close) if refusal.status == 413 else response
+
+    def _play(self, api: ReplayApi, model: str, request: Request, *, wants_stream: bool) -> Response:
+        fault = self._settings.fault
+        if asked := request.headers.get(FAULT_HEADER):
+            try:
+                fault = parse_fault(asked)
+            except UsageError as error:
+                raise _Refusal(400, str(error)) from error
+        if fault is not None and fault.kind == "status":
+            message = f"HTTP status {fault.number}, asked for by a fault"
+            raise _Refusal(fault.number, message, fault)
+        if not wants_stream:
+            message = "the replay server plays recorded streams only; ask for a stream (stream=True)"
+            raise _Refusal(400, message)
+        try:
+            recording = self._recordings.choose(api.name, model=model, name=request.headers.get(RECORDING_HEADER))
+        except UsageError as error:
+            raise _Refusal(404, str(error)) from error
+        try:
+            answer = answer_with(fault, recording.body, api)
+        except UsageError as error:
+            raise _Refusal(400, str(error), fault) from error
+        pieces = pieces_of(
+            answer.events,
+            pace=self._settings.pace,
+            chunk=self._settings.chunk,
+            timing=recording.timing,
+            inserted_at=answer.inserted_at,
+            inserted=answer.inserted,
+        )
+        entry = self._log.begin(
+            api=api.name,
+            model=model,
+            recording=recording.name,
+            fault=str(fault) if fault else None,
+            bytes_total=len(recording.body),
+        )
+        kind = content_type(api.name, form_of(recording.body))
+        return PlayedAnswer(self._log, self._connections, entry, kind, pieces, answer.ending)
+
+
+class _Endpoint:
+    """An ASGI application of a function; given as such, Starlette lets it have every method."""
+
+    def __init__(self, asked: Callable[[Request], Any]) -> None:
+        self._asked = asked
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            response = await self._asked(Request(scope, receive))
+        except ClientDisconnect:
+            return  # before it had asked for anything
+        await response(scope, receive, send)
+
+
+async def _json_object(request: Request) -> dict[str, Any]:
+    try:
+        body = json.loads(await body_within(request))
+    except BodyTooLongError as error:
+        raise _Refusal(413, TOO_LONG) from error
+    except (ValueError, RecursionError) as error:
+        message = f"the request's body is not JSON: {type(error).__name__}"
+        raise _Refusal(400, message) from error
+    if not isinstance(body, dict):
+        message = f"the request's body is not a JSON object but a {type(body).__name__}"
+        raise _Refusal(400, message)
+    return cast("dict[str, Any]", body)

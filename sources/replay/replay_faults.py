@@ -1,0 +1,102 @@
+"""What can go wrong in a stream, on demand: a fault by its name, and what it makes of a body."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple, TypeAlias, cast, get_args
+
+from ...events.errors import UsageError
+from .replay_apis import ReplayApi, error_in_band
+from .replay_forms import form_of, framed
+from .replay_pieces import is_whole_event, split_events
+
+Kind: TypeAlias = Literal["cut", "stall", "reset", "status", "error", "garbage", "duplicate"]
+Ending: TypeAlias = Literal["finished", "cut", "stall", "reset"]
+ERROR_MESSAGE = "The server had an error while it was streaming (asked for by a fault)"
+_FAULT = re.compile(r"([a-z]+):([0-9]{1,12})")
+_ENDINGS: dict[str, Ending] = {"cut": "cut", "stall": "stall", "reset": "reset"}
+
+
+class Fault(NamedTuple):
+    """One fault: `cut:N`, `stall:N`, `reset:N`, `status:CODE`, `error:N`, `garbage:N` or `duplicate:K`."""
+
+    kind: Kind
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.number}"
+
+
+class Answer(NamedTuple):
+    """What is to be sent: the events, how it ends, and where how many bytes are in it that were not recorded."""
+
+    events: tuple[bytes, ...]
+    ending: Ending = "finished"
+    inserted_at: int = 0
+    inserted: int = 0
+
+
+def parse_fault(text: str) -> Fault:
+    """Read a fault; `UsageError` says which there are.
+
+    >>> parse_fault("cut:120")
+    Fault(kind='cut', number=120)
+    """
+    found = _FAULT.fullmatch(text.strip())
+    if found is None or found[1] not in get_args(Kind):
+        message = f"no fault {text[:80]!r}; there are {', '.join(f'{kind}:N' for kind in get_args(Kind))}"
+        raise UsageError(message)
+    fault = Fault(cast("Kind", found[1]), int(found[2]))
+    if fault.kind == "status" and not 400 <= fault.number <= 599:
+        message = f"status:{fault.number} is no error; the statuses of errors are 400 to 599"
+        raise UsageError(message)
+    if fault.kind == "duplicate" and fault.number < 1:
+        message = "duplicate:K counts events from 1"
+        raise UsageError(message)
+    return fault
+
+
+def answer_with(fault: Fault | None, body: bytes, api: ReplayApi) -> Answer:
+    """Give what a fault makes of a body; `UsageError` where the body has no such event.
+
+    - `cut`, `stall`, `reset`: the first N bytes, then the end so named.
+    - `error`, `garbage`: an event more, at the first boundary of events after N bytes (the end of the body at the
+      latest); after an error nothing follows.
+    - `duplicate`: event K, counted from 1, once more.
+    """
+    events = split_events(body)
+    if fault is None or fault.kind == "status":
+        return Answer(tuple(events))
+    if ending := _ENDINGS.get(fault.kind):
+        return Answer(tuple(_first(events, fault.number)), ending)
+    form = form_of(body)
+    if fault.kind == "duplicate":
+        if fault.number > len(events):
+            message = f"{fault}: the recording has {len(events)} events"
+            raise UsageError(message)
+        more, before = events[fault.number - 1], fault.number
+        if form == "array":
+            more = framed(form, more.strip(b"[], \t\r\n").decode())
+    else:
+        before, at = 0, 0
+        while before < len(events) and at < fault.number:
+            at += len(events[before])
+            before += 1
+        more = framed(form, "{not JSON", api.garbage_event)
+        if fault.kind == "error":
+            more = error_in_band(api, form, ERROR_MESSAGE)
+    if before and not is_whole_event(form, events[before - 1]):
+        more = b"\n\n" + more
+    after = [] if fault.kind == "error" else events[before:]
+    at = sum(map(len, events[:before]))
+    return Answer((*events[:before], more, *after), "finished", at, len(more))
+
+
+def _first(events: list[bytes], size: int) -> list[bytes]:
+    first: list[bytes] = []
+    for event in events:
+        if size <= 0:
+            break
+        first.append(event[:size])
+        size -= len(event)
+    return first

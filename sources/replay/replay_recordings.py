@@ -1,0 +1,166 @@
+"""Recorded bodies by name: where they are found, whose they are, and which of them answers a request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from ...events.errors import UsageError
+from ..machine.surrogates import without_halves
+from ..recognition.recognised_api import recognised_api
+from ..streams.bounded_read import read_bounded
+from .replay_forms import form_of, is_stream
+
+RecordingSource: TypeAlias = str | PathLike[str] | Mapping[str, bytes]
+_SUFFIXES = frozenset({".sse", ".ndjson", ".json", ".txt"})
+_TIMING = ".timing.json"
+_INDEX = "index.json"
+_SHOWN = 20
+
+
+class Timing(NamedTuple):
+    """How the network brought a body: the sizes of its chunks, and where known the second at which each came."""
+
+    sizes: tuple[int, ...]
+    times: tuple[float, ...] | None
+
+
+class Recording(NamedTuple):
+    """A recorded body; `name` is its path below the folder, with `/`."""
+
+    name: str
+    api: str
+    body: bytes
+    timing: Timing | None = None
+
+    def is_named(self, name: str) -> bool:
+        """Tell whether this is its path, its path without the suffix, or its stem."""
+        path, _, _ = self.name.rpartition(".")
+        return name in (self.name, path or self.name, (path or self.name).rpartition("/")[2])
+
+
+class Recordings:
+    """The recordings of a folder and those below it, or of a dictionary; taken in turn where several fit.
+
+    `left_out` are the files whose body is no stream, or does not say which provider's it is. `UsageError` where nothing
+    is left.
+    """
+
+    def __init__(self, source: RecordingSource) -> None:
+        self.all: list[Recording] = []
+        self.left_out: list[str] = []
+        bodies = source.items() if isinstance(source, Mapping) else _files(Path(source))
+        timings = {} if isinstance(source, Mapping) else _timings(Path(source))
+        for name, body in bodies:
+            try:
+                api = recognised_api(body)
+            except UsageError:
+                api = ""
+            if api and is_stream(api, form_of(body)):
+                timing = _checked(timings.get(name), name, body)
+                self.all.append(Recording(without_halves(name), api, body, timing))
+            else:
+                self.left_out.append(without_halves(name))
+        self._turns: dict[tuple[str, ...], int] = {}
+        if not self.all:
+            where = "the dictionary" if isinstance(source, Mapping) else str(source)
+            unread = f"; not recognised: {', '.join(self.left_out[:_SHOWN])}" if self.left_out else ""
+            message = f"no recording in {where} (wanted: {', '.join(sorted(_SUFFIXES))}){unread}"
+            raise UsageError(message)
+
+    def of(self, api: str) -> list[Recording]:
+        return [recording for recording in self.all if recording.api == api]
+
+    def choose(self, api: str, *, model: str = "", name: str | None = None) -> Recording:
+        """Give the recording of a name, else one named as the model, else the next; `UsageError` lists what there is.
+
+        Names are looked up among those found before; none is ever made a path.
+        """
+        own = self.of(api)
+        if name is not None:
+            fitting = [recording for recording in own if recording.is_named(name)]
+            if not fitting:
+                raise UsageError(_nothing(f"no recording {name[:200]!r} of {api}", own))
+        elif not own:
+            raise UsageError(_nothing(f"no recording of {api}", self.all))
+        else:
+            fitting = [recording for recording in own if model and recording.is_named(model)] or own
+        key = tuple(recording.name for recording in fitting)
+        turn = self._turns.get(key, 0)
+        self._turns[key] = turn + 1
+        return fitting[turn % len(fitting)]
+
+
+def _nothing(said: str, there: Sequence[Recording]) -> str:
+    names = ", ".join(recording.name for recording in there[:_SHOWN])
+    more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
+    return f"{said}; there is {names or 'none'}{more}"
+
+
+def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
+    if not folder.is_dir():
+        message = f"no folder of recordings: {folder}"
+        raise UsageError(message)
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.suffix in _SUFFIXES and not name.endswith(_TIMING) and name != _INDEX and path.is_file():
+            try:
+                with path.open("rb") as file:
+                    yield name, read_bounded(file)
+            except (OSError, UsageError) as error:
+                message = f"cannot read the recording {name}: {error}"
+                raise UsageError(message) from error
+
+
+def _timings(folder: Path) -> dict[str, Timing]:
+    """Read `index.json`, a list of objects that each name their `file`, and each `NAME.timing.json` beside a body."""
+    given: dict[str, Any] = {}
+    index = folder / _INDEX
+    if index.is_file():
+        content = _json(index)
+        for entry in cast("Iterable[Any]", content if isinstance(content, list) else ()):
+            if isinstance(entry, dict) and "network_chunk_sizes" in entry:
+                fields = cast("dict[str, Any]", entry)
+                given[str(fields.get("file"))] = fields
+    for path in sorted(folder.rglob(f"*{_TIMING}")):
+        stem = path.with_name(path.name.removesuffix(_TIMING))
+        for suffix in _SUFFIXES:
+            body = stem.with_name(stem.name + suffix)
+            if body.is_file():
+                given[body.relative_to(folder).as_posix()] = _json(path)
+    return {name: _timing(name, entry) for name, entry in given.items()}
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        message = f"cannot read {path}: {error}"
+        raise UsageError(message) from error
+
+
+def _timing(name: str, entry: Any) -> Timing:
+    try:
+        sizes = tuple(int(size) for size in entry["network_chunk_sizes"])
+        times = entry.get("network_chunk_times")
+        return Timing(sizes, None if times is None else tuple(float(time) for time in times))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        message = f"the timing of {name} has no lists network_chunk_sizes and network_chunk_times: {error!r}"
+        raise UsageError(message) from error
+
+
+def _checked(timing: Timing | None, name: str, body: bytes) -> Timing | None:
+    if timing is None:
+        return None
+    if min(timing.sizes, default=1) < 1 or sum(timing.sizes) != len(body):
+        message = f"the timing of {name} is of {sum(timing.sizes)} bytes, the body has {len(body)}"
+        raise UsageError(message)
+    if timing.times is not None and (
+        len(timing.times) != len(timing.sizes) or list(timing.times) != sorted(timing.times)
+    ):
+        message = f"the timing of {name} needs a time for each chunk, and later ones for later chunks"
+        raise UsageError(message)
+    return timing

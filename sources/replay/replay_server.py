@@ -1,0 +1,129 @@
+"""`ReplayServer`: recorded answers over HTTP on this machine, for any provider's client, with faults on demand."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Collection
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Self, cast
+
+from ...events.errors import UsageError
+from .replay_faults import parse_fault
+from .replay_log import Outcome, ReplayEntry, ReplayLog
+from .replay_pieces import Chunk, Pace, checked_chunk, checked_pace
+from .replay_recordings import Recordings, RecordingSource
+from .served_hosts import ServedHosts, is_this_machine
+
+if TYPE_CHECKING:
+    from .replay_thread import ReplayThread
+
+NEEDED = ("h11", "starlette", "uvicorn")
+_FROM_HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
+NOT_INSTALLED = 'the replay server needs two more packages: pip install "penstock[cli]"'
+
+
+class ReplayServer:
+    """Answer the requests of OpenAI's, Anthropic's, Google's and Ollama's clients from recordings.
+
+        with ReplayServer("recordings", fault="cut:500") as server:
+            client = OpenAI(base_url=f"{server.url}/v1", api_key="-", max_retries=0)
+
+    - `recordings`: a folder, searched with those below it for *.sse, *.ndjson, *.json and *.txt, or a dictionary from
+      names to bodies. A request gets the one that its header `x-penstock-recording` names, else one named as its
+      model, else the next of its API.
+    - `pace`: "instant", the seconds before each event, or "original", as the network brought them where that is known.
+    - `chunk`: the bytes of each write; one event without it.
+    - `fault`: what goes wrong where the header `x-penstock-fault` says nothing else: `cut:N`, `stall:N`, `reset:N`,
+      `status:CODE`, `error:N`, `garbage:N`, `duplicate:K`.
+    - `host` other than this machine is a `UsageError` without `public=True`; `port` 0 is any that is free.
+    - `hosts`: more names that requests may have in `Host`, besides localhost, 127.0.0.1, [::1] and `host`; a request
+      with another is refused with 403.
+
+    `log` and `wait_for` tell what was sent, and when clients left. `UsageError` for what is none of this, for a port
+    that is taken, and where starlette or uvicorn is missing.
+    """
+
+    def __init__(
+        self,
+        recordings: RecordingSource,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        public: bool = False,
+        hosts: Collection[str] = (),
+        pace: Pace | str = "instant",
+        chunk: Chunk | str | None = None,
+        fault: str | None = None,
+    ) -> None:
+        if not (public or is_this_machine(host)):
+            message = f"{host} may be reached by others; say so with public=True (--public)"
+            raise UsageError(message)
+        self.url = ""
+        self.recordings = Recordings(recordings)
+        self._address = host, port
+        self._hosts = ServedHosts(host, (hosts,) if isinstance(hosts, str) else hosts)
+        self._pace: Pace = checked_pace(pace)
+        self._chunk: Chunk | None = None if chunk is None else checked_chunk(chunk)
+        self._fault = None if fault is None else parse_fault(fault)
+        self._log = ReplayLog()
+        self._thread: ReplayThread | None = None
+
+    def __enter__(self) -> Self:
+        if self._thread is not None:
+            message = "a replay server runs once at a time; make another one"
+            raise UsageError(message)
+        try:
+            from .replay_app import ReplayApp, Settings  # noqa: PLC0415 - what it imports is an extra
+            from .replay_connections import Connections  # noqa: PLC0415
+            from .replay_thread import ReplayThread  # noqa: PLC0415
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in NEEDED:
+                raise
+            raise UsageError(NOT_INSTALLED) from error
+        connections = Connections()
+        settings = Settings(self._pace, self._chunk, self._fault, self._hosts)
+        app = ReplayApp(self.recordings, self._log, connections, settings)
+        listening = _listening(*self._address)
+        host, port = cast("tuple[str, int]", listening.getsockname()[:2])
+        thread = ReplayThread(app.asgi, listening, connections)
+        thread.start()
+        self._thread = thread
+        reached = _FROM_HERE.get(host, host)
+        self.url = f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._thread is not None:
+            self._thread.stop()
+            self._thread = None
+
+    @property
+    def log(self) -> list[ReplayEntry]:
+        """The requests so far and how their answers went, each as it is now."""
+        return self._log.entries()
+
+    def wait_for(
+        self,
+        outcome: Outcome | None = None,
+        *,
+        request: int | None = None,
+        bytes_sent: int = 0,
+        timeout: float = 20.0,
+    ) -> ReplayEntry:
+        """Wait for a request with this outcome, number (from 1) and at least so many bytes sent, and give its entry.
+
+        `UsageError` with what there is after `timeout` seconds.
+        """
+        return self._log.wait_for(outcome, request=request, bytes_sent=bytes_sent, timeout=timeout)
+
+    def follow(self) -> SimpleQueue[ReplayEntry]:
+        """Give a queue that gets each entry from now on: when it begins, and when it has ended."""
+        return self._log.follow()
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except (OSError, OverflowError) as error:
+        message = f"cannot listen on {host}, port {port}: {error}"
+        raise UsageError(message) from error

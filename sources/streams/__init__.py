@@ -1,0 +1,1 @@
+"""Where streams are read: threads, event loops, files."""

@@ -1,0 +1,164 @@
+"""An SDK's open stream, with its exceptions in our terms and its connection closed where it forgets to."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from typing import Any, Self, TypeAlias, cast
+
+from ...events.errors import ProviderError
+
+Translate: TypeAlias = Callable[[Exception], ProviderError | None]
+"""Gives our error for an exception of the SDK's, or None for what passes as it is."""
+Check: TypeAlias = Callable[[object], None]
+_ITEMS_IN_ONE_READ = 10_000
+
+
+def translated(source: Any, check: Check, translate: Translate) -> Any:
+    """Give a source whose streams raise our errors; `check` refuses what is none, now or when it is opened."""
+    check(source)
+    if not callable(source):
+        return _wrapped(source, translate)
+
+    def opened() -> Any:
+        stream = source()
+        if inspect.isawaitable(stream):
+            return awaited(stream)
+        check(stream)
+        return _wrapped(stream, translate)
+
+    async def awaited(opening: Any) -> Any:
+        try:
+            stream = await opening
+        except Exception as error:
+            if ours := translate(error):
+                raise ours from error
+            raise
+        check(stream)
+        return _wrapped(stream, translate)
+
+    return opened
+
+
+def _wrapped(stream: Any, translate: Translate) -> Any:
+    if hasattr(stream, "__anext__"):
+        return _AsyncStream(stream, translate)
+    if hasattr(stream, "__next__"):
+        return _Stream(stream, translate)
+    return stream
+
+
+class _Stream:
+    def __init__(self, stream: Iterator[Any], translate: Translate) -> None:
+        self._stream = stream
+        self._translate = translate
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return next(self._stream)
+        except StopIteration:
+            raise
+        except Exception as error:
+            if ours := self._translate(error):
+                raise ours from error
+            raise
+
+    def close(self) -> None:
+        close = getattr(self._stream, "close", None)
+        if close is not None:
+            close()
+
+
+class _AsyncStream:
+    def __init__(self, stream: AsyncIterator[Any], translate: Translate) -> None:
+        self._stream = stream
+        self._translate = translate
+        self._is_begun = self._is_over = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        self._is_begun = True
+        try:
+            return await anext(self._stream)
+        except StopAsyncIteration:
+            self._is_over = True
+            raise
+        except Exception as error:
+            self._is_over = True
+            if ours := self._translate(error):
+                raise ours from error
+            raise
+        except BaseException:  # cancelled while it waited: all of it has ended
+            self._is_over = True
+            raise
+
+    async def aclose(self) -> None:
+        """Close the stream and what it stands on.
+
+        Closing an async generator does not close one that it loops over. Google's are four of these, and the response
+        at their bottom stays open until it is collected; a cancellation where they wait goes through all of them.
+        """
+        was_cancelled = await _cancellation()
+        if self._is_begun and not self._is_over and _is_googles(self._stream):
+            await _Cancelled(cast("AsyncGenerator[Any, None]", self._stream))
+        close = getattr(self._stream, "aclose", None) or getattr(self._stream, "close", None)
+        if close is not None:
+            closing = close()
+            if inspect.isawaitable(closing):
+                await closing
+        if was_cancelled:
+            raise asyncio.CancelledError
+
+
+async def _cancellation() -> bool:
+    """Take a cancellation that this task has yet to be told of: it would break off the closing."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            return True
+    return False
+
+
+def _is_googles(stream: Any) -> bool:
+    frame = getattr(stream, "ag_frame", None)
+    return frame is not None and str(frame.f_globals.get("__name__", "")).startswith("google.")
+
+
+class _Cancelled:
+    """Let a generator run to where it waits, and cancel it there: in this task, without cancelling the task."""
+
+    def __init__(self, stream: AsyncGenerator[Any, None]) -> None:
+        self._stream = stream
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        try:
+            step = self._waiting()
+            waits = step.throw(asyncio.CancelledError())
+            while True:
+                try:
+                    sent = yield waits
+                except BaseException as error:  # noqa: BLE001 - whatever comes belongs to who waits
+                    waits = step.throw(error)
+                else:
+                    waits = step.send(sent)
+        except (asyncio.CancelledError, StopAsyncIteration, StopIteration):
+            return
+
+    def _waiting(self) -> Any:
+        """Give the step in which it waits; items that had come already are passed over, at most one read of them."""
+        for _ in range(_ITEMS_IN_ONE_READ):
+            step = self._stream.__anext__().__await__()
+            try:
+                step.send(None)
+            except StopIteration:
+                continue
+            return step
+        raise StopAsyncIteration

@@ -1,0 +1,292 @@
+"""From a provider's stream, sync or async, open or yet to be asked for, to an Observable: here is the I/O."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from typing import Any, TypeAlias
+
+from reactivex import Observable, abc
+from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignmentDisposable
+from reactivex.scheduler import CurrentThreadScheduler
+
+from ...events.chunk_response import ChunkResponse
+from ...events.errors import UsageError
+from ...operators.engine.stage import Completed, Failed
+from ..machine.machine import Machine
+from ..machine.provider_error import provider_error
+
+_LOGGER = logging.getLogger("penstock")
+
+Check: TypeAlias = Callable[[object], None]
+"""Raises `UsageError` for what is no stream of this source's."""
+
+
+def bridge(source: object, new_machine: Callable[[], Machine], check: Check) -> Observable[ChunkResponse]:
+    """Run a stream, or what a zero-argument callable gives at subscription, through a fresh machine.
+
+    - A callable may also be async, or give an awaitable; it is called once per subscription.
+    - An open stream or iterator has one subscriber; a second one gets a `UsageError`.
+    - The stream is closed in every case: at the end, by an error, by `dispose()`. Async: at once, also from inside
+      `on_next`. Sync: at the next item, because a blocked read cannot be woken from outside.
+    - Exceptions of SDK and transport arrive as `ProviderError`, after a chunk with `error`; others as they are.
+    - An exception of the consumer never becomes `on_error`: sync it reaches the caller of `subscribe`, async the
+      exception handler of the event loop.
+    """
+    is_open = hasattr(source, "__next__") or hasattr(source, "__anext__")
+    is_taken = False
+
+    def subscribe(
+        observer: abc.ObserverBase[ChunkResponse],
+        scheduler: abc.SchedulerBase | None = None,
+    ) -> abc.DisposableBase:
+        nonlocal is_taken
+        if is_open and is_taken:
+            message = "an open stream has one subscriber; pass a zero-argument callable that starts the request anew"
+            observer.on_error(UsageError(message))
+            return Disposable()
+        is_taken = True
+        run = _Run(source, new_machine(), check, observer)
+        if _is_async(source):
+            started = run.start_async(source)
+        else:
+            started = (scheduler or CurrentThreadScheduler.singleton()).schedule(run.start)
+        return CompositeDisposable(Disposable(run.dispose), started)
+
+    return Observable(subscribe)
+
+
+class _Run:
+    """One subscription."""
+
+    def __init__(
+        self,
+        source: object,
+        machine: Machine,
+        check: Check,
+        observer: abc.ObserverBase[ChunkResponse],
+    ) -> None:
+        self._source = source
+        self._machine = machine
+        self._check = check
+        self._observer = observer
+        self._disposed = self._is_started = False
+        self._asynchronous = SingleAssignmentDisposable()
+
+    def dispose(self) -> None:
+        self._disposed = True
+        self._asynchronous.dispose()
+        if not (self._is_started or callable(self._source)):
+            _close(self._source)  # a scheduler has yet to run `start`, and now never will
+
+    def start(self, _scheduler: object = None, _state: object = None) -> None:
+        stream: Any = None
+        error: Exception | None = None
+        self._is_started = True
+        if self._disposed and callable(self._source):
+            return
+        try:
+            stream = self._source() if callable(self._source) else self._source
+            if _is_async(stream):
+                self._asynchronous.disposable = self.start_async(stream)
+                return
+            self._check(stream)
+        except Exception as failure:  # noqa: BLE001 - whatever the request raises is told by on_error
+            error = failure
+        try:
+            if error is None:
+                error = self._pull(stream)
+        finally:
+            _close(stream)
+        self._end(error)
+
+    def start_async(self, stream: Any) -> abc.DisposableBase:
+        self._is_started = True
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            if inspect.iscoroutine(stream):
+                stream.close()
+            message = "an async stream needs a running event loop: subscribe inside a coroutine, on the loop's thread"
+            self._observer.on_error(UsageError(message))
+            return Disposable()
+        pump = _Pump(stream, self._feed_async, self._end, self._check)
+        return pump.start(loop)
+
+    def _pull(self, stream: Iterable[Any]) -> Exception | None:
+        """Feed until the end; give what the stream raised. What the consumer raises goes on to the caller."""
+        try:
+            iterator = iter(stream)
+        except Exception as error:  # noqa: BLE001 - told by on_error
+            return error
+        while not self._disposed and not self._machine.stopped:
+            try:
+                item = next(iterator)
+            except StopIteration:
+                break
+            except Exception as error:  # noqa: BLE001 - told by on_error
+                return error
+            if failure := self._feed(item):
+                return failure
+        return None
+
+    def _feed_async(self, item: Any) -> tuple[bool, Exception | None]:
+        """Feed one item; give whether more is wanted, and what the machine raised."""
+        error = None if self._disposed else self._feed(item)
+        return not (self._disposed or self._machine.stopped), error
+
+    def _feed(self, item: Any) -> Exception | None:
+        try:
+            responses = self._machine.feed(item)
+        except Exception as error:  # noqa: BLE001 - a wrong item of the caller's, told by on_error
+            return error
+        for response in responses:
+            if self._disposed:
+                return None
+            self._observer.on_next(response)
+        return None
+
+    def _end(self, error: Exception | None) -> None:
+        if self._disposed:
+            return
+        if error is not None:
+            error = provider_error(error) or error
+        for response in self._machine.close(Failed(error) if error is not None else Completed()):
+            if not self._disposed:
+                self._observer.on_next(response)
+        error = error or self._machine.failure
+        if error is not None:
+            self._observer.on_error(error)
+        else:
+            self._observer.on_completed()
+
+
+class _Pump:
+    """The task that reads an async stream."""
+
+    def __init__(
+        self,
+        stream: Any,
+        feed: Callable[[Any], tuple[bool, Exception | None]],
+        end: Callable[[Exception | None], None],
+        check: Check,
+    ) -> None:
+        self._stream = stream
+        self._feed = feed
+        self._end = end
+        self._check = check
+        self._is_started = self._is_feeding = self._is_finished = False
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> abc.DisposableBase:
+        task = loop.create_task(self._run())
+
+        def cancel() -> None:
+            if self._is_finished:  # the observer disposes of us at the end as well
+                return
+            if self._is_feeding:  # it stops by itself; a cancellation would wait for its closing, and break that off
+                return
+            task.cancel()
+            if not self._is_started:
+                keep = loop.create_task(_aclose(self._stream))
+                keep.add_done_callback(_NOTHING.discard)
+                _NOTHING.add(keep)
+
+        def dispose() -> None:
+            try:
+                here = asyncio.get_running_loop()
+            except RuntimeError:
+                here = None
+            if here is loop:
+                cancel()
+            elif not loop.is_closed():
+                loop.call_soon_threadsafe(cancel)
+
+        return Disposable(dispose)
+
+    async def _run(self) -> None:
+        self._is_started = True
+        try:
+            error = await self._read()
+            self._end(error)
+        except Exception as consumers:  # noqa: BLE001 - nobody awaits this task, so the loop is told
+            context = {
+                "message": "penstock: a consumer of a stream raised; the stream is closed",
+                "exception": consumers,
+            }
+            asyncio.get_running_loop().call_exception_handler(context)
+
+    async def _read(self) -> Exception | None:
+        iterator: AsyncIterator[Any] | None = None
+        try:
+            try:
+                if inspect.isawaitable(self._stream):
+                    self._stream = await self._stream
+                self._check(self._stream)
+                iterator = _async_iterator(self._stream)
+            except Exception as error:  # noqa: BLE001 - told by on_error
+                return error
+            is_wanted = True
+            while is_wanted:
+                try:
+                    item = await anext(iterator)
+                except StopAsyncIteration:
+                    break
+                except Exception as error:  # noqa: BLE001 - told by on_error
+                    return error
+                self._is_feeding = True
+                try:
+                    is_wanted, failure = self._feed(item)
+                finally:
+                    self._is_feeding = False
+                if failure is not None:
+                    return failure
+            return None
+        finally:
+            self._is_finished = True
+            if iterator is not self._stream:
+                await _aclose(iterator)
+            await _aclose(self._stream)
+
+
+_NOTHING: set[asyncio.Task[None]] = set()
+"""Closing tasks of streams whose pump never ran: the loop keeps only weak references."""
+
+
+def _is_async(stream: object) -> bool:
+    return inspect.isawaitable(stream) or isinstance(stream, AsyncIterable)
+
+
+def _async_iterator(stream: Any) -> AsyncIterator[Any]:
+    if _is_async(stream):
+        iterator: AsyncIterator[Any] = aiter(stream)
+        return iterator
+
+    async def items() -> AsyncIterator[Any]:
+        for item in stream:
+            yield item
+
+    return items()
+
+
+def _close(stream: Any) -> None:
+    close = getattr(stream, "close", None)
+    if close is None:
+        return
+    try:
+        close()
+    except Exception:
+        _LOGGER.debug("closing a stream failed", exc_info=True)
+
+
+async def _aclose(stream: Any) -> None:
+    close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
+    if close is None:
+        return
+    try:
+        closing = close()
+        if inspect.isawaitable(closing):
+            await closing
+    except Exception:
+        _LOGGER.debug("closing a stream failed", exc_info=True)

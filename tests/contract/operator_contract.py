@@ -1,0 +1,459 @@
+"""What every operator promises, whatever it does: one table of operators, and the ways to run one."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import reactivex
+from pydantic import BaseModel
+from reactivex import Observable, abc
+from reactivex import operators as rx
+from reactivex.disposable import Disposable
+from reactivex.subject import Subject
+
+from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
+from penstock.events.segment_event import SegmentEvent
+from penstock.operators.aggregate_fragments import aggregate_fragments
+from penstock.operators.argument_progress import argument_progress
+from penstock.operators.detect_text_calls import detect_text_calls
+from penstock.operators.engine.stage import Failed, How, Operator, adrive, compose, drive, lift, stage
+from penstock.operators.extract_json_fields import extract_json_fields
+from penstock.operators.holdback import holdback
+from penstock.operators.json_fragments import json_fragments
+from penstock.operators.parse_text import parse_text
+from penstock.operators.partial_arguments import partial_arguments
+from penstock.operators.split_reasoning import split_reasoning
+from penstock.operators.stream_fields import stream_fields
+from penstock.operators.strip_markers import strip_markers
+from penstock.operators.to_invocations import to_invocations
+from penstock.operators.to_segments import to_segments
+from penstock.operators.tool_call_updates import tool_call_updates
+from penstock.operators.whole_calls import whole_calls
+from penstock.operators.within import within
+from penstock.sources.decode_wire import decode_wire
+
+TURN = "turn"
+
+
+class Case(NamedTuple):
+    """An operator with inputs to ask it about: whole ones, and ones that end in the middle of something."""
+
+    name: str
+    operator: Operator[Any, Any]
+    inputs: tuple[tuple[Any, ...], ...]
+
+
+class WriteFile(BaseModel):
+    path: str
+    content: str
+
+
+class Add(BaseModel):
+    a: int
+    b: int = 0
+
+
+def call(
+    index: int, call_id: str | None, name: str | None, *texts: str, done: bool = False
+) -> tuple[ChunkResponse, ...]:
+    """Give the chunks of one call, a chunk for each text."""
+    first = ToolCallDelta(index, call_id, name, texts[0] if texts else "")
+    rest = [ToolCallDelta(index, arguments_delta=text) for text in texts[1:]]
+    deltas = [first, *rest]
+    if done:
+        deltas[-1] = msgspec.structs.replace(deltas[-1], done=True)
+    return tuple(ChunkResponse(tool_calls=(delta,)) for delta in deltas)
+
+
+def _update(index: int, text: str, **others: Any) -> ToolCallDelta:
+    return ToolCallDelta(index, arguments_delta=text, **others)
+
+
+STOP = (ChunkResponse(finish_reason="tool_calls", is_complete=True),)
+
+TALK = (
+    ChunkResponse(reasoning="Let me "),
+    ChunkResponse(reasoning="think", content="He"),
+    ChunkResponse(content="llo 🔧"),
+    ChunkResponse(refusal="I will not", choice=1),
+    ChunkResponse(image_urls=("https://a/b.png",)),
+    ChunkResponse(native={"signature": "s"}),
+    ChunkResponse(content="bye", finish_reason="length"),
+)
+"""Everything but calls, two choices among it."""
+
+WRITING = (
+    *call(
+        0,
+        "call_1",
+        "write_file",
+        '{"con',
+        'tent": "a\\',
+        "n\\ud83d",
+        '\\ude00", "meta": {"content": [1e3, ',
+        'null]}, "pa',
+        'th": "é.py"}',
+    ),
+    *STOP,
+)
+"""The path comes last, escapes are cut, a key inside looks like a streamed one."""
+
+SIDE_BY_SIDE = (
+    ChunkResponse(content="Two files:"),
+    ChunkResponse(tool_calls=(ToolCallDelta(0, "a", "write_file", '{"path": "a.py", "content": "x'),)),
+    ChunkResponse(tool_calls=(ToolCallDelta(1, "b", "run_bash", '{"command": "l'), _update(0, " = 1\\"))),
+    ChunkResponse(tool_calls=(_update(1, 's", "timeout_seconds": 12'), _update(0, 'n"}'))),
+    ChunkResponse(tool_calls=(_update(1, "0}", done=True), ToolCallDelta(2, None, "add", '{"a": 1}'))),
+    ChunkResponse(
+        tool_calls=(ToolCallDelta(3, "c", "free", "raw {", kind="text"), _update(3, " text", kind="text", done=True))
+    ),
+    ChunkResponse(tool_calls=(ToolCallDelta(4, "a", "add", '{"a": "no number"}', done=True),)),
+    *STOP,
+)
+"""Calls that are open together, made and repeated ids, free-form, whole in one piece."""
+
+TROUBLE = (
+    ChunkResponse(tool_calls=(_update(0, '{"a"'),)),
+    *call(0, "late", "add", ": 1", "}"),
+    *call(1, "bad", "add", '{"a": 01', '}, "b"}', done=True),
+    *call(1, "again", "write_file", '{"content": "a", "pa', 'th": "p", "content": "b"}', done=True),
+    *call(2, "none", "look_up", "", done=True),
+    *call(3, "null", "look_up", "nu", "ll", done=True),
+    *call(4, "cut", "write_file", '{"path": "p", "content": "never en', "ded \\u00"),
+)
+"""A late name, malformed JSON, a repeated key, no arguments, null, and a call that never ends."""
+
+CHUNKS = (TALK, WRITING, SIDE_BY_SIDE, TROUBLE, WRITING[:4])
+
+JSON_TEXTS = (
+    ('{"a": "h', "i\\", "n\\ud8", '3d\\ude00", "b', '": [1, {"a": tr', "ue}, -1.5e", '3], "content": ""}'),
+    tuple('{"content": "x\\u00e9", "n": 12}'),
+    ("[1, 2", ", {", '"k": "never en'),
+    ('{"a": 01', "}"),
+    ('{"content": 1, "content"', ": 2}"),
+    ("12",),
+)
+
+WIRE = (
+    (
+        b'data: {"id":"r","choices":[{"index":0,"delta":{"role":"assistant","content":"H\xc3',
+        b'\xa9"}}]}\r\n\r\ndata: {"id":"r","choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":',
+        b'{"name":"f","arguments":"{\\"a\\":"}}]}}]}\n\nda',
+        b'ta: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}}]}\n\n',
+        b'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n',
+    ),
+    (b'data: {"choices":[{"delta":{"content":"never en',),
+)
+
+
+def _segments(*operators: Operator[Any, Any]) -> tuple[tuple[Any, ...], ...]:
+    """Give what segment operators get: whole streams, and one that stops in the middle without an END."""
+    whole = tuple(tuple(drive(chunks, *operators)) for chunks in CHUNKS)
+    first = stage(*operators)
+    cut = tuple(event for chunk in SIDE_BY_SIDE[:4] for event in first.feed(chunk))
+    return (*whole, cut)
+
+
+def _read_back(streams: Iterable[Iterable[Any]]) -> tuple[tuple[Any, ...], ...]:
+    """Give segments as they are after their JSON form: nobody has parsed their arguments."""
+    return tuple(
+        tuple(
+            msgspec.structs.replace(event, raw="", fragments=None) if isinstance(event, SegmentEvent) else event
+            for event in stream
+        )
+        for stream in streams
+    )
+
+
+TEXT_CALLS = (
+    ("Hi <tool", '_call>{"arguments": {"content": "x\\', 'n<"}, "name": "wri', 'te_file"}</tool', "_call> bye"),
+    ("<think>Why", "?</think>\n<tool_call><function=f><para", "meter=a>\n1\n", "\n</parameter></function>", "\n"),
+    ("<tool_call>{", '"name": "f", "arguments": {bad', "}</tool_call> a <tool_call>{"),
+)
+
+_TO = to_segments(turn_id=TURN)
+_FROM_CALLS = _segments(_TO)
+_FROM_FIELDS = _segments(_TO, stream_fields())
+_CALLS_IN_TEXT = tuple(
+    tuple(drive([ChunkResponse(content=text) for text in texts], _TO))
+    for texts in (("so: [TOOL", "_CALL] add {", "}"), ("<function=a>",), ("x" * 5_000, "<function=a>", "y" * 2_000))
+)
+_FROM_TEXT = tuple(tuple(drive(each, parse_text("hermes", "qwen3_coder", turn_id=TURN))) for each in TEXT_CALLS)
+
+CASES: tuple[Case, ...] = (
+    Case(
+        "holdback",
+        holdback("<tool>", "</tool>", "🔧🔨"),
+        (("a<", "to", "ol>b</t", "x🔧", "🔨"), ("a", "<too"), ("", "<")),
+    ),
+    Case(
+        "strip_markers",
+        strip_markers("__S__", "__E__"),
+        ((" __", "S__\n", "a__", "E", "__ \n"), ("__S__a__E__", " b"), (" _",)),
+    ),
+    Case("json_fragments", json_fragments(), JSON_TEXTS),
+    Case("extract_json_fields", extract_json_fields("content", ("b", ..., "a")), JSON_TEXTS),
+    Case(
+        "aggregate_fragments", aggregate_fragments(), tuple(tuple(drive(each, json_fragments())) for each in JSON_TEXTS)
+    ),
+    Case(
+        "aggregate_fragments depth=1",
+        aggregate_fragments(1),
+        tuple(tuple(drive(each, json_fragments())) for each in JSON_TEXTS),
+    ),
+    Case("to_segments", _TO, CHUNKS),
+    Case("to_segments eager", to_segments(turn_id=TURN, eager=True, end_arguments=True), CHUNKS),
+    Case("stream_fields", stream_fields(), _FROM_CALLS),
+    Case("stream_fields immediate", stream_fields(start="immediate"), _read_back(_FROM_CALLS)),
+    Case("to_invocations", to_invocations(), _FROM_FIELDS),
+    Case("to_invocations read back", to_invocations(), _read_back(_FROM_FIELDS)),
+    Case(
+        "to_invocations with models",
+        to_invocations({"write_file": WriteFile, "add": Add, "look_up": None}, keep_segments=True),
+        _FROM_CALLS,
+    ),
+    Case("argument_progress", argument_progress(), (*_FROM_CALLS, *_FROM_FIELDS)),
+    Case("argument_progress read back", argument_progress(keep_segments=True), _read_back(_FROM_FIELDS)),
+    Case("tool_call_updates", tool_call_updates(keep_segments=True), (*_FROM_CALLS, *_FROM_FIELDS)),
+    Case("tool_call_updates read back", tool_call_updates(message_id="message"), _read_back(_FROM_FIELDS)),
+    Case("partial_arguments", partial_arguments(keep_segments=True), (*_FROM_CALLS, *_FROM_FIELDS)),
+    Case("partial_arguments read back", partial_arguments(), (*_read_back(_FROM_CALLS), *_read_back(_FROM_FIELDS))),
+    Case(
+        "within", within(("text", "tool_call", "write_file"), holdback("l", "\n", '"a"')), (*_FROM_CALLS, *_FROM_FIELDS)
+    ),
+    Case("within read back", within("tool_call", strip_markers("{", "}")), _read_back(_FROM_CALLS)),
+    Case("detect_text_calls", detect_text_calls(), (*_FROM_CALLS, *_CALLS_IN_TEXT)),
+    Case("whole_calls", whole_calls(), (*_FROM_CALLS, *_FROM_TEXT)),
+    Case("the chain", compose(_TO, stream_fields(), to_invocations(keep_segments=True)), CHUNKS),
+    Case("parse_text", parse_text("hermes", "qwen3_coder", turn_id=TURN), (*TEXT_CALLS, *CHUNKS)),
+    Case("split_reasoning", split_reasoning(turn_id=TURN), TEXT_CALLS),
+    Case("decode_wire", decode_wire("openai-chat", turn_id=TURN), WIRE),
+)
+
+
+class Pass:
+    """A stage that passes everything and raises where it is told to."""
+
+    def __init__(self, raise_at: int, error: Exception) -> None:
+        self.raise_at = raise_at
+        self.error = error
+        self.seen = 0
+
+    def feed(self, item: Any) -> list[Any]:
+        self.seen += 1
+        if self.seen > self.raise_at:
+            raise self.error
+        return [item]
+
+    def close(self, _how: How) -> list[Any]:
+        return []
+
+    def dump(self) -> int:
+        return self.seen
+
+    def load(self, state: int) -> None:
+        self.seen = state
+
+
+def raising_after(passes: int, error: Exception) -> Operator[Any, Any]:
+    """Give an operator that lets so many items pass and raises at the next."""
+    return lift(lambda: Pass(passes, error))
+
+
+class Outcome(NamedTuple):
+    """What somebody got: the events, and how it ended: "completed", an exception, or None where it did not end."""
+
+    events: list[Any]
+    end: Any
+
+
+def observed(flow: Observable[Any]) -> Outcome:
+    """Subscribe, and give what came by the time `subscribe` is back."""
+    events: list[Any] = []
+    ends: list[Any] = []
+    flow.subscribe(events.append, ends.append, lambda: ends.append("completed"))
+    assert len(ends) <= 1
+    return Outcome(events, ends[0] if ends else None)
+
+
+def erring(items: Iterable[Any], error: Exception | None) -> Iterator[Any]:
+    yield from items
+    if error is not None:
+        raise error
+
+
+async def aerring(items: Iterable[Any], error: Exception | None) -> AsyncIterator[Any]:
+    for item in erring(items, error):
+        await asyncio.sleep(0)
+        yield item
+
+
+def by_rx(items: Sequence[Any], error: Exception | None, *operators: Operator[Any, Any]) -> Outcome:
+    source = reactivex.from_iterable(items)
+    ending = reactivex.empty() if error is None else reactivex.throw(error)
+    return observed(reactivex.concat(source, ending).pipe(*operators))
+
+
+def by_subject(items: Sequence[Any], error: Exception | None, *operators: Operator[Any, Any]) -> Outcome:
+    subject: Subject[Any] = Subject()
+    events: list[Any] = []
+    ends: list[Any] = []
+    subject.pipe(*operators).subscribe(events.append, ends.append, lambda: ends.append("completed"))
+    for item in items:
+        subject.on_next(item)
+    if error is None:
+        subject.on_completed()
+    else:
+        subject.on_error(error)
+    assert len(ends) == 1
+    return Outcome(events, ends[0])
+
+
+def by_drive(items: Sequence[Any], error: Exception | None, *operators: Operator[Any, Any]) -> Outcome:
+    events: list[Any] = []
+    try:
+        for event in drive(erring(items, error), *operators):
+            events.append(event)  # noqa: PERF402 - what came before the exception counts
+    except Exception as raised:  # noqa: BLE001 - it is what the tests compare
+        return Outcome(events, raised)
+    return Outcome(events, "completed")
+
+
+def by_adrive(items: Sequence[Any], error: Exception | None, *operators: Operator[Any, Any]) -> Outcome:
+    async def run() -> Outcome:
+        events: list[Any] = []
+        try:
+            async for event in adrive(aerring(items, error), *operators):
+                events.append(event)  # noqa: PERF401 - what came before the exception counts
+        except Exception as raised:  # noqa: BLE001 - it is what the tests compare
+            return Outcome(events, raised)
+        return Outcome(events, "completed")
+
+    return asyncio.run(run())
+
+
+def by_step(items: Sequence[Any], error: Exception | None, *operators: Operator[Any, Any]) -> Outcome:
+    chain = stage(*operators)
+    events: list[Any] = []
+    try:
+        for item in items:
+            events += chain.feed(item)
+        events += chain.close() if error is None else chain.close(Failed(error))
+    except Exception as raised:  # noqa: BLE001 - it is what the tests compare
+        return Outcome([*events, *chain.last_words], raised)
+    return Outcome(events, "completed" if error is None else error)
+
+
+Run = Callable[..., Outcome]
+RUNS: dict[str, Run] = {"Rx": by_rx, "Subject": by_subject, "drive": by_drive, "adrive": by_adrive, "step": by_step}
+
+
+def by_hops(items: Sequence[Any], error: Exception | None, *operators: Operator[Any, Any]) -> Outcome:
+    """Run each operator as an Rx hop of its own, each with an error handler of the library's only."""
+    flow: Observable[Any] = by_source(items, error)
+    for operator in operators:
+        flow = flow.pipe(operator)
+    return observed(flow)
+
+
+def by_source(items: Sequence[Any], error: Exception | None) -> Observable[Any]:
+    return reactivex.concat(
+        reactivex.from_iterable(items), reactivex.empty() if error is None else reactivex.throw(error)
+    )
+
+
+class Source:
+    """A hot source that knows whether somebody listens."""
+
+    def __init__(self) -> None:
+        self.subject: Subject[Any] = Subject()
+        self.listeners = 0
+
+    def observable(self) -> Observable[Any]:
+        def subscribe(
+            observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None
+        ) -> abc.DisposableBase:
+            self.listeners += 1
+            subscription = self.subject.subscribe(observer, scheduler=scheduler)
+
+            def leave() -> None:
+                self.listeners -= 1
+                subscription.dispose()
+
+            return Disposable(leave)
+
+        return Observable(subscribe)
+
+
+def taken(items: Sequence[Any], operator: Operator[Any, Any], number: int) -> Outcome:
+    return observed(reactivex.from_iterable(items).pipe(operator, rx.take(number)))
+
+
+def taken_by_drive(items: Sequence[Any], operator: Operator[Any, Any], number: int) -> list[Any]:
+    return list(islice(drive(items, operator), number))
+
+
+def frozen(chain: Any) -> bytes:
+    """Give the state of a chain as it would lie in a database."""
+    return msgspec.json.encode(chain.dump())
+
+
+def thawed(operator: Operator[Any, Any], state: bytes) -> Any:
+    chain = stage(operator)
+    chain.load(msgspec.json.decode(state))
+    return chain
+
+
+def rest_of_run(operator: Operator[Any, Any], state: bytes, items: Iterable[Any]) -> list[list[Any]]:
+    """Give what a thawed chain gives for each further item, and at the close."""
+    chain = thawed(operator, state)
+    return [*(chain.feed(item) for item in items), chain.close()]
+
+
+class Worker:
+    """Another process, kept for many questions, which thaws chains and runs them on."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("frozen_worker.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def rests(self, operator: Operator[Any, Any], tails: list[tuple[bytes, Sequence[Any]]]) -> Any:
+        """Give, for each state and the items after it, the rest of the run there."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        pickle.dump((operator, tails), self.process.stdin)
+        self.process.stdin.flush()
+        return pickle.load(self.process.stdout)
+
+    def close(self) -> None:
+        self.process.communicate(timeout=60)
+
+
+def wrong_segments(events: Iterable[Any]) -> list[str]:
+    """Say what breaks the grammar of segments: an END without START, CONTENT outside, an id open twice, no END."""
+    wrong: list[str] = []
+    open_ids: set[str] = set()
+    for event in events:
+        if not isinstance(event, SegmentEvent):
+            continue
+        is_open = event.segment_id in open_ids
+        if event.type == "SEGMENT_START":
+            if is_open:
+                wrong.append(f"{event.segment_id} started twice")
+            open_ids.add(event.segment_id)
+        elif not is_open:
+            wrong.append(f"{event.type} of {event.segment_id} while it is not open")
+        elif event.type == "SEGMENT_END":
+            open_ids.discard(event.segment_id)
+    return [*wrong, *(f"{segment_id} has no END" for segment_id in sorted(open_ids))]

@@ -1,0 +1,142 @@
+"""The law of the earliest emission, for text with calls in it, by brute force over small grammars of each kind.
+
+What has been given after a text is what all ways on have in common. Two things may come later: a call's START, which is
+deferred until its name and the opening of its arguments are there, and its END, which comes with its closer: what is
+before that is the call's own, even where it has failed or its arguments are whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain, product
+from typing import Any, NamedTuple
+
+import pytest
+
+from penstock.events.segment_event import SegmentEvent
+from penstock.operators.engine.stage import drive, stage
+from penstock.operators.grammar.dialect import Attrs, CallArgs, Dialect, Item, Json, Many, Maybe, Text
+from penstock.operators.parse_text import parse_text
+
+NAME = Text("name", r"\w")
+
+
+CLOSER = "a>"
+
+
+class Kind(NamedTuple):
+    """A grammar; texts up to a place in it, with the letters to go on with; and texts that complete it."""
+
+    grammar: tuple[Item, ...]
+    begins: dict[str, str]
+    whole: tuple[str, ...]
+    beside: tuple[Item, ...] = ()
+    """Another grammar, which is read too."""
+
+
+LONGEST = 2
+"""Characters of the longest marker."""
+CALL = '{"name":"f","arguments":{"k":"v"}}'
+VALUE = ("<a", NAME, ">", "<k")
+KINDS = {
+    "JSON": Kind(
+        ("<a", Json(), Maybe(CLOSER)),
+        {"": "<atx", "<a": '{"<a', '<a{"name":"f","arguments":{"k":"': '"}a>', '<a{"name":"f","arguments":{}}': "a>x<"},
+        (f"<a{CALL}a>", f"<a{CALL}", f'<a{{"x":1,{CALL[1:]}a>'),
+    ),
+    "values as they are": Kind(
+        (*VALUE[:3], Many("<k", Text("value", key="k"), "k>"), CLOSER),
+        {"": "<ax>", "<af>": "<ak>", "<af><k": "k>ax", "<af><kvk>": "<ak>"},
+        ("<af><kvk>a>", "<af>a>"),
+    ),
+    "values without a newline": Kind(
+        (*VALUE, Text("value", key="k", trim="newline"), "k>", CLOSER),
+        {"<af><k": "k>x\n"},
+        ("<af><kvk>a>", "<af><k\nv\nk>a>"),
+    ),
+    "values without blanks": Kind(
+        (*VALUE, Text("value", key="k", trim="blanks"), "k>", CLOSER), {"<af><k": "k>x "}, ("<af><kvk>a>",)
+    ),
+    "values with entities": Kind(
+        (*VALUE, Text("value", key="k", entities=True), "k>", CLOSER),
+        {"<af><k": "&lk>", "<af><k&l": "t;k>"},
+        ("<af><kvk>a>", "<af><k&lt;k>a>"),
+    ),
+    "attributes": Kind(
+        ("<a", Attrs((("name", "name"),)), ">", Text("value", key="k"), CLOSER),
+        {"": "<a x", '<a name="f">': "<a>x"},
+        ('<a name="f">va>',),
+    ),
+    "code": Kind(
+        ("<a", NAME, CallArgs(), CLOSER),
+        {"": "<ax(", "<af(": "k='x", "<af(k='": "<a')", "<af(k='v')": "a>x)"},
+        ("<af(k='v')a>", "<af()a>"),
+    ),
+    "code that no marker comes before": Kind(
+        ("[", NAME, CallArgs(unmarked=True), "]"), {"": "[f(x", "[f(": "k=1)", "[f(k=1)": ")]x,"}, ("[f(k=1)]", "[f()]")
+    ),
+    "code or JSON": Kind(
+        ("[", NAME, CallArgs(unmarked=True), "]"),
+        {"[": "f(x{", "[f(": "k=1)", "[f(k=1)": ")]x,"},
+        ("[f(k=1)]", f"[{CALL}]", f'[{{"x":1,{CALL[1:]}]'),
+        (Json(root="array"),),
+    ),
+    "a longer and a shorter marker": Kind(
+        ("<a", NAME, ">", Text("value", key="k"), CLOSER),
+        {"": "<a>x{", "<a": '<a>{"', '<a>{"name":"f","arguments":{"k":"': '"}a>'},
+        ("<af>va>", f"<a>{CALL}a>", f'<a>{{"x":1,{CALL[1:]}a>'),
+        ("<a>", Json(), CLOSER),
+    ),
+    "said text": Kind(("<a", Text("content"), CLOSER), {"": "<ax>", "<a": "a>x<", "<axa>": "<a>x"}, ("<axa>",)),
+}
+REASONING = (("<t", "t>"),)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_what_was_given_is_what_all_ways_on_have_in_common(kind: Kind) -> None:
+    dialect = Dialect("tiny", kind.grammar, reasoning=REASONING)
+    others = [Dialect("other", kind.beside)] if kind.beside else []
+    operator = parse_text(dialect, *others, turn_id="t", blanks="keep")
+    endings = [whole[at:] for whole in kind.whole for at in range(len(whole))]
+    ways = dict.fromkeys(("", "x", " x", "\nx", "<t", "t>x", ">", "><t", *endings))
+    for begin, letters in kind.begins.items():
+        for more in chain.from_iterable(product(letters, repeat=length) for length in range(LONGEST + 3)):
+            text = begin + "".join(more)
+            given = list(said(stage(operator).feed(text)))
+            common = in_common([list(said(drive([text + way], operator))) for way in ways])
+            assert given == common[: len(given)], text
+            assert given == common or is_deferred(text, common[len(given) :]), (text, given, common)
+
+
+def said(events: Iterable[Any]) -> Iterable[tuple[Any, ...]]:
+    """Give what the events say, a character at a time, without where they were cut."""
+    for event in events:
+        assert isinstance(event, SegmentEvent)
+        of = event.segment_type
+        if event.type != "SEGMENT_CONTENT":
+            yield event.type, of, event.payload.get("status")
+        if of != "tool_call":
+            yield from ((of, letter) for letter in event.payload.get("delta", ""))
+        for piece in event.fragments or ():
+            letters = piece.value if piece.kind == "TEXT" else (piece.value,)
+            yield from ((piece.kind, piece.path, letter) for letter in letters)
+
+
+def in_common(runs: list[list[Any]]) -> list[Any]:
+    return [each[0] for each in _while_same(zip(*runs, strict=False))]
+
+
+def _while_same(rows: Iterable[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
+    for row in rows:
+        if any(each != row[0] for each in row):
+            return
+        yield row
+
+
+def is_deferred(text: str, rest: list[Any]) -> bool:
+    """Tell whether a call begins there, after the END of what was before it, or ends where its closer has not come."""
+    if rest[0][:2] == ("SEGMENT_END", "tool_call"):
+        return not text.endswith((CLOSER, "]"))
+    while rest and rest[0][0] == "SEGMENT_END":
+        rest = rest[1:]
+    return bool(rest) and rest[0][:2] == ("SEGMENT_START", "tool_call")

@@ -1,0 +1,153 @@
+"""Law 2 by brute force: what has been given is what all ways on have in common, at each place and one character beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+from dialect_calls import written
+
+from penstock.events.segment_event import SegmentEvent
+from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.engine.stage import Operator, drive, stage
+from penstock.operators.grammar.dialect import NAME, Dialect, Json, Maybe, Text, Trim
+from penstock.operators.parse_text import parse_text
+
+BESIDE = ("", "<", "[", "{", "x", " ", "\n")
+"""What comes at a place of a sample instead of what it says: beginnings of other markers, and what is none."""
+GLUES = ("", "x", 'x": 1, "', '": 1, "', '": 1, ', '": 1}, ', '}, "', "1], ", '="1"', '"1"')
+"""What closes something that a sample has not open, before it goes on."""
+
+
+def said(events: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Give what events say, each character for itself."""
+    out: list[tuple[Any, ...]] = []
+    for event in events:
+        assert isinstance(event, SegmentEvent)
+        if event.type == "SEGMENT_START" and event.segment_type != "tool_call":
+            continue  # a segment of text begins with its first character
+        if event.type != "SEGMENT_CONTENT":
+            out.append((event.type, event.segment_type, str(event.payload)))
+        elif event.segment_type != "tool_call":
+            out += [(event.segment_type, char) for char in event.payload["delta"]]
+        for piece in event.fragments or ():
+            if piece.kind == "TEXT":
+                out += [(piece.path, char) for char in str(piece.value)]
+            else:
+                out.append((piece.path, piece.kind, piece.value))
+    return out
+
+
+def ways_on(text: str, samples: Sequence[str]) -> Iterator[str]:
+    """Give ways on, those first that mostly show that the next thing is open."""
+    yield from ("", "x", " x", "\nx", '"', ">")
+    last = text.rstrip()[-1:]
+    for sample in samples:
+        yield from (right for left, right in halves(sample) if left.endswith(last))
+    for glue in GLUES:
+        yield from (glue + right for sample in samples for _, right in halves(sample))
+
+
+def halves(text: str) -> list[tuple[str, str]]:
+    return [(text[:place], text[place:]) for place in range(len(text))]
+
+
+def alike(one: Sequence[Any], other: Sequence[Any]) -> int:
+    """Give how far two ways are the same."""
+    unlike = (place for place, (here, there) in enumerate(zip(one, other, strict=False)) if here != there)
+    return next(unlike, min(len(one), len(other)))
+
+
+def waits_for_nothing(
+    operator: Operator[Any, Any], text: str, samples: Sequence[str], deferring: Sequence[str]
+) -> bool:
+    """Tell whether some ways on agree in nothing more than what is given; and what is given stands on each."""
+    events = stage(operator).feed(text)
+    given = said(events)
+    rest = text[len("".join(event.raw for event in events)) :]
+    if rest.startswith(tuple(deferring)):
+        return True
+    first: list[tuple[Any, ...]] | None = None
+    least = 0
+    for way in ways_on(text, samples):
+        whole = said(list(drive([text + way], operator)))
+        assert whole[: len(given)] == given, (text, way)
+        if first is None:
+            first, least = whole, len(whole)
+        least = min(least, alike(first, whole))
+        # That a call is lost already is said with its end, which has all its raw text.
+        if least == len(given) or (first[len(given)][0] == "SEGMENT_END" and first[len(given)][1] == "tool_call"):
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("name", "deferring"),
+    [
+        ("hermes", ()),
+        ("qwen3_coder", ()),
+        ("xml", ()),
+        ("harmony", ("<|start|>", "<|channel|>")),
+        ("sentinel", ("[[SEG_START",)),
+    ],
+)
+def test_nothing_waits_that_is_certain(name: str, deferring: Sequence[str]) -> None:
+    """`deferring`: openers with a header behind them, which is read as a whole before START."""
+    dialect = DIALECTS[name]
+    call = written(name)
+    samples = [*(f"{opener}x{closer}" for opener, closer in dialect.reasoning), call.text]
+    operator = parse_text(dialect, turn_id="t", tools=call.tools, blanks="keep")
+    late = [
+        sample[:place] + beside
+        for sample in samples
+        for place in range(len(sample) + 1)
+        for beside in BESIDE
+        if not waits_for_nothing(operator, sample[:place] + beside, samples, deferring)
+    ]
+    assert late == []
+
+
+TINY = Dialect("tiny", ("<a>", Json(), Maybe("</a>")), reasoning=(("<t>", "</t>"),))
+
+
+def test_text_waits_only_while_it_may_become_something_else() -> None:
+    """All texts of markers' characters, up to the longest opener and two more."""
+    operator = parse_text(TINY, turn_id="t", blanks="keep")
+    samples = ['<a>{"name": "f"}</a>', "<t>x</t>"]
+    texts = ("".join(letters) for length in range(1, 6) for letters in product("<at/>x", repeat=length))
+    assert [text for text in texts if not waits_for_nothing(operator, text, samples, ("<a>",))] == []
+
+
+def value_of(events: Iterable[Any]) -> str:
+    fragments = (piece for event in events for piece in event.fragments or ())
+    return "".join(str(piece.value) for piece in fragments if piece.kind == "TEXT" and piece.path == ("k",))
+
+
+@pytest.mark.parametrize("trim", ["", "newline", "blanks"])
+def test_a_value_waits_only_while_it_may_end_or_be_trimmed(trim: Trim) -> None:
+    closer = "</k></a>"
+    operator = parse_text(
+        Dialect("tiny", ("<a>", NAME, "<k>", Text("value", trim=trim, key="k"), "</k>", "</a>")), turn_id="t"
+    )
+    ways = ["x", closer, f"\n{closer}", *(closer[begin:] for begin in range(1, 4)), f"\n{closer[1:]}"]
+    ways += ["\nx", f"x{closer}", f"\n\n{closer}", f" {closer}"]
+    late: list[str] = []
+    for length in range(6):
+        for letters in product("</k\nx", repeat=length):
+            text = "".join(letters)
+            if "</k" in text and trim == "blanks" and len(text) > 4:
+                continue  # it has ended
+            opened = f"<a>f<k>{text}"
+            given = value_of(stage(operator).feed(opened))
+            first, least = "", 0
+            for number, way in enumerate(ways):
+                whole = value_of(drive([opened + way], operator))
+                assert whole.startswith(given), (text, way)
+                first, least = (whole, len(whole)) if number == 0 else (first, min(least, alike(first, whole)))
+                if least == len(given):
+                    break
+            else:
+                late.append(text)
+    assert late == []

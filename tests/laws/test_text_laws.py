@@ -1,0 +1,134 @@
+"""The laws, for every dialect in the table, alone and together, however the text comes and however it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from strategies.dialect_texts import answer_by, broken_by, literals
+from strategies.randoms import examples, randoms
+from strategies.rendered_calls import rendered_by
+from strategies.text_flows import cut_by, flow_by, options_by
+from text_laws import check, joined, work_of
+
+from penstock.events.chunk_response import ChunkResponse
+from penstock.events.segment_event import SegmentEvent
+from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.engine.stage import drive, stage
+from penstock.operators.grammar.dialect import Text
+from penstock.operators.grammar.grammar_items import leaves_of
+from penstock.operators.parse_text import parse_text
+from penstock.operators.writing.render_call import can_render, render_call
+
+NAMES = sorted(DIALECTS)
+WRITING = [name for name in NAMES if DIALECTS[name].grammar]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_laws_hold_however_the_text_comes(name: str) -> None:
+    @examples(50)
+    @given(randoms)
+    def holds(random: Random) -> None:
+        answer = answer_by(random, [DIALECTS[name]])
+        check([name], flow_by(random, answer.text), options_by(random, answer.tools), random)
+
+    holds()
+
+
+@examples(200)
+@given(randoms)
+def test_the_laws_hold_for_some_dialects_together(random: Random) -> None:
+    names = random.sample(NAMES, random.randint(2, 6))
+    answer = answer_by(random, [DIALECTS[name] for name in names])
+    check(names, flow_by(random, answer.text), options_by(random, answer.tools), random)
+
+
+@examples(100)
+@given(randoms)
+def test_answers_that_come_side_by_side_are_read_each_for_itself(random: Random) -> None:
+    """Chunks of three answers, mixed: each gives what it gives alone, but for its ids."""
+    name = random.choice(NAMES)
+    answers = [answer_by(random, [DIALECTS[name]]) for _ in range(3)]
+    options = options_by(random, answers[0].tools)
+    operator = parse_text(name, turn_id="t", **options)
+    lines = [[ChunkResponse(content=piece) for piece in cut_by(random, each.text)] for each in answers]
+    alone = [without_ids([*drive([*line, ChunkResponse(finish_reason="stop")], operator)]) for line in lines]
+    chain = stage(operator)
+    given_events: list[list[Any]] = [[], [], []]
+    waiting = [list(line) for line in lines]
+    while any(waiting):
+        choice = random.choice([number for number, line in enumerate(waiting) if line])
+        given_events[choice] += chain.feed(ChunkResponse(content=waiting[choice].pop(0).content, choice=choice))
+    for choice in range(3):
+        given_events[choice] += chain.feed(ChunkResponse(finish_reason="stop", choice=choice))
+    names = {event.segment_id: choice for choice, events in enumerate(given_events) for event in events}
+    for event in chain.close():
+        choice = names.get(event.segment_id, -1)
+        if choice < 0:
+            choice = names[event.segment_id] = int(f"0{event.segment_id}".partition(":choice_")[2][:1] or 0)
+        given_events[choice].append(event)
+    assert [without_ids(events) for events in given_events] == alone, (name, options, lines)
+
+
+def without_ids(events: Sequence[Any]) -> list[Any]:
+    """Give joined events with the number of each segment in place of its id."""
+    numbers: dict[str, int] = {}
+    return [[each[0], numbers.setdefault(each[1], len(numbers)), *each[2:]] for each in joined(events)]
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_what_is_said_stood_in_the_text(name: str) -> None:
+    """A delta of text is its source; a piece of an argument is a slice of its call, where nothing is escaped."""
+    dialect = DIALECTS[name]
+
+    @examples(25)
+    @given(randoms)
+    def holds(random: Random) -> None:
+        tools: dict[str, Any] = {}
+        text = broken_by(random, "".join(f"{rendered_by(random, dialect, tools)} a < b\n" for _ in range(2)))
+        raw = ""
+        for event in drive(cut_by(random, text), parse_text(name, tools=tools, turn_id="t")):
+            assert isinstance(event, SegmentEvent)
+            raw += event.raw
+            if event.segment_type != "tool_call":
+                assert event.payload.get("delta", "") in event.raw, text
+            elif "\\" not in text and "&" not in text:
+                for piece in event.fragments or ():
+                    assert piece.kind != "TEXT" or piece.value in raw, text
+
+    holds()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_marker_in_prose_is_prose(name: str) -> None:
+    dialect = DIALECTS[name]
+    saying = any(
+        isinstance(leaf, Text) and leaf.role in ("content", "reasoning") for leaf in leaves_of(dialect.grammar)
+    )
+    for marker in dict.fromkeys(literals(dialect.grammar)):
+        text = f"They write {marker} there, and it never ends"
+        events = list(drive(list(text), parse_text(name, turn_id="t")))
+        assert not any(event.segment_type == "tool_call" for event in events), marker
+        said = "".join(event.payload.get("delta", "") for event in events if event.segment_type == "text")
+        assert saying or said == text, marker
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_work_grows_with_the_text_only(name: str) -> None:
+    """Counted in calls of functions, for a call of each dialect's own, whole, broken, and with a long text in it."""
+    dialect = DIALECTS[name]
+    long = "x y" * 20
+    ways: list[tuple[str, dict[str, Any]]] = [("f", {"content": long}), ("f", {"input": long}), ("f", {})]
+    ways.append(("search_replace", {"search": long, "replace": long}))
+    call = render_call(dialect, *next(each for each in ways if can_render(dialect, *each) is None))
+    unit = f"Some prose, {call}\n" + call[: len(call) * 2 // 3] + "; " + call[len(call) // 3 :]
+    operator = parse_text(name, turn_id="t")
+    for size in (1, 4, 10_000):
+        few, many = (
+            work_of(operator, [(unit * times)[at : at + size] for at in range(0, len(unit) * times, size)])
+            for times in (4, 8)
+        )
+        assert many < 2.5 * few, (size, few, many)

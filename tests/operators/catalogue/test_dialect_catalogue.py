@@ -1,0 +1,87 @@
+"""The catalogue has every dialect, says the truth, and its folder can be read as one."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import statistics
+from pathlib import Path
+
+import pytest
+
+from penstock.operators.catalogue import DIALECTS
+from penstock.operators.catalogue.catalogue import about_dialect, catalogue_entry
+from penstock.operators.catalogue.provenance import PROVENANCE
+from penstock.operators.engine.stage import drive
+from penstock.operators.parse_text import parse_text
+from penstock.operators.to_invocations import to_invocations
+from penstock.operators.writing.dialect_instructions import dialect_instructions
+from penstock.operators.writing.render_call import render_call
+
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / "operators/dialects"
+
+
+def test_the_page_is_what_the_dialects_say():
+    made = runpy.run_path(str(ROOT / "docs/make_dialects_page.py"))["page"]()
+    assert text_of(ROOT / "docs/dialect-catalogue.md") == made, "run make docs"
+
+
+def test_of_every_dialect_it_is_told_how_it_is_known():
+    assert set(PROVENANCE) == set(DIALECTS)
+    assert [name for name, each in PROVENANCE.items() if not (each.proven_by or each.written_from)] == []
+
+
+@pytest.mark.parametrize("name", sorted(DIALECTS))
+def test_every_dialect_has_an_entry_whose_call_it_reads(name: str):
+    entry = catalogue_entry(name)
+    assert entry.startswith(about_dialect(name))
+    if "A call:" not in entry:
+        assert DIALECTS[name].grammar == ()
+        return
+    block = entry.partition("A call:\n\n")[2].partition("\n\n- ")[0]
+    lines = block.splitlines()
+    call = "\n".join(line[4:] for line in lines) if block.startswith("    ") else "\n".join(lines[1:-1])
+    (found,) = drive([call], parse_text(name), to_invocations())
+    assert found.name in ("weather", "file", "read_file", "run_bash", "search_replace")
+    assert found.arguments
+
+
+def files_of_dialects() -> dict[str, Path]:
+    """Give the file that each dialect stands in."""
+    made = [
+        (re.search(r'^\w+ = Dialect\(\s*"(\w+)"', text_of(path), re.MULTILINE), path) for path in FOLDER.glob("*.py")
+    ]
+    return {found[1]: path for found, path in made if found is not None}
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def test_each_dialect_has_a_file_that_says_what_it_is():
+    files = files_of_dialects()
+    assert set(files) == set(DIALECTS)
+    assert len(set(files.values())) == len(files)
+    assert {name for name, path in files.items() if path.stem != name} == {"json"}
+    for name, path in files.items():
+        assert text_of(path).startswith(f'"""{about_dialect(name)}')
+
+
+def test_the_folder_reads_as_a_catalogue():
+    lengths = [len(text_of(path).splitlines()) for path in files_of_dialects().values()]
+    assert statistics.median(lengths) <= 25
+    assert max(lengths) < 60
+
+
+def test_a_dialect_renders_and_instructs_as_the_functions_do():
+    hermes = DIALECTS["hermes"]
+    tool = {"name": "now", "parameters": {"properties": {"zone": {"type": "string"}}, "required": ["zone"]}}
+    call = '<tool_call>{"name": "now", "arguments": {"zone": "some zone"}}</tool_call>'
+    assert render_call(hermes, "now", {"zone": "some zone"}, layout="") == call
+    assert dialect_instructions(hermes, [tool], layout="").endswith(f"Example:\n{call}")
+    assert render_call(DIALECTS["mistral_v11"], "now", {}, call_id="a1") == "[TOOL_CALLS]now[CALL_ID]a1[ARGS]{}"
+    schema = {"properties": {"n": {"type": "integer"}}}
+    assert render_call(DIALECTS["glm47"], "f", {"n": 1}, schema=schema) == (
+        "<tool_call>f<arg_key>n</arg_key><arg_value>1</arg_value></tool_call>"
+    )

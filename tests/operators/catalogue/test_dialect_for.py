@@ -1,0 +1,231 @@
+"""Names of models, as hubs and servers write them, and the dialects behind them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+from auto_cases import CALLS, reading
+from strategies.rendered_calls import schema_of
+
+from penstock.events.errors import UsageError
+from penstock.operators.catalogue.dialect_for import dialect_for
+from penstock.operators.catalogue.models import MODELS, PARSERS
+from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.engine.stage import drive
+from penstock.operators.grammar.dialect import Dialect, Json
+from penstock.operators.grammar.model_dialect import ModelDialect
+from penstock.operators.parse_text import parse_text
+from penstock.operators.writing.render_call import can_render, render_call
+
+IDS: Final = {
+    "Qwen/Qwen2.5-7B-Instruct": "hermes",
+    "qwen2.5-coder:14b": "hermes, fenced_json",
+    "Qwen2.5-7B-Instruct-Q4_K_M.gguf": "hermes",
+    "Qwen/Qwen3-8B": "hermes",
+    "qwen3:30b": "hermes",
+    "Qwen/Qwen3-30B-A3B-Instruct-2507": "hermes",
+    "Qwen/Qwen3-VL-8B-Instruct": "hermes",
+    "Qwen/Qwen3-30B-A3B-Thinking-2507": "hermes, thinks",
+    "Qwen/Qwen3-Next-80B-A3B-Thinking": "hermes, thinks",
+    "qwen3-vl:8b-thinking": "hermes, thinks",
+    "Qwen/Qwen3-Coder-480B-A35B-Instruct": "qwen3_coder",
+    "qwen3-coder:30b": "qwen3_coder",
+    "unsloth/Qwen3-Coder-Next-GGUF": "qwen3_coder",
+    "Qwen/Qwen3.5-397B-A17B": "qwen3_coder, thinks",
+    "qwen3.6:27b": "qwen3_coder, thinks",
+    "Qwen/Qwen3.7-35B-A3B": "qwen3_coder, thinks",
+    "Qwen/Qwen3.8-27B": "qwen3_coder, thinks",
+    "qwen3:8b-q4_K_M": "hermes",
+    "Qwen/QwQ-32B": "hermes, thinks",
+    "qwq": "hermes, thinks",
+    "deepseek-ai/DeepSeek-R1": "deepseek_v3_r1, thinks",
+    "deepseek-ai/DeepSeek-R1-Distill-Llama-8B": "deepseek_v3_r1, thinks",
+    "us.deepseek.r1-v1:0": "deepseek_v3_r1, thinks",
+    "deepseek-ai/DeepSeek-R1-0528": "deepseek_v3_r1",
+    "deepseek-r1:8b-0528-qwen3-q4_K_M": "deepseek_v3_r1",
+    "deepseek-ai/DeepSeek-V3-0324": "deepseek_v3_r1",
+    "deepseek-v3:671b": "deepseek_v3_r1",
+    "deepseek-ai/DeepSeek-V3.1-Terminus": "deepseek_v31",
+    "deepseek-ai/DeepSeek-V3.2-Exp": "deepseek_v31",
+    "deepseek-ai/DeepSeek-V3.2": "deepseek_v32_dsml",
+    "deepseek/deepseek-v4": "deepseek_v4_dsml",
+    "deepseek-ai/DeepSeek-V4.1": "deepseek_v4_dsml",
+    "meta-llama/Llama-3.1-8B-Instruct": "llama3_json, llama_python_tag",
+    "meta-llama/Meta-Llama-3.1-70B-Instruct-Turbo": "llama3_json, llama_python_tag",
+    "meta.llama3-1-8b-instruct-v1:0": "llama3_json, llama_python_tag",
+    "llama-3.3-70b-versatile": "llama3_json, llama_python_tag",
+    "llama3.2:3b": "llama3_json, pythonic",
+    "meta-llama/Llama-4-Scout-17B-16E-Instruct": "llama4_pythonic, llama3_json",
+    "llama4:maverick": "llama4_pythonic, llama3_json",
+    "mistralai/Mistral-7B-Instruct-v0.3": "mistral_v11, mistral_old",
+    "mistral-small3.2:24b": "mistral_v11, mistral_old",
+    "mistralai/Mixtral-8x22B-Instruct-v0.1": "mistral_v11, mistral_old",
+    "mistralai/Ministral-3-14B-Reasoning-2512": "mistral_v11, mistral_old",
+    "mistralai/Magistral-Small-2509": "mistral_v11, mistral_old",
+    "devstral:24b": "mistral_v11, mistral_old",
+    "openai/gpt-oss-120b": "harmony",
+    "gpt-oss:20b": "harmony",
+    "openai/gpt-oss-safeguard-20b": "harmony",
+    "google/gemma-2-2b-it": "tool_code, fenced_json",
+    "gemma3:27b": "tool_code, fenced_json",
+    "google/gemma-3n-E4B-it": "tool_code, fenced_json",
+    "google/gemma-4-31B-it": "gemma4",
+    "gemma4:31b": "gemma4",
+    "google/functiongemma-270m-it": "functiongemma",
+    "microsoft/Phi-4-mini-instruct": "phi4_mini",
+    "phi4-mini:3.8b": "phi4_mini",
+    "ibm-granite/granite-3.3-8b-instruct": "granite3",
+    "granite3.3:8b": "granite3",
+    "ibm-granite/granite-4.0-h-small": "hermes_granite4",
+    "granite4:micro": "hermes_granite4",
+    "ibm-granite/granite-4.2-8b": "qwen3_coder, thinks",
+    "ibm-granite/granite-20b-functioncalling": "granite_20b_fc",
+    "moonshotai/Kimi-K2-Instruct-0905": "kimi_k2",
+    "moonshotai/Kimi-K2-Thinking": "kimi_k2",
+    "kimi-k2:1t-cloud": "kimi_k2",
+    "moonshotai/Kimi-K2.5": "kimi_k2, thinks",
+    "moonshotai/Kimi-Linear-48B-A3B-Instruct": "kimi_k2",
+    "moonshotai/Kimi-K2.7": "kimi_k2, thinks",
+    "moonshotai/Kimi-K3": "kimi_k3, thinks",
+    "zai-org/GLM-4.5-Air": "glm45",
+    "zai-org/GLM-4.6-FP8": "glm45",
+    "glm-4.7-flash": "glm47, thinks",
+    "zai-org/GLM-5": "glm47, thinks",
+    "MiniMaxAI/MiniMax-M1-80k": "minimax_m1",
+    "MiniMaxAI/MiniMax-M2.5": "minimax_m2, thinks",
+    "minimax-m2:cloud": "minimax_m2, thinks",
+    "MiniMaxAI/MiniMax-M3": "minimax_m3",
+    "stepfun-ai/step3": "step3, thinks",
+    "stepfun-ai/Step-3.5-Flash": "step3p5, thinks",
+    "nvidia/NVIDIA-Nemotron-Nano-9B-v2": "nemotron_toolcall, thinks",
+    "nvidia/Llama-3_3-Nemotron-Super-49B-v1_5": "nemotron_toolcall",
+    "nvidia/Llama-3.1-Nemotron-70B-Instruct-HF": "llama3_json, llama_python_tag",
+    "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": "qwen3_coder, thinks",
+    "CohereLabs/c4ai-command-r-plus-08-2024": "cohere_r_plus",
+    "CohereForAI/c4ai-command-r7b-12-2024": "cohere_r7b",
+    "command-r:35b": "cohere_r_plus",
+    "CohereLabs/command-a-reasoning-08-2025": "cohere_r7b",
+    "NousResearch/Hermes-3-Llama-3.1-8B": "hermes",
+    "NousResearch/Hermes-2-Pro-Mistral-7B": "hermes",
+    "NousResearch/Hermes-4-14B": "hermes",
+    "Groq/Llama-3-Groq-8B-Tool-Use": "hermes",
+    "HuggingFaceTB/SmolLM3-3B": "hermes",
+    "LGAI-EXAONE/EXAONE-4.0-32B": "hermes",
+    "RekaAI/reka-edge": "reka_edge",
+    "cogito-2.1:671b": "deepseek_v3_cogito",
+    "deepcogito/cogito-v1-preview-qwen-14B": "hermes",
+    "swiss-ai/Apertus-8B-Instruct-2509": "apertus",
+    "ServiceNow-AI/Apriel-1.5-15b-Thinker": "apriel",
+    "ServiceNow-AI/Apriel-1.6-15b-Thinker": "apriel, thinks",
+    "rednote-hilab/dots.llm1.inst": "dots",
+    "baidu/ERNIE-4.5-21B-A3B-PT": "ernie45",
+    "baidu/ERNIE-4.5-21B-A3B-Thinking": "ernie45, thinks",
+    "fireworks-ai/llama-3-firefunction-v2": "firefunction_v2",
+    "meetkai/functionary-medium-v3.1": "functionary_v31",
+    "meetkai/functionary-medium-v3.2": "functionary_v32",
+    "ai-sage/GigaChat3-10B-A1.8B": "gigachat3",
+    "ai-sage/GigaChat3.1-10B-A1.8B": "gigachat3",
+    "ai-sage/GigaChat3.5": "gigachat35",
+    "tencent/Hunyuan-A13B-Instruct": "hunyuan_a13b",
+    "tencent/Hy3": "hunyuan_v3",
+    "tencent/Hy4": "hunyuan_v3",
+    "IFM/K2-Horizon-7B": "k2_horizon, thinks",
+    "poolside/Laguna": "poolside_v1",
+    "internlm/internlm2_5-7b-chat": "internlm2",
+    "ai21labs/AI21-Jamba-1.5-Mini": "jamba",
+    "LiquidAI/LFM2.5-1.2B-Instruct": "lfm2",
+    "meituan-longcat/LongCat-Flash-Chat-FP8": "longcat",
+    "meituan-longcat/LongCat-Flash-Thinking": "longcat, thinks",
+    "XiaomiMiMo/MiMo-V2-Flash": "mimo",
+    "openbmb/MiniCPM5-1B": "minicpm5_xml",
+    "allenai/Olmo-3-7B-Instruct": "olmo3_pythonic",
+    "allenai/Olmo-3.1-32B-Think": "olmo3_pythonic, thinks",
+    "ByteDance-Seed/Seed-OSS-36B-Instruct": "seed_oss",
+    "Team-ACE/ToolACE-8B": "pythonic",
+    "Team-ACE/ToolACE-2-Llama-3.1-8B": "pythonic",
+    "Salesforce/Llama-xLAM-2-8b-fc-r": "xlam",
+}
+UNKNOWN: Final = ("gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro", "llama3:8b", "acme/plumber-7b", "tinyllama", "auto")
+
+
+def told(found: ModelDialect) -> str:
+    return ", ".join([*map(str, found.names), *(["thinks"] if found.starts_in_reasoning else [])])
+
+
+@pytest.mark.parametrize(("model", "expected"), IDS.items())
+def test_a_model_is_known_by_its_name(model: str, expected: str) -> None:
+    assert told(dialect_for(model)) == expected
+    assert dialect_for(model.upper()) == dialect_for(model.replace("-", "_")) == dialect_for(model)
+
+
+@pytest.mark.parametrize("model", UNKNOWN)
+def test_a_model_that_nobody_knows_is_read_as_auto(model: str) -> None:
+    assert dialect_for(model) == ModelDialect(("auto",))
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_the_name_of_a_dialect_is_its_own(name: str) -> None:
+    assert dialect_for(name) == ModelDialect((name,))
+
+
+@pytest.mark.parametrize(("parser", "names"), PARSERS.items())
+def test_what_servers_call_their_parsers_is_understood(parser: str, names: tuple[str, ...]) -> None:
+    assert dialect_for(parser).names == names
+
+
+def test_what_the_tables_name_is_there() -> None:
+    named = {name for family in MODELS.values() for name in family.names} | {
+        name for names in PARSERS.values() for name in names
+    }
+    assert named <= DIALECTS.keys()
+    assert [name for name in PARSERS if name in DIALECTS] == []
+
+
+@pytest.mark.parametrize("pattern", MODELS)
+def test_each_pattern_is_the_one_that_counts_for_some_name(pattern: str) -> None:
+    """None is hidden by another one: the name that a pattern is made of is its own."""
+    assert dialect_for(f"owner/{pattern.replace('*', '-9b-')}-x") == MODELS[pattern]
+
+
+@pytest.mark.parametrize("names", sorted({family.names for family in MODELS.values() if len(family.names) > 1}))
+def test_dialects_that_are_named_together_can_be_told_apart(names: tuple[str, ...]) -> None:
+    for name in names:
+        for tool, arguments in CALLS:
+            schema = schema_of(arguments)
+            if can_render(DIALECTS[name], tool, arguments, schema=schema) is None:
+                text = render_call(DIALECTS[name], tool, arguments, schema=schema)
+                options = {"tools": {tool: schema}}
+                assert reading(text, names, options) == reading(text, [name], options), (name, text)
+
+
+def test_patterns_of_ones_own_come_first_and_need_no_change_here() -> None:
+    mine = Dialect("mine", ("<<call>>", Json()))
+    more = {
+        "plumber": ModelDialect(("kimi_k2",)),
+        "plumber*pro": ModelDialect((mine,), starts_in_reasoning=True),
+        "qwen3": ModelDialect(("glm47",)),
+    }
+    assert dialect_for("acme/Plumber-7B", more=more).names == ("kimi_k2",)
+    assert dialect_for("acme/Plumber-7B-Pro", more=more) == more["plumber*pro"]
+    assert dialect_for("Qwen/Qwen3-Coder-30B-A3B-Instruct", more=more).names == ("glm47",)
+    assert dialect_for("Qwen/Qwen2.5-7B-Instruct", more=more).names == ("hermes",)
+    names = dialect_for("plumber-pro", more=more).names
+    events = list(drive(['<<call>>{"name": "f", "arguments": {}}'], parse_text(*names)))
+    assert next(event.type for event in events if event.segment_type == "tool_call") == "SEGMENT_START"
+
+
+def test_a_pattern_agrees_with_whole_words_and_numbers_only() -> None:
+    more = {"plumber-1": ModelDialect(("kimi_k2",))}
+    known = ("plumber-1", "Plumber1b", "acme/plumber_1.5", "big-plumber:1")
+    assert all(dialect_for(name, more=more).names == ("kimi_k2",) for name in known)
+    other = ("plumber-10b", "eplumber-1", "plumber", "plumbers-1")
+    assert all(dialect_for(name, more=more).names == ("auto",) for name in other)
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "/", "*"])
+def test_a_name_or_a_pattern_with_nothing_in_it_is_refused(nothing: str) -> None:
+    with pytest.raises(UsageError, match="a model's name is a text such as"):
+        dialect_for(nothing)
+    with pytest.raises(UsageError, match="a pattern of a model's name is a text such as"):
+        dialect_for("qwen3", more={nothing: ModelDialect(("hermes",))})

@@ -1,0 +1,347 @@
+"""What models and servers get wrong in a format, and how its dialect reads it all the same."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import pytest
+from dialect_cases import Outcome, run
+
+from penstock.operators.catalogue import DIALECTS
+from penstock.operators.schemas.value_typing import TypingRules
+from penstock.operators.writing.call_writer import CallToRender
+from penstock.operators.writing.render_call import render_calls
+
+CITY = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]
+
+
+def read(text: str, dialect: str, **options: Any) -> Outcome:
+    whole = run([text], [dialect], options)[1]
+    assert whole.raw == text
+    assert run(list(text), [dialect], options)[1] == whole
+    return whole
+
+
+@pytest.mark.parametrize("spare", ["", "<tool_call|>", "<|tool_response>", "<tool_call|><tool_call|><|tool_response>"])
+def test_closers_too_many_behind_a_call_are_nobodys_text(spare: str):
+    found = read(f'<|tool_call>call:f{{a:<|"|>x<|"|>}}<tool_call|>{spare} Done', "gemma4")
+    assert (found.content.strip(), [call.arguments for call in found.calls]) == ("Done", [{"a": "x"}])
+
+
+@pytest.mark.parametrize("marker", ["<tool_call|>", "<|tool_response>"])
+def test_a_closer_without_a_call_is_text(marker: str):
+    assert read(f"Write {marker}.", "gemma4").content == f"Write {marker}."
+
+
+def test_a_string_in_plain_quotes_has_escapes_and_one_in_markers_has_none():
+    found = read(r'<|tool_call>call:f{a:"x \"y\"",b:<|"|>z \"<|"|>}<tool_call|>', "gemma4")
+    assert found.calls[0].arguments == {"a": 'x "y"', "b": 'z \\"'}
+
+
+@pytest.mark.parametrize("opener", ['<function name="f">', '<functionname="f">', '<functionĠname="f">'])
+@pytest.mark.parametrize("parameter", ['<param name="a">', '<paramname="a">'])
+def test_the_blank_in_a_tag_may_be_gone(opener: str, parameter: str):
+    found = read(f"{opener}{parameter}x</param></function>", "minicpm5_xml")
+    assert [(call.name, call.arguments) for call in found.calls] == [("f", {"a": "x"})]
+
+
+@pytest.mark.parametrize(("text", "expected"), [("null", "null"), ("[1]", "[1]"), ('"x"', "x"), ("x", "x")])
+def test_a_value_that_its_tag_says_is_json_is_a_string_where_nothing_else_would_do(text: str, expected: str):
+    call = f'<｜DSML｜invoke name="f"><｜DSML｜parameter name="a" string="false">{text}</｜DSML｜parameter></｜DSML｜invoke>'
+    found = read(f"<｜DSML｜function_calls>{call}</｜DSML｜function_calls>", "deepseek_v32_dsml", tools=CITY)
+    assert found.calls[0].arguments == {"a": expected}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("7", 7), ("True", True), ("None", None), ("x", "x"), ('{"b": 1}', '{"b": 1}'), ("(1, 2)", "(1, 2)")],
+)
+def test_without_a_schema_single_values_may_be_read_and_others_left(text: str, expected: Any):
+    call = f'<minimax:tool_call><invoke name="f"><parameter name="a">{text}</parameter></invoke></minimax:tool_call>'
+    found = read(call, "minimax_m2", typing=TypingRules(untyped="scalar"))
+    assert found.calls[0].arguments == {"a": expected}
+
+
+Said: TypeAlias = tuple[str, dict[str, Any], str]
+
+F: Said = ("f", {"a": "x"}, "complete")
+G: Said = ("g", {}, "complete")
+ONE = '{"name": "f", "arguments": {"a": "x"}}'
+TWO = '{"name": "g", "arguments": {}}'
+SLIPS_IN_TAGS: tuple[tuple[str, str, str, list[Said]], ...] = (
+    ("hermes", f"<tool_call>{ONE}</tool_call>\n</tool_call> Done", " Done", [F]),
+    ("hermes", "Write </tool_call>.", "Write </tool_call>.", []),
+    ("hermes", f"<tools>{ONE}</tools>", f"<tools>{ONE}</tools>", []),
+    ("hermes", f"<tool_call>{ONE}\n<code>f</code> is called.", "\n<code>f</code> is called.", [F]),
+    ("qwen3_coder", "<function=f><parameter=it's>x</parameter></function>", "", [("f", {"it's": "x"}, "complete")]),
+    ("qwen3_coder", "<function=f><parameter= a b >x</parameter></function>", "", [("f", {"a b": "x"}, "complete")]),
+    ("openhands", "<function=f>\n<parameter=a>\nx\n</function>", "", [F]),
+    ("bolt_artifact", 'Use <boltArtifact id="a" title="t">. Bye', 'Use <boltArtifact id="a" title="t">. Bye', []),
+    ("phi4_mini", 'functools {"name": "f"}', 'functools {"name": "f"}', []),
+    ("hermes", f"<tool_call>{ONE}</tool_call></tool_call> Write </tool_call>.", " Write </tool_call>.", [F]),
+    ("hermes", f"<tool_call>{ONE} and </tool_call> more", " and  more", [F]),
+    ("hermes", f"<tool_call>\n{ONE}\n{TWO}\n</tool_call>", "", [F, G]),
+    ("hermes", f"<tool_call>{ONE}, {TWO}", "", [F, G]),
+    ("hermes", f"<tool_call>{ONE}, and more", ", and more", [F]),
+    ("hermes", f'<tool_call>{ONE}</tool_call> {{"a"}} is a set', ' {"a"} is a set', [F]),
+    ("hermes", '<tool_call>{"args": {"a": "x"}, "name": "f"}</tool_call>', "", [F]),
+    ("hermes", f'<tool_call>{ONE}, {{"name": "Ada", "age": 7}}', ', {"name": "Ada", "age": 7}', [F]),
+    ("hermes", '<tools>{"name": "f", "parameters": {}}</tools>', '<tools>{"name": "f", "parameters": {}}</tools>', []),
+    (
+        "qwen3_coder",
+        "<function=f>\n<parameter=command=add</parameter>\n<parameter=path>\n/x\n</parameter>\n</function>",
+        "",
+        [("f", {"command": "add", "path": "/x"}, "complete")],
+    ),
+    ("qwen3_coder", '<function="f"><parameter="a">x</parameter></function>', "", [F]),
+    ("qwen3_coder", "<function='f'><parameter='a'>x</parameter></function>", "", [F]),
+    (
+        "qwen3_coder",
+        "<function=f><parameter=command\nls > a\n</parameter></function> Done",
+        " Done",
+        [("f", {}, "failed")],
+    ),
+    (
+        "qwen3_coder",
+        "<function=f><parameter=a>x</parameter></function></tool_call>\n</tool_call> Done",
+        " Done",
+        [F],
+    ),
+    ("qwen3_coder", "Write </function></tool_call>.", "Write </function></tool_call>.", []),
+    (
+        "openhands",
+        "<think>Hm</think><tool_call>\n<function=f>\n<parameter=a>\nif\n</parameter>\n</function>\n</tool_call>",
+        "",
+        [("f", {"a": "if"}, "complete")],
+    ),
+    ("openhands", "<function=f>\n<parameter=a>x</parameter>\n", "", [F]),
+    ("openhands", "<function=f>\n<parameter=a>x", "", [("f", {}, "truncated")]),
+    ("nemotron_toolcall", f"<TOOLCALL>{ONE}</TOOLCALL>", "", [F]),
+    ("fenced_json", f"```json\n{ONE}\n{TWO}\n```", "", [F, G]),
+    (
+        "fenced_json",
+        '```json\n{"name": "my-app", "version": "1"}\n```',
+        '```json\n{"name": "my-app", "version": "1"}\n```',
+        [],
+    ),
+    ("fenced_json", f'```json\n{ONE}\n{{"name": "x"}}\n```', '{"name": "x"}\n```', [F]),
+    ("bolt_artifact", "Write <boltArtifact> first.", "Write <boltArtifact> first.", []),
+    ("json", '{"tool": "f", "tool_input": {"a": "x"}}', "", [F]),
+    ("json", '{"functionCall": {"name": "f", "args": {"a": "x"}}}', "", [F]),
+    ("json", '{"function_call": {"name": "f", "arguments": "{\\"a\\": \\"x\\"}"}}', "", [F]),
+    ("json", f'{{"tool_call": {ONE}}}', "", [F]),
+    ("cline", "<think>Hm</think><f>\n<a>\nx\n</a>\n</f>", "", [F]),
+    (
+        "cline",
+        "<new_rule>\n<path>a.md</path>\n<content>\n<path>\n<content>x</content>\n</content>\n</new_rule>",
+        "",
+        [("new_rule", {"path": "a.md", "content": "<path>\n<content>x</content>"}, "complete")],
+    ),
+    (
+        "anthropic_legacy",
+        "<function_calls><invoke><tool_name>f</tool_name><a>x</a></invoke></function_calls>",
+        "",
+        [F],
+    ),
+    (
+        "anthropic_legacy",
+        'Ok <antml:invoke name="f"><antml:parameter name="a">x</antml:parameter></antml:invoke></antml:function_calls>',
+        "Ok ",
+        [F],
+    ),
+    ("anthropic_legacy", 'Write <invoke name="f">.', 'Write <invoke name="f">.', []),
+)
+
+
+@pytest.mark.parametrize(("dialect", "text", "content", "calls"), SLIPS_IN_TAGS)
+def test_a_slip_in_tags_is_read_or_fails_the_call(dialect: str, text: str, content: str, calls: list[Said]):
+    found = read(text, dialect)
+    assert (found.content, [call[:3] for call in found.calls]) == (content, calls)
+
+
+SEARCH = '{"tool_name": "f", "parameters": {"a": "x"}}'
+BODY = '<|message|>{"a": "x"}<|call|>'
+SLIPS_BETWEEN_MARKERS: tuple[tuple[str, str, str, str, list[Said]], ...] = (
+    # the type of the content, the recipient and the end of a message, as gpt-oss gets them wrong
+    ("harmony", f"<|channel|>commentary to=functions.f code{BODY}", "", "", [F]),
+    ("harmony", f"<|channel|>commentary to=functions.f <|constrain|>JSON{BODY}", "", "", [F]),
+    ("harmony", f"<|channel|>commentary to=f <|constrain|>json{BODY}", "", "", [F]),
+    ("harmony", f"<|channel|>analysis to=web.find code{BODY}", "", "", [("web.find", {"a": "x"}, "complete")]),
+    ("harmony", f"<|channel|>commentary to=functions.to_json{BODY}", "", "", [("to_json", {"a": "x"}, "complete")]),
+    ("harmony", f" to=functions.f<|channel|>commentary json{BODY}", "", "", [F]),
+    ("harmony", f"<|channel|>commentary to=functions.f<|channel|>commentary json{BODY}", "", "", [F]),
+    ("harmony", "<|channel|>commentary to=functions.g<|message|><|call|>", "", "", [G]),
+    (
+        "harmony",
+        f"<|channel|>commentary to=functions.f{BODY}commentary<|channel|>commentary to=functions.f{BODY}",
+        *("", "", [F, F]),
+    ),
+    ("harmony", "<|channel|>commentary to=user<|message|>{}<|end|>", "{}", "", []),
+    ("harmony", "to=f is commentary", "to=f is commentary", "", []),
+    ("harmony", "commentary to=f", "commentary to=f", "", []),
+    ("gemma4", '<|tool_call>:call:f{a:"x"}<turn|> Done', " Done", "", [F]),
+    ("gemma4", '<|tool_call>call:f{a:"x"}\ncall:g{}<tool_call|> See call:g{}', " See call:g{}", "", [F, G]),
+    ("gemma4", "<|channel>thought\nHm<channel|>Hi", "Hi", "Hm", []),
+    ("gemma4", "<|channel>thoughtHm<channel|>Hi", "Hi", "Hm", []),
+    ("lfm2", "<|tool_call_start|>[a-f(a='x')]<|tool_call_end|>", "", "", [("a-f", {"a": "x"}, "complete")]),
+    ("olmo3_pythonic", "<function_calls>a-f(a='x')</function_calls>", "", "", [("a-f", {"a": "x"}, "complete")]),
+    ("pythonic", "<|python_start|>[a-f(a='x')]", "", "", [("a-f", {"a": "x"}, "complete")]),
+    ("pythonic", "y[n-f(a='x')]", "y[n-f(a='x')]", "", []),
+    ("llama3_json", f"<|python_start|>{ONE}<|python_end|>", "", "", [F]),
+    ("llama3_json", f"<|python_tag|>[{ONE}, {TWO}]", "", "", [F, G]),
+    ("llama3_json", '[1] and [{"name": "A"}, 2]', '[1] and [{"name": "A"}, 2]', "", []),
+    ("granite3", "Here's my thought process: HmHere's my response: Hi", " Hi", " Hm", []),
+    ("apertus", '<|tools_prefix|>[{"f": {"a": "x"}}]', "", "", [F]),
+    ("jamba", f"<tool_calls>[{ONE}]", "", "", [F]),
+    ("jamba", f"<tool_calls>{ONE}</tool_calls>", "", "", [F]),
+    ("apriel", f"<tool_calls>[{ONE}]", "", "", [F]),
+    ("apriel", f"<tool_calls>{ONE}</tool_calls>", "", "", [F]),
+    ("cohere_r_plus", f"Action: ```json\n{SEARCH}", "", "", [F]),
+    ("cohere_r7b", f"<|START_ACTION|>[{SEARCH}{SEARCH}]<|END_ACTION|><|END_OF_TURN_TOKEN|>", "", "", [F, F]),
+    ("cohere_r7b", f"<|START_ACTION|>{SEARCH}\n{SEARCH}<|END_ACTION|>", "", "", [F, F]),
+    ("cohere_r7b", "<|START_TEXT|>Hi<|END_OF_TURN_TOKEN|>", "Hi", "", []),
+    ("xlam", '```json\n{"name": "A", "age": 1}\n```', '```json\n{"name": "A", "age": 1}\n```', "", []),
+    ("internlm2", f"<think>Hm</think>Hi<|action_start|><|plugin|>{ONE}", "Hi", "Hm", [F]),
+    ("mistral_v11", '<think>\nHm\n</think>\nHi[TOOL_CALLS]f{"a": "x"}', "\nHi", "\nHm\n", [F]),
+)
+
+
+@pytest.mark.parametrize(("dialect", "text", "content", "reasoning", "calls"), SLIPS_BETWEEN_MARKERS)
+def test_a_slip_between_markers_is_read_or_is_text(
+    dialect: str, text: str, content: str, reasoning: str, calls: list[Said]
+):
+    found = read(text, dialect)
+    assert (found.content, found.reasoning) == (content, reasoning)
+    assert [call[:3] for call in found.calls] == calls
+
+
+def test_what_is_written_is_as_without_the_slips():
+    """The first alternatives are the format itself."""
+    both = [CallToRender("f", {"a": "x"}), CallToRender("g", {})]
+    assert render_calls(DIALECTS["harmony"], both[:1]) == (
+        '<|start|>assistant<|channel|>commentary to=functions.f<|constrain|>json<|message|>{"a": "x"}<|call|>'
+    )
+    assert render_calls(DIALECTS["gemma4"], both) == (
+        '<|tool_call>call:f{a:<|"|>x<|"|>}<tool_call|><|tool_call>call:g{}<tool_call|>'
+    )
+    assert render_calls(DIALECTS["cohere_r7b"], both[:1]) == f"<|START_ACTION|>[{SEARCH}]<|END_ACTION|>"
+    assert render_calls(DIALECTS["generic_json"], both[:1]) == f'{{"tool_calls": [{ONE}]}}'
+
+
+def dsml(mark: str, around: str, says: str = 'string="true"') -> str:
+    call = f'<{mark}invoke name="f">\n<{mark}parameter name="a" {says}>x</{mark}parameter>\n</{mark}invoke>'
+    return f"<{mark}{around}>\n{call}\n</{mark}{around}>"
+
+
+@pytest.mark.parametrize("mark", ["｜DSML｜", "｜DSML｜ ", "｜｜DSML｜｜", "｜｜DSML｜｜ "])
+@pytest.mark.parametrize("around", ["tool_calls", "calls", "function_calls", "toolcalls"])
+def test_the_tags_of_deepseek_v4_are_written_in_many_ways(mark: str, around: str):
+    found = read(f"Hi {dsml(mark, around)} Done", "deepseek_v4_dsml")
+    assert (found.content, [call[:3] for call in found.calls]) == ("Hi  Done", [F])
+
+
+def invoked(parameter: str) -> str:
+    return f'<minimax:tool_call><invoke name="f">{parameter}</invoke></minimax:tool_call>'
+
+
+VALUE = "<arg_value>x</arg_value>"
+PAIR = f"<arg_key>a</arg_key>{VALUE}"
+SUFFIXED = (
+    "<think:opensource>Hm</think:opensource><tool_calls:opensource>\n<tool_call:opensource>f<tool_sep:opensource>\n"
+    "<arg_key:opensource>a</arg_key:opensource>\n<arg_value:opensource>x</arg_value:opensource>\n"
+    "</tool_call:opensource>\n</tool_calls:opensource>"
+)
+M3 = "]<]minimax[>[<"
+DISTILLED = 'function<｜tool▁sep｜>f\n```json\n{"a": "x"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
+GIGACHAT = f"<|message_sep|>\n\nfunction call<|role_sep|>\n{ONE}"
+INKLING = '<|content_invoke_tool_json|>{"name":"f","args":{"a":"x"}}<|end_message|>'
+SLIPS_IN_MARKUP = (
+    ("deepseek_v32_dsml", dsml("｜DSML｜", "tool_calls"), "", "", [F]),
+    ("deepseek_v32_dsml", dsml("｜DSML｜", "function_calls", 'type="string"'), "", "", [F]),
+    ("deepseek_v32_dsml", dsml("｜DSML｜", "function_calls", 'type="string" string="true"'), "", "", [F]),
+    ("minimax_m2", invoked('<parameter name="a" type="string">x</parameter>'), "", "", [F]),
+    (
+        "dots",
+        (
+            '<dots_function_call><invoke name="f"><parameter name="a">x</parameter></invoke><invoke name="g"></invoke>'
+            "</dots_function_call>"
+        ),
+        *("", "", [F, G]),
+    ),
+    (
+        "minimax_m3",
+        f'{M3}tool_call>{M3}invoke name="f">{M3}$a:@ b>x{M3}/$a:@ b>{M3}/invoke>{M3}/tool_call>',
+        *("", "", [("f", {"$a:@ b": "x"}, "complete")]),
+    ),
+    *(
+        (name, text, "", "", [F])
+        for name in ("glm45", "glm47", "poolside_v1")
+        for text in (
+            "<tool_call>f<arg_key>a</arg_key>x</arg_value></tool_call>",
+            f"<tool_call>f<arg_key>a</arg_key></arg_key>{VALUE}</tool_call>",
+            f"<tool_call>f\n<arg_key><arg_key>a</arg_key>\n{VALUE}\n</tool_call>",
+        )
+    ),
+    ("hunyuan_v3", SUFFIXED, "", "Hm", [F]),
+    ("hunyuan_v3", f"<tool_calls>\n<tool_call>f\n{PAIR}\n</tool_call>\n</tool_calls>", "", "", [F]),
+    ("hunyuan_a13b", f"<answer>\n<tool_calls>[{ONE}]</tool_calls>\n</answer>", "", "", [F]),
+    ("hunyuan_a13b", f"<answer>Hi<tool_calls>[{ONE}]</tool_calls></answer>", "Hi", "", [F]),
+    (
+        "kimi_k2",
+        (
+            '<|tool_call_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": "x"}<|tool_call_end|>'
+            "<|tool_call_section_end|>"
+        ),
+        *("", "", [F]),
+    ),
+    (
+        "kimi_k3",
+        "<|open|>think<|sep|>Hm<|close|>think<|sep|><|open|>response<|sep|>Hi<|close|>response<|sep|>",
+        *("Hi", "Hm", []),
+    ),
+    *(
+        ("k2_horizon", f"<ifm|think{speed}>Hm</ifm|think{speed}>Hi", "Hi", "Hm", [])
+        for speed in ("", "_fast", "_faster")
+    ),
+    *(
+        ("deepseek_v3_r1", f"{begin}{DISTILLED}", "", "", [F])
+        for begin in (
+            *("<｜tool▁calls▁begin｜>", "<｜tool▁calls｜>", "<｜tool_calls_begin｜>", "<｜tool calls begin｜>"),
+            r"<｜tool\_calls\_begin｜>",
+        )
+    ),
+    ("gigachat3", f"Hi{GIGACHAT}<|message_sep|>\n\n", "Hi", "", [F]),
+    ("gigachat3", f"{GIGACHAT}{GIGACHAT}</s>", "", "", [F, F]),
+    (
+        "inkling",
+        (
+            "<|content_thinking|>Hm<|end_message|><|message_model|><|content_text|>Hi<|end_message|>"
+            "<|content_model_end_sampling|>"
+        ),
+        *("Hi", "Hm", []),
+    ),
+    ("inkling", f"{INKLING}<|message_model|>f{INKLING}<|content_model_end_sampling|>", "", "", [F, F]),
+)
+
+
+@pytest.mark.parametrize(("dialect", "text", "content", "reasoning", "calls"), SLIPS_IN_MARKUP)
+def test_a_slip_in_markup_is_read(dialect: str, text: str, content: str, reasoning: str, calls: list[Said]):
+    found = read(text, dialect)
+    assert (found.content, found.reasoning) == (content, reasoning)
+    assert [call[:3] for call in found.calls] == calls
+
+
+def test_what_is_written_is_as_without_the_slips_in_markup():
+    for name, text in (
+        ("deepseek_v4_dsml", dsml("｜DSML｜", "tool_calls")),
+        ("deepseek_v32_dsml", dsml("｜DSML｜", "function_calls")),
+        ("glm47", f"<tool_call>f{PAIR}</tool_call>"),
+        (
+            "hunyuan_v3",
+            "<tool_calls>\n<tool_call>f<tool_sep>\n<arg_key>a</arg_key>\n<arg_value>x</arg_value>\n</tool_call>\n</tool_calls>",
+        ),
+        ("gigachat3", GIGACHAT.replace("\n", "") + "</s>"),
+        ("inkling", '<|message_model|>f<|content_invoke_tool_json|>{"name": "f", "args": {"a": "x"}}<|end_message|>'),
+        ("hunyuan_a13b", f"<tool_calls>[{ONE}]</tool_calls>"),
+    ):
+        assert render_calls(DIALECTS[name], [CallToRender("f", {"a": "x"})]) == text

@@ -1,0 +1,108 @@
+"""`whole_calls`: a call comes when it is whole, and what never is one is text, in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from operator_contract import wrong_segments
+from strategies.dialect_texts import answer_by
+from strategies.randoms import randoms
+from strategies.text_flows import cut_by
+
+from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
+from penstock.events.segment_event import SegmentEvent
+from penstock.events.tool_invocation import Notice
+from penstock.operators.catalogue import DIALECTS
+from penstock.operators.engine.stage import Completed, Failed, drive, stage
+from penstock.operators.parse_text import parse_text
+from penstock.operators.whole_calls import whole_calls
+
+CALL = '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
+BROKEN = '<tool_call>{"name": "f", "arguments": {"a": oops}}</tool_call>'
+NAMES = ("hermes", "qwen3_coder", "glm45", "pythonic", "json_bare")
+
+
+def said(events: Sequence[Any]) -> list[tuple[str, str, str]]:
+    """Give each segment as its type, its text and its status."""
+    texts: dict[str, str] = {}
+    out = []
+    for event in events:
+        texts[event.segment_id] = texts.get(event.segment_id, "") + event.payload.get("delta", "")
+        if event.type == "SEGMENT_END":
+            out.append((event.segment_type, texts[event.segment_id], event.payload["status"]))
+    return out
+
+
+def test_nothing_of_a_call_comes_before_it_is_complete():
+    chain = stage(parse_text("hermes", turn_id="t"), whole_calls())
+    assert [event for piece in CALL[:-1] for event in chain.feed(piece)] == []
+    events = list(chain.feed(CALL[-1]))
+    assert said(events) == [("tool_call", '{"a": 1}', "complete")]
+    assert "".join(event.raw for event in events) == CALL
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"a{BROKEN}b", [("text", "a", "complete"), ("text", BROKEN, "complete"), ("text", "b", "complete")]),
+        (CALL[:-15], [("text", CALL[:-15], "truncated")]),
+        (BROKEN + CALL, [("text", BROKEN, "complete"), ("tool_call", '{"a": 1}', "complete")]),
+        ("plain", [("text", "plain", "complete")]),
+    ],
+)
+def test_what_is_no_whole_call_is_text_in_its_place(text: str, expected: list[tuple[str, str, str]]):
+    assert said(list(drive(list(text), parse_text("hermes", turn_id="t"), whole_calls()))) == expected
+
+
+@given(randoms)
+def test_complete_calls_and_other_segments_are_as_they_were_and_no_text_is_lost(random: Random):
+    name = random.choice(NAMES)
+    text, tools = answer_by(random, [DIALECTS[name]])
+    before = list(drive(cut_by(random, text), parse_text(name, tools=tools, turn_id="t")))
+    after = list(drive(before, whole_calls()))
+    assert wrong_segments(after) == []
+    assert "".join(event.raw for event in after) == text
+    whole = {
+        event.segment_id
+        for event in before
+        if event.payload.get("status") == "complete" or event.segment_type != "tool_call"
+    }
+    assert [event for event in after if event.segment_id in whole] == [
+        event for event in before if event.segment_id in whole
+    ]
+    assert {
+        event.payload["status"] for event in after if event.type == "SEGMENT_END" and event.segment_type == "tool_call"
+    } <= {"complete"}
+
+
+def test_what_waits_behind_a_call_keeps_its_place_and_what_is_no_segment_passes():
+    start, *rest = drive([CALL], parse_text("hermes", turn_id="t"))
+    text = [
+        SegmentEvent("SEGMENT_START", "x", "text"),
+        SegmentEvent("SEGMENT_END", "x", "text", {"status": "complete"}),
+    ]
+    chain, notice = stage(whole_calls()), Notice("code", "detail")
+    assert [*chain.feed(start), *(each for event in text for each in chain.feed(event))] == []
+    assert list(chain.feed(notice)) == [notice]
+    assert [each for event in rest for each in chain.feed(event)] == [start, *text, *rest]
+
+
+def test_native_calls_do_not_wait():
+    call = ToolCallDelta(0, call_id="c", name="f", arguments_delta='{"a": ')
+    chain = stage(parse_text("hermes", turn_id="t"), whole_calls())
+    assert said([*chain.feed(ChunkResponse(tool_calls=(call,)))]) == []
+    assert said([*chain.close(Completed())]) == [("tool_call", "", "truncated")]
+
+
+def test_a_call_whose_end_never_comes_is_text_and_an_open_text_is_ended():
+    events = list(drive([CALL], parse_text("hermes", turn_id="t")))[:-1]
+    opened = SegmentEvent("SEGMENT_START", "x", "text")
+    chain = stage(whole_calls())
+    assert [*chain.feed(opened), *(each for event in events for each in chain.feed(event))] == [opened]
+    raw = "".join(event.raw for event in events)
+    found = said(list(chain.close(Failed(ValueError()))))
+    assert found == [("text", raw, "interrupted"), ("text", "", "interrupted")]

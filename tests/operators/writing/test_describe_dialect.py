@@ -1,0 +1,118 @@
+"""What can be found out of a dialect: its example, its values, its limits."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from penstock.events.errors import UsageError
+from penstock.operators.catalogue import DIALECTS
+from penstock.operators.grammar.dialect import Back, CallArgs, Dialect, Json, Many, Text, Trim, Typing
+from penstock.operators.writing.as_code import as_code
+from penstock.operators.writing.describe_dialect import describe_dialect
+from penstock.operators.writing.dialect_limits import dialect_limits
+from penstock.operators.writing.value_forms import TRIM, TYPING, value_forms
+
+RAW = Dialect(
+    "raw",
+    ("<", Text("name", r"\w"), ">", Many("<", Text("key", r"\w-"), ">", Text("value", trim="blanks", typing="schema"), Back()), "<end>"),
+)  # fmt: skip
+
+
+def test_a_dialect_is_described():
+    described = describe_dialect(RAW)
+    assert described.name == "raw"
+    assert described.grammar == ('"<" NAME ">" ( "<" KEY ">" VALUE "</" KEY ">" )* "<end>"',)
+    assert described.example == "<weather><city>Oslo</city><days>2</days><end>"
+    assert described.values == (f"raw text: {TYPING['schema']}{TRIM['blanks']}",)
+    assert (described.reasoning, described.spelling) == ((), ())
+    assert described.limits == (
+        "a parameter's name with a blank, a dot",
+        "a tool's name with a blank, a dash, a dot",
+        "a text with blanks at its edges",
+        "a text with newlines at its edges",
+        "a text that ends in a carriage return",
+        "a text with `</city>`",
+        "a value that is no text, where no schema says its type",
+    )
+
+
+def test_markers_and_spellings_are_told():
+    marks = Dialect(
+        "marks",
+        (Json(), "<think>", Text("reasoning"), "<end>"),
+        reasoning=(("[a]", "[/a]"), ("```t", "```")),
+        aliases=(("<End>", "<end>"),),
+        ignore_case=True,
+    )
+    described = describe_dialect(marks)
+    assert described.reasoning == ("`[a]` … `[/a]`", "```` ```t ```` … ```` ``` ````", "`REASONING` in the grammar")
+    assert described.spelling == ("`<End>` for `<end>`", "markers in any case")
+
+
+def test_without_calls_there_is_no_example_and_no_limit():
+    described = describe_dialect(Dialect("none", reasoning=(("<a>", "</a>"),)))
+    assert (described.grammar, described.example, described.values, described.limits) == ((), "", (), ())
+
+
+def test_the_example_may_be_given_and_has_to_be_one():
+    assert describe_dialect(RAW, ("f", {"a": "x"})).example == "<f><a>x</a><end>"
+    with pytest.raises(UsageError, match="raw cannot write this call: the name 'a b'"):
+        describe_dialect(RAW, ("a b", {"a": "x"}))
+
+
+def test_what_json_can_say_has_no_limit():
+    assert list(dialect_limits(DIALECTS["hermes"], "f", {"a": "x"})) == []
+
+
+def test_one_tool_with_its_own_arguments_is_a_limit():
+    limits = list(dialect_limits(DIALECTS["aider"], "search_replace", {"search": "a\n", "replace": "b\n"}))
+    assert limits[:3] == [
+        "arguments other than `search`, `replace`",
+        "a call without `search`, `replace`",
+        "a tool other than `search_replace`",
+    ]
+    assert limits[-1] == "a value that is a number, true or false, null, an object, a list"
+
+
+def test_quotes_that_nothing_escapes_are_a_limit():
+    custom = Dialect("custom", (Text("name"), CallArgs("{", "}", ":", ("<q>",), escapes=False)))
+    assert "a text with `<q>`" in list(dialect_limits(custom, "f", {"a": "x"}))
+
+
+def test_every_way_to_read_a_value_has_words():
+    assert set(TYPING) == set(get_args(Typing))
+    assert set(TRIM) == set(get_args(Trim))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("lfm2", ["JSON: its own types", "literals: Python's, and JSON's `true`, `false` and `null`"]),
+        ("functiongemma", ["literals: text between two `<escape>`, keys bare, all else as in JSON"]),
+        ("deepseek_v32_dsml", [f"raw text: {TYPING['flagged']}"]),
+        ("sentinel", [f"`{key}`: {TYPING['text']}" for key in ("content", "patch", "command")]),
+    ],
+)  # fmt: skip
+def test_values_are_told(name: str, said: list[str]):
+    assert list(value_forms(DIALECTS[name])) == said
+
+
+def test_of_a_value_it_is_told_what_is_special_to_it():
+    value = Text("value", entities=True, section=("<[", "]>"), instead=(("save.text", Text("value", until="last")),))
+    assert list(value_forms(Dialect("d", ("<a>", value, "</a>", Text("value", key="b"))))) == [
+        f"raw text: {TYPING['text']}",
+        f"`b`: {TYPING['text']}",
+        "`&lt;` and the like are decoded, once",
+        "between `<[` and `]>` all is text as it stands",
+        "`save.text` ends at the last of its closers before the call's own",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("a", "`a`"), ("a`b", "`` a`b ``"), ("```x", "```` ```x ````"), ("a\r\n", r"`a\r\n`"), ("", "``")],
+)
+def test_a_text_is_code_whatever_is_in_it(text: str, code: str):
+    assert as_code(text) == code

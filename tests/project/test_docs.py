@@ -1,0 +1,73 @@
+"""The pages hang together: links lead somewhere, every public name is told, what is generated is up to date."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import runpy
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = (ROOT / "README.md", *sorted(DOCS.glob("*.md")))
+CODE = re.compile(r"^```.*?^```$|^ {4}.*?$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def anchors(page: Path) -> set[str]:
+    """Give what links may name in a page, as GitHub makes it of headings."""
+    without_code = re.sub(r"^```.*?^```$", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
+    slugs: set[str] = set()
+    for heading in HEADING.findall(without_code):
+        slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        slugs.add(next(each for each in (slug, *(f"{slug}-{number}" for number in range(1, 99))) if each not in slugs))
+    return slugs
+
+
+def dead_links(page: Path) -> list[str]:
+    dead: list[str] = []
+    for link in LINK.findall(CODE.sub("code", text_of(page))):
+        parts = urlsplit(link)
+        if parts.scheme:
+            continue
+        target = page.parent / unquote(parts.path) if parts.path else page
+        if not target.exists() or (parts.fragment and parts.fragment not in anchors(target)):
+            dead.append(link)
+    return dead
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_of_a_page_leads_to_a_file_and_a_heading_that_are_there(page: Path):
+    assert dead_links(page) == []
+
+
+def test_a_link_to_nowhere_is_found(tmp_path: Path):
+    page = tmp_path / "page.md"
+    page.write_text("# One\n\n[a](other.md) [b](#one) [c](#two) [d](https://example.org) `[e](x)`\n", encoding="utf-8")
+    assert dead_links(page) == ["other.md", "#two"]
+
+
+@pytest.mark.parametrize("room", ["operators", "sources", "sinks", "pipeline"])
+def test_every_public_name_is_told_in_a_page(room: str):
+    told = "".join(text_of(page) for page in PAGES)
+    names = importlib.import_module(f"penstock.{room}").__all__
+    assert [name for name in names if not re.search(rf"\b{name}\b", told)] == []
+
+
+def test_the_page_of_operators_is_what_the_code_says():
+    made = runpy.run_path(str(DOCS / "make_operators_page.py"))["page"]()
+    assert text_of(DOCS / "operators.md") == made, "run python docs/make_operators_page.py"
+
+
+def test_every_page_is_in_the_table_of_contents_and_in_the_navigation():
+    pages = {page.name for page in DOCS.glob("*.md")}
+    assert {link for link in LINK.findall(text_of(DOCS / "index.md")) if "/" not in link} == pages - {"index.md"}
+    assert set(re.findall(r"(\S+\.md)$", text_of(ROOT / "mkdocs.yml"), re.MULTILINE)) == pages

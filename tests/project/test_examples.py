@@ -1,0 +1,182 @@
+"""The examples, as they are: short, and doing what they show, also when a reader leaves or a provider breaks off."""
+
+from __future__ import annotations
+
+import io
+import json
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from app_server import serving
+from every_sdk import nothing_left
+
+from penstock.pipeline import api_tool_call
+from penstock.sinks import Collected, collect
+from penstock.sources import from_recording
+from penstock.sources.testing import ReplayServer
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+STREAMS = EXAMPLES / "streams"
+
+
+@pytest.fixture(autouse=True)
+def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No key, nothing between the SDK and this machine, a folder to write in, and no waiting."""
+    for provider in ("OPENAI", "ANTHROPIC"):
+        for name in ("API_KEY", "BASE_URL", "MODEL"):
+            monkeypatch.delenv(f"{provider}_{name}", raising=False)
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setattr("recordings.PACE", 0)
+
+
+def run(name: str, run_name: str = "__main__") -> dict[str, Any]:
+    return runpy.run_path(str(EXAMPLES / name), run_name=run_name)
+
+
+def recorded(name: str) -> Collected:
+    return collect(from_recording(STREAMS / f"{name}.sse").pipe(api_tool_call()))
+
+
+def with_key(monkeypatch: pytest.MonkeyPatch, server: ReplayServer) -> None:
+    """Let the examples find a provider by the environment, as they find the real one."""
+    monkeypatch.setenv("OPENAI_API_KEY", "a key")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.*")), ids=lambda path: path.name)
+def test_an_example_has_at_most_sixty_lines(path: Path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 60
+
+
+# The chat
+
+
+def chat(monkeypatch: pytest.MonkeyPatch, *said: str) -> list[Any]:
+    """Run the chat with what is typed, and give its messages."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in said)))
+    messages: list[Any] = run("chat_with_files.py")["messages"]
+    return messages
+
+
+def test_the_chat_shows_files_and_writes_them_and_tells_the_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+):
+    with nothing_left():
+        messages = chat(monkeypatch, "Write a page about herbs.", "")
+    calls = recorded("chat_two_files").invocations
+    files = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "chat_files").iterdir()}
+    assert files == {call.arguments["path"]: call.arguments["content"] for call in calls}
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool", "assistant"]
+    assert [call["function"]["arguments"] for call in messages[1]["tool_calls"]] == [call.raw for call in calls]
+    assert [message["tool_call_id"] for message in messages[2:4]] == [call.id for call in calls]
+    assert messages[4] == {"role": "assistant", "content": recorded("chat_written").text}
+    shown = capsys.readouterr().out
+    assert "<h1>🌿 Herbs on the balcony</h1>" in shown
+    assert shown.index("herbs.html") < shown.index("herbs.css") < shown.index("Both files are written")
+
+
+def test_the_chat_writes_nothing_outside_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    write_file = run("chat_with_files.py")["write_file"]
+    for path in ("../secret", "/etc/secret", "a/../../secret"):
+        assert "refused" in write_file(path, "")
+    assert "4 characters" in write_file("a/../b", "text")
+    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()] == ["chat_files/b"]
+
+
+def test_the_chat_goes_on_after_a_provider_that_breaks_off(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+):
+    with nothing_left(), ReplayServer(STREAMS, fault="cut:5000") as server:
+        with_key(monkeypatch, server)
+        messages = chat(monkeypatch, "Write a page about herbs.", "Once more.", "")
+    assert [message["role"] for message in messages] == ["user", "user", "assistant"]
+    assert capsys.readouterr().out.count("connection lost") == 1
+    assert not list(tmp_path.iterdir())
+
+
+# The page
+
+
+def events_in(response: httpx2.Response) -> Iterator[Any]:
+    for line in response.iter_lines():
+        if line.startswith("data: "):
+            yield json.loads(line[6:])
+
+
+def test_the_page_is_served_and_its_answer_is_whole_and_live():
+    with (
+        nothing_left(),
+        serving(run("fastapi_live_files.py", "app")["app"]) as address,
+        httpx2.Client(base_url=f"http://{address}", trust_env=False) as browser,
+    ):
+        assert "new EventSource" in browser.get("/").text
+        with browser.stream("GET", "/answer", params={"prompt": "Herbs"}) as response:
+            kind = response.headers["content-type"], response.headers["cache-control"]
+            events = list(events_in(response))
+    assert kind == ("text/event-stream", "no-cache")
+    recording = recorded("chat_two_files")
+    calls = [event for event in events if event["type"] == "TOOL_INVOCATION"]
+    assert [call["arguments"] for call in calls] == [call.arguments for call in recording.invocations]
+    shown = [event["payload"]["delta"] for event in events if event["type"] == "SEGMENT_CONTENT"]
+    assert "".join(shown) == "".join(segment.content for segment in recording.segments)
+    assert events[-1] == {"type": "STREAM_END"}
+
+
+def test_a_browser_that_leaves_in_mid_file_closes_the_providers_connection(monkeypatch: pytest.MonkeyPatch):
+    with nothing_left(), ReplayServer(STREAMS, fault="stall:5000") as provider:
+        with_key(monkeypatch, provider)
+        with serving(run("fastapi_live_files.py", "app")["app"]) as address:
+            with (
+                httpx2.Client(base_url=f"http://{address}", trust_env=False) as browser,
+                browser.stream("GET", "/answer", params={"prompt": "Herbs"}) as response,
+            ):
+                content = next(
+                    event
+                    for event in events_in(response)
+                    if event["type"] == "SEGMENT_CONTENT" and event["segment_type"] == "write_file"
+                )
+                assert provider.log[0].outcome == "open"
+            left = provider.wait_for("client_left")
+        assert content["payload"]["delta"].startswith("<")
+        assert left.bytes_sent <= 5000 < left.bytes_total
+        assert [entry.outcome for entry in provider.log] == ["client_left"]
+
+
+def test_a_browser_is_told_of_a_provider_that_breaks_off(monkeypatch: pytest.MonkeyPatch):
+    with nothing_left(), ReplayServer(STREAMS, fault="cut:5000") as provider:
+        with_key(monkeypatch, provider)
+        with (
+            serving(run("fastapi_live_files.py", "app")["app"]) as address,
+            httpx2.Client(base_url=f"http://{address}", trust_env=False) as browser,
+            browser.stream("GET", "/answer", params={"prompt": "Herbs"}) as response,
+        ):
+            *_, end, failed, terminal = events_in(response)
+    assert (end["type"], end["payload"]["status"]) == ("SEGMENT_END", "interrupted")
+    assert (failed["type"], failed["reason"]) == ("INVOCATION_FAILED", "interrupted")
+    assert (terminal["type"], terminal["error"]["transport"]) == ("STREAM_ERROR", True)
+
+
+# The composition
+
+
+def test_the_composition_merges_two_providers_and_reports_calmly(capsys: pytest.CaptureFixture[str]):
+    with nothing_left():
+        run("rx_composition.py")
+    lines = capsys.readouterr().out.splitlines()
+    calls = [line.split() for line in lines if "characters" not in line]
+    assert sorted(calls) == [
+        ["anthropic", "write_file(herbs.py)"],
+        ["openai", "write_file(herbs.css)"],
+        ["openai", "write_file(herbs.html)"],
+    ]
+    told = {" ".join(line.split()) for line in lines if "characters" in line}
+    for answer, provider in (("chat_two_files", "openai"), ("messages_one_file", "anthropic")):
+        for segment in recorded(answer).segments:
+            assert f"{provider} {segment.type} {len(segment.content)} characters" in told

@@ -1,0 +1,126 @@
+"""The notebooks run, on a real kernel, and what is saved in them is what they give."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import every_sdk
+import nbformat
+import pytest
+from test_event_card import Page
+
+from penstock.sources.replay.loopback_server import LoopbackServer
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+STREAMS = sorted((ROOT / "notebooks" / "streams").glob("*.sse"))
+RUN = Path(__file__).with_name("run_notebook.py")
+# A path of somebody's machine, a server's address, an object's address.
+OF_ONE_MACHINE = re.compile(r"(?<![\w.])/(?:home|root|tmp|var|Users)\b|127\.0\.0\.1|localhost|0x[0-9a-f]{8,}")
+
+
+def code_cells(notebook: Any) -> list[Any]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def plain(output: Any) -> dict[str, Any]:
+    """Give what an output shows, without what belongs to one run."""
+    return {name: output[name] for name in ("output_type", "name", "text", "data") if name in output}
+
+
+def texts(notebook: Any) -> list[str]:
+    return [
+        text
+        for cell in code_cells(notebook)
+        for output in cell.outputs
+        for text in (output.get("text", ""), *output.get("data", {}).values())
+    ]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Give an environment in which a kernel finds this checkout, and none of the user's settings."""
+    folder = tmp_path_factory.mktemp("kernel")
+    (folder / "penstock").symlink_to(ROOT)
+    own = {name: str(folder / name.lower()) for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR")}
+    return {**os.environ, **own, "PYTHONPATH": str(folder)}
+
+
+def test_there_are_notebooks_and_streams():
+    assert [path.name for path in NOTEBOOKS] == ["01_first_stream.ipynb", "02_anatomy_of_a_tool_call.ipynb"]
+    assert len(STREAMS) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_gives_the_outputs_that_are_saved_in_it(
+    path: Path, tmp_path: Path, environment: dict[str, str]
+):
+    pytest.importorskip("nbclient", reason="needs nbclient and ipykernel")
+    result = tmp_path / path.name
+    command = [sys.executable, *map(str, (RUN, path, result))]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    saved, run = (code_cells(nbformat.read(each, 4)) for each in (path, result))
+    for old, new in zip(saved, run, strict=True):
+        # What gives something else on purpose is saved with: python tests/project/run_notebook.py NOTEBOOK
+        assert [plain(output) for output in new.outputs] == [plain(output) for output in old.outputs], new.source
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_what_is_saved_was_run_once_from_the_top_without_an_error(path: Path):
+    notebook = nbformat.read(path, 4)
+    nbformat.validate(notebook)
+    cells = code_cells(notebook)
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert len(outputs) >= 10
+    assert not [output for output in outputs if output.output_type == "error" or output.get("name") == "stderr"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_nothing_of_one_machine_is_saved(path: Path):
+    notebook = nbformat.read(path, 4)
+    assert [found for text in texts(notebook) if (found := OF_ONE_MACHINE.search(text))] == []
+    assert not [text for text in texts(notebook) if str(ROOT) in text]
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+    assert not [cell.metadata for cell in notebook.cells if cell.metadata]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_saved_pages_bring_no_script_and_load_nothing(path: Path):
+    pages = [
+        output.data["text/html"]
+        for cell in code_cells(nbformat.read(path, 4))
+        for output in cell.outputs
+        if "text/html" in output.get("data", {})
+    ]
+    assert pages
+    for html in pages:
+        without_breaks = html.replace("<br>", "\n")  # the one element that is never closed
+        assert not Page(without_breaks).elements & {"script", "style", "link", "img", "iframe", "object"}
+        assert "://" not in html
+
+
+def test_the_live_view_leaves_each_segment_and_each_call_as_an_output():
+    notebook = nbformat.read(NOTEBOOKS[0], 4)
+    [shown] = [cell for cell in code_cells(notebook) if "notebook_view()(" in cell.source]
+    first_words = [output.data["text/plain"].split()[:3] for output in shown.outputs]
+    assert [words[0] for words in first_words] == ["text", "write_file", "→", "run_bash", "→"]
+    assert [words[2] for words in first_words[:2]] == ["complete", "complete"]
+
+
+@pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)
+def test_the_providers_sdk_reads_the_stream_of_the_anatomy_as_the_wire_decoder_does(path: Path):
+    [sdk] = [each for each in every_sdk.SDKS if each.api == path.stem]
+    body = path.read_bytes()
+    with LoopbackServer(body) as server:
+        chunks, ends = sdk.by_sdk(server.url)
+    assert ends == ["completed"]
+    assert [call.name for chunk in chunks for call in chunk.tool_calls if call.name] == ["write_file"]
+    assert (chunks, ends) == sdk.by_wire([body])

@@ -1,0 +1,169 @@
+"""What is installed is what was written, under one name, and nothing else."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import venv
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "command")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+MADE_BY_TOOLS = (".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis")
+SETUPTOOLS_WITH_LICENSE_EXPRESSIONS = 77
+
+
+def listed_packages() -> set[str]:
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf-8")
+    return set(config["options"]["packages"].split())
+
+
+def folders_with_code() -> set[str]:
+    files = (path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+    return {".".join(("penstock", *path.parent.parts)) for path in files}
+
+
+def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command as somebody would who knows nothing of this checkout."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    return subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
+
+
+def build(folder: Path) -> tuple[Path, Path]:
+    """Build the sdist, and from it the wheel, in a copy of the checkout."""
+    copy = folder / "copy"
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*MADE_BY_TOOLS))
+    try:
+        ready = int(metadata.version("setuptools").split(".")[0]) >= SETUPTOOLS_WITH_LICENSE_EXPRESSIONS
+    except metadata.PackageNotFoundError:
+        ready = False
+    # With what is at hand no index is needed; else build fetches its own.
+    options = ["--no-isolation"] if ready else []
+    done = run(sys.executable, "-m", "build", *options, "--outdir", folder / "dist", cwd=copy)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (sdist,) = (folder / "dist").glob("*.tar.gz")
+    (wheel,) = (folder / "dist").glob("*.whl")
+    return sdist, wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("built"))[1]
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a virtual environment with the wheel in it; the dependencies are borrowed from the running one."""
+    folder = tmp_path_factory.mktemp("installed")
+    venv.create(folder, with_pip=False, symlinks=True)
+    done = run(sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install", "--no-index", "--no-deps",
+               wheel, cwd=folder)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    (site_packages,) = folder.glob("lib/python*/site-packages")
+    (site_packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    return folder
+
+
+def test_every_folder_with_code_is_listed_as_a_package():
+    assert listed_packages() == folders_with_code()
+
+
+def test_every_package_says_what_it_is_for():
+    silent = [
+        name
+        for name in sorted(listed_packages())
+        if not (ROOT.joinpath(*name.split(".")[1:]) / "__init__.py").read_text(encoding="utf-8").startswith('"""')
+    ]
+    assert silent == []
+
+
+def test_the_wheel_has_every_library_file_and_nothing_else(wheel: Path):
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {name for name in archive.namelist() if ".dist-info/" not in name}
+    files = (path for room in ROOMS for path in (ROOT / room).rglob("*"))
+    written = (path for path in files if path.is_file() and path.suffix != ".pyc")
+    assert packed == {f"penstock/{path.relative_to(ROOT).as_posix()}" for path in written}
+
+
+def test_an_installation_puts_one_name_beside_the_others(installed: Path):
+    (site_packages,) = installed.glob("lib/python*/site-packages")
+    version = PROJECT["version"]
+    assert {path.name for path in site_packages.iterdir()} == {
+        "borrowed.pth",
+        "penstock",
+        f"penstock-{version}.dist-info",
+    }
+
+
+def test_the_installed_library_works_far_from_the_checkout(installed: Path, tmp_path: Path):
+    # Folders of the user's own with our rooms' names must not matter.
+    for room in ROOMS:
+        (tmp_path / room).mkdir()
+        (tmp_path / room / "__init__.py").write_text("raise ImportError('this is somebody else')\n", encoding="utf-8")
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""
+import importlib
+for name in {sorted(listed_packages())}:
+    print(importlib.import_module(name).__file__)
+from penstock.operators import drive, lift
+class Doubled:
+    def feed(self, item): return [item, item]
+    def close(self, how): return ["end"]
+    def dump(self): return None
+    def load(self, state): pass
+print(*drive([1, 2], lift(Doubled)))
+""",
+        encoding="utf-8",
+    )
+    done = run(installed / "bin" / "python", script, cwd=tmp_path)
+    *files, last = done.stdout.splitlines() or [""]
+    assert last == "1 1 2 2 end", done.stderr
+    assert len(files) == len(listed_packages())
+    assert [file for file in files if not Path(file).is_relative_to(installed)] == []
+
+
+def test_the_command_is_installed_and_explains_itself(installed: Path, tmp_path: Path):
+    done = run(installed / "bin" / "penstock", "--help", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "demo" in done.stdout
+
+
+def test_without_the_cli_extra_the_command_says_what_to_install(installed: Path, tmp_path: Path):
+    code = """
+import sys
+from importlib.metadata import entry_points
+sys.modules["typer"] = sys.modules["rich"] = None
+(command,) = entry_points(group="console_scripts", name="penstock")
+sys.argv = ["penstock", "demo"]
+sys.exit(command.load()())
+"""
+    done = run(installed / "bin" / "python", "-c", code, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    (line,) = (done.stdout + done.stderr).splitlines()
+    assert 'pip install "penstock[cli]"' in line
+
+
+def test_the_make_targets_that_the_readme_names_exist():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:^    |`)make ([a-z-]+)", readme, re.MULTILINE))
+    assert named >= {"demo", "test"}
+    assert named <= set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+
+
+def test_the_changelog_knows_the_version():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\n## [{PROJECT['version']}]" in changelog

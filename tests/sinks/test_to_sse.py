@@ -1,0 +1,449 @@
+"""`to_sse`: framing, terminals, heartbeats, and readers that leave."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+import pytest
+import virtual_time
+from chat_client import async_client, create
+from every_sdk import CHAT, all_have_ended, nothing_left
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.events import (
+    ChunkResponse,
+    Event,
+    InvocationFailed,
+    Notice,
+    ProviderError,
+    SegmentEvent,
+    ToolCallDelta,
+    ToolInvocation,
+    UsageError,
+    from_json,
+    to_json,
+)
+from penstock.operators import adrive
+from penstock.pipeline import api_tool_call
+from penstock.sinks.to_sse import HEARTBEAT, SSE_HEADERS, to_sse
+from penstock.sinks.web.frame_pump import AHEAD
+from penstock.sources import decode_sdk, from_recording
+from penstock.sources.replay.loopback_server import LoopbackServer
+from penstock.sources.wire.sse import SseDecoder
+
+END = b'data: {"type":"STREAM_END"}\n\n'
+START = SegmentEvent("SEGMENT_START", "s", "text", turn_id="t")
+EVENTS: list[Event] = [
+    START,
+    SegmentEvent("SEGMENT_CONTENT", "s", "text", {"delta": "Zürich 🌱\r\n\u2028"}, "t"),
+    SegmentEvent("SEGMENT_END", "s", "text", {"status": "complete"}, "t"),
+    ToolInvocation("c", "t", "f", {"a": [1, None]}),
+    InvocationFailed("d", "t", "g", '{"a', "truncated"),
+    Notice("code", "detail"),
+]
+
+
+class Stream:
+    """Events as an async stream that knows what became of it."""
+
+    def __init__(self, events: Iterable[Any], error: Exception | None = None, *, endless: bool = False) -> None:
+        self.asked = self.closed = 0
+        self._events = self._run(events, error, endless)
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        return await anext(self._events)
+
+    async def aclose(self) -> None:
+        await self._events.aclose()
+
+    async def _run(self, events: Iterable[Any], error: Exception | None, endless: bool) -> Any:
+        try:
+            for event in events:
+                self.asked += 1
+                yield event
+            if error is not None:
+                raise error
+            if endless:
+                await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)  # as the closing of a connection, which a cancellation could break off
+            self.closed += 1
+
+
+def chunks_of(events: Any, **options: Any) -> list[bytes]:
+    """Give what a reader gets of events that may be a plain iterable."""
+
+    async def main() -> list[bytes]:
+        stream = events if hasattr(events, "__aiter__") else Stream(events)
+        return [chunk async for chunk in to_sse(stream, **options)]
+
+    return asyncio.run(main())
+
+
+def chunks_before(exception: type[Exception], stream: Stream) -> list[bytes]:
+    """Give what a reader gets before to_sse raises."""
+    chunks: list[bytes] = []
+
+    async def main() -> None:
+        async for chunk in to_sse(stream):
+            chunks.append(chunk)  # noqa: PERF401 - a comprehension would keep nothing of what came before
+
+    with pytest.raises(exception):
+        asyncio.run(main())
+    return chunks
+
+
+def objects_in(chunks: list[bytes]) -> list[Any]:
+    """Give the objects in chunks of bytes, each of which must be one whole event with one line of data."""
+    for chunk in chunks:
+        assert chunk.startswith(b"data: ")
+        assert chunk.endswith(b"\n\n")
+        assert b"\n" not in chunk[:-2]
+        assert b"\r" not in chunk
+    return [json.loads(chunk[6:]) for chunk in chunks]
+
+
+# Framing
+
+
+def test_each_chunk_is_one_event_with_its_json_form_and_a_terminal_is_last():
+    assert chunks_of(EVENTS) == [*(b"data: " + to_json(event) + b"\n\n" for event in EVENTS), END]
+
+
+def test_an_empty_stream_has_its_terminal():
+    assert chunks_of([]) == [END]
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"))))
+def test_any_text_comes_back_through_a_decoder_of_server_sent_events(texts: list[str]):
+    events = [START, *(SegmentEvent("SEGMENT_CONTENT", "s", "text", {"delta": text}, "t") for text in texts)]
+    decoder = SseDecoder()
+    body = b"".join(chunks_of(events))
+    *read, _, terminal = [each.data for each in [*decoder.feed(body), *decoder.close()]]
+    assert [from_json(data) for data in read] == events
+    assert json.loads(terminal) == {"type": "STREAM_END"}
+
+
+def test_characters_of_several_bytes_are_sent_as_they_are():
+    assert "Zürich 🌱".encode() in chunks_of(EVENTS)[1]
+
+
+def test_ids_number_the_events_from_one():
+    assert chunks_of(EVENTS[:1], ids=True)[0].startswith(b"id: 1\ndata: {")
+    assert [chunk.partition(b"\n")[0] for chunk in chunks_of(EVENTS, ids=True)] == [
+        b"id: %d" % number for number in range(1, len(EVENTS) + 2)
+    ]
+
+
+def test_the_headers_say_what_it_is_and_that_nobody_may_hold_it_back():
+    assert dict(SSE_HEADERS) == {
+        "content-type": "text/event-stream",
+        "cache-control": "no-cache",
+        "x-accel-buffering": "no",
+    }
+
+
+def test_a_dictionary_goes_out_as_it_is():
+    assert objects_in(chunks_of([{"type": "MINE", "n": 1}]))[0] == {"type": "MINE", "n": 1}
+
+
+def test_select_says_which_events_go_out():
+    chunks = chunks_of(EVENTS, select=lambda event: isinstance(event, SegmentEvent))
+    assert chunks == [*(b"data: " + to_json(event) + b"\n\n" for event in EVENTS[:3]), END]
+
+
+# The protocol of updates
+
+
+def test_tool_call_updates_stand_for_the_segments_of_calls_and_for_no_others():
+    calls = (ToolCallDelta(0, "c", "write_file", '{"path": "a", "con'), ToolCallDelta(0, arguments_delta='tent": "x'))
+    answer = [
+        ChunkResponse(reasoning="hm", response_id="r"),
+        ChunkResponse(content="Hi"),
+        *(ChunkResponse(tool_calls=(delta,)) for delta in calls),
+        ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta='yz"}', done=True),), finish_reason="tool_calls"),
+    ]
+
+    def sent(**options: Any) -> list[Any]:
+        return objects_in(chunks_of(adrive(answer, api_tool_call()), protocol="tool_call_updates", **options))
+
+    *events, terminal = sent()
+    segments = [each for each in events if each["type"].startswith("SEGMENT")]
+    assert [each["segment_type"] for each in segments] == ["reasoning"] * 3 + ["text"] * 3
+    updates = [each for each in events if each["type"] == "assistant_streaming_tool_call"]
+    assert "".join(each["arguments"] for each in updates) == '{"path": "a", "content": "xyz"}'
+    assert {each["messageId"] for each in updates} == {"r"}
+    assert [each["isComplete"] for each in updates] == [False] * (len(updates) - 1) + [True]
+    assert (events[-1]["type"], events[-1]["arguments"]) == ("TOOL_INVOCATION", {"path": "a", "content": "xyz"})
+    assert terminal == {"type": "STREAM_END"}
+    named = [each["messageId"] for each in sent(message_id="m") if "messageId" in each]
+    assert named == ["m"] * len(updates)
+
+
+def test_segments_with_their_type_at_the_start_only_are_told_apart_too():
+    def segment(identity: str, kind: str) -> list[SegmentEvent]:
+        return [
+            SegmentEvent("SEGMENT_START", identity, kind, {"metadata": {"tool_name": "f"}} if kind != "text" else {}),
+            SegmentEvent("SEGMENT_CONTENT", identity, None, {"delta": "{}"}),
+            SegmentEvent("SEGMENT_END", identity, None, {"status": "complete"}),
+        ]
+
+    events = [*segment("a", "text"), *segment("b", "tool_call")]
+    *sent, _ = objects_in(chunks_of(events, protocol="tool_call_updates"))
+    assert [each["segment_id"] for each in sent if "segment_id" in each] == ["a"] * 3
+    assert "".join(each["arguments"] for each in sent if "toolCallId" in each) == "{}"
+
+
+# How it ends
+
+
+def test_a_providers_error_is_told_with_its_fields_and_logged(caplog: pytest.LogCaptureFixture):
+    error = ProviderError("overloaded", type="overloaded_error", status=529)
+    stream = Stream([START], error)
+    *_, end, terminal = objects_in(chunks_of(stream))
+    assert (end["type"], end["payload"]["status"]) == ("SEGMENT_END", "failed")
+    described = {"class": "ProviderError", "detail": "overloaded", "type": "overloaded_error", "status": 529}
+    assert terminal == {"type": "STREAM_ERROR", "error": described}
+    assert stream.closed == 1
+    [record] = caplog.records
+    assert (record.name, record.levelno, "overloaded" in record.getMessage()) == ("penstock", logging.WARNING, True)
+
+
+def test_of_a_lost_connection_a_reader_is_told_that_it_was_the_connection():
+    *_, terminal = objects_in(chunks_of(Stream([], ProviderError("reset", transport=True))))
+    assert terminal["error"] == {"class": "ProviderError", "detail": "reset", "transport": True}
+
+
+def test_of_another_exception_only_the_class_is_told_and_then_it_is_raised():
+    *_, end, terminal = objects_in(chunks_before(KeyError, Stream([START], KeyError("password"))))
+    assert end["payload"]["status"] == "interrupted"
+    assert terminal == {"type": "STREAM_ERROR", "error": {"class": "KeyError"}}
+
+
+@pytest.mark.parametrize("wrong", [object(), "text", SegmentEvent("SEGMENT_START", "\ud800")])
+def test_what_has_no_json_form_ends_the_stream_with_a_usage_error(wrong: Any):
+    stream = Stream([START, wrong, START])
+    sent = objects_in(chunks_before(UsageError, stream))
+    assert [each["type"] for each in sent] == ["SEGMENT_START", "SEGMENT_END", "STREAM_ERROR"]
+    assert stream.closed == 1
+
+
+def test_what_a_reader_is_told_of_an_error_is_the_callers_to_say():
+    chunks = chunks_of(Stream([], ProviderError("no")), describe_error=lambda _: {"text": "Please try again."})
+    assert objects_in(chunks) == [{"type": "STREAM_ERROR", "error": {"text": "Please try again."}}]
+
+
+def test_a_start_without_an_end_gets_one_before_the_terminal():
+    *_, end, terminal = objects_in(chunks_of([START]))
+    assert (end["segment_id"], end["payload"]) == ("s", {"status": "truncated"})
+    assert terminal == {"type": "STREAM_END"}
+
+
+def test_every_recorded_end_is_sent_once():
+    source = from_recording("tests/streams/openai_chat/write_file.sse")
+    chunks: list[ChunkResponse] = []
+    source.subscribe(chunks.append)
+    for protocol in ("segments", "tool_call_updates"):
+        sent = objects_in(chunks_of(adrive(chunks, api_tool_call()), protocol=protocol))
+        starts = [each["segment_id"] for each in sent if each["type"] == "SEGMENT_START"]
+        ends = [each["segment_id"] for each in sent if each["type"] == "SEGMENT_END"]
+        assert starts == ends
+        assert sum(each["type"] in ("STREAM_END", "STREAM_ERROR") for each in sent) == 1
+
+
+@pytest.mark.parametrize(
+    ("events", "options", "words"),
+    [
+        ([START], {}, "async stream.*got list"),
+        (Stream([]), {"protocol": "xml"}, "'segments' or 'tool_call_updates'"),
+        (Stream([]), {"heartbeat": 0}, "above 0"),
+        (Stream([]), {"heartbeat": -1.0}, "above 0"),
+    ],
+)
+def test_wrong_arguments_are_told_at_the_call(events: Any, options: Any, words: str):
+    with pytest.raises(UsageError, match=words):
+        to_sse(events, **options)
+
+
+# Heartbeats
+
+
+def timed(source: Any, **options: Any) -> list[tuple[float, bytes]]:
+    async def main() -> list[tuple[float, bytes]]:
+        now = asyncio.get_running_loop().time
+        return [(now(), chunk) async for chunk in to_sse(source, **options)]
+
+    return virtual_time.run(main())
+
+
+async def with_pauses(*pauses: float) -> AsyncIterator[Any]:
+    for event, pause in zip(EVENTS, pauses, strict=False):
+        await asyncio.sleep(pause)
+        yield event
+
+
+def test_comments_come_while_nothing_else_does_and_what_is_awaited_still_comes():
+    assert timed(with_pauses(40, 10, 20)) == [
+        (15, HEARTBEAT),
+        (30, HEARTBEAT),
+        (40, b"data: " + to_json(EVENTS[0]) + b"\n\n"),
+        (50, b"data: " + to_json(EVENTS[1]) + b"\n\n"),
+        (65, HEARTBEAT),
+        (70, b"data: " + to_json(EVENTS[2]) + b"\n\n"),
+        (70, END),
+    ]
+
+
+def test_without_a_heartbeat_there_are_no_comments():
+    assert [at for at, _ in timed(with_pauses(40, 10, 20), heartbeat=None)] == [40, 50, 70, 70]
+
+
+def test_a_time_limit_of_the_events_themselves_is_no_heartbeat():
+    sent = objects_in(chunks_before(TimeoutError, Stream([], TimeoutError())))
+    assert sent == [{"type": "STREAM_ERROR", "error": {"class": "TimeoutError"}}]
+
+
+# Readers
+
+
+def test_a_slow_reader_slows_the_events_down():
+    async def main() -> None:
+        stream = Stream([Notice("n", str(number)) for number in range(1000)])
+        reader = to_sse(stream)
+        for number in range(5):
+            await anext(reader)
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert stream.asked <= number + 1 + AHEAD
+        await reader.aclose()
+        assert stream.closed == 1
+
+    asyncio.run(main())
+
+
+def test_two_readers_at_once_share_nothing():
+    async def read(name: str) -> list[bytes]:
+        return [chunk async for chunk in to_sse(Stream([Notice(name, str(number)) for number in range(50)]), ids=True)]
+
+    async def main() -> list[list[bytes]]:
+        return await asyncio.gather(*map(read, "ab"))
+
+    one, other = asyncio.run(main())
+    assert one == [chunk.replace(b'"code":"b"', b'"code":"a"') for chunk in other]
+
+
+@pytest.mark.parametrize("read", [1, 3])
+def test_a_reader_that_closes_closes_the_events(read: int):
+    async def main() -> None:
+        stream = Stream(EVENTS, endless=True)
+        reader = to_sse(stream)
+        for _ in range(read):
+            await anext(reader)
+        await reader.aclose()
+        assert stream.closed == 1
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
+def test_a_reader_that_is_cancelled_while_it_waits_closes_the_events_however_often():
+    async def main() -> None:
+        stream = Stream([START], endless=True)
+        started = asyncio.Event()
+
+        async def read() -> None:
+            async for _ in to_sse(stream):
+                started.set()
+
+        task = asyncio.create_task(read())
+        await started.wait()
+        await asyncio.sleep(0)
+        for _ in range(3):  # as servers do whose cancellation holds for a whole scope
+            task.cancel()
+            await asyncio.sleep(0)
+        await asyncio.wait({task})
+        await all_have_ended()
+        assert (task.cancelled(), stream.closed) == (True, 1)
+
+    asyncio.run(main())
+
+
+def test_a_reader_that_is_forgotten_closes_the_events():
+    async def main() -> None:
+        stream = Stream([START, START], endless=True)
+        reader = to_sse(stream)
+        await anext(reader)
+        del reader
+        gc.collect()
+        await asyncio.sleep(0)
+        await all_have_ended()
+        assert stream.closed == 1
+
+    asyncio.run(main())
+
+
+def test_what_fails_after_the_reader_left_is_logged_and_its_message_is_not(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG, "penstock")
+
+    async def failing() -> AsyncIterator[Any]:
+        try:
+            yield START
+            await asyncio.Event().wait()
+        finally:
+            message = "secret"
+            raise ValueError(message)
+
+    async def main() -> None:
+        reader = to_sse(failing())
+        await anext(reader)
+        await asyncio.sleep(0)
+        await reader.aclose()
+
+    asyncio.run(main())
+    said, traced = (record for record in caplog.records if record.name == "penstock")
+    assert (said.levelno, said.exc_info) == (logging.ERROR, None)
+    assert "ValueError at test_to_sse.py:" in said.getMessage()
+    assert "secret" not in said.getMessage()
+    assert (traced.levelno, traced.exc_info is not None) == (logging.DEBUG, True)
+
+
+@pytest.mark.parametrize("when", ["closed", "cancelled"])
+def test_the_providers_connection_closes_when_the_reader_leaves_in_mid_call(when: str):
+    body = CHAT.body_of("write_file")
+    first = len(body) // 2
+
+    async def main(server: LoopbackServer) -> None:
+        async with async_client(server.url) as client:
+            stream = await create(client)
+            reader = to_sse(adrive(stream, decode_sdk("openai-chat"), api_tool_call()))
+            content = asyncio.Event()
+
+            async def read() -> None:
+                async for chunk in reader:
+                    if b'"write_file","payload":{"delta"' in chunk:
+                        content.set()
+                        if when == "closed":
+                            break
+                await reader.aclose()
+
+            task = asyncio.create_task(read())
+            await content.wait()
+            if when == "cancelled":
+                task.cancel()
+            await asyncio.wait({task})
+            left = await asyncio.to_thread(server.wait_for, "client_left")
+            assert left.number == first
+            await all_have_ended()
+
+    with nothing_left(), LoopbackServer(body, pieces=[first], gated=True) as server:
+        server.allow()
+        asyncio.run(main(server))

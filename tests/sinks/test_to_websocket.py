@@ -1,0 +1,333 @@
+"""`to_websocket`: text frames, the channel that cancels, and readers that leave."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from app_server import serving
+from chat_client import async_client, create
+from every_sdk import CHAT, all_have_ended, nothing_left
+from starlette.applications import Starlette
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+from test_to_sse import EVENTS, START, Stream
+from websockets.asyncio.client import connect
+from websockets.asyncio.server import serve
+
+from penstock.events import ProviderError, UsageError, to_json
+from penstock.operators import adrive
+from penstock.pipeline import Pipeline, api_tool_call
+from penstock.sinks.to_websocket import to_websocket
+from penstock.sources import decode_sdk
+from penstock.sources.replay.loopback_server import LoopbackServer
+
+END = '{"type":"STREAM_END"}'
+CANCEL = '{"type": "cancel", "reason": "enough"}'
+
+
+class Peer:
+    """The reader at the other end: what it got, and what it says."""
+
+    def __init__(self, *messages: Any) -> None:
+        self.got: list[str] = []
+        self.got_one = asyncio.Event()
+        self.messages: asyncio.Queue[Any] = asyncio.Queue()
+        for message in messages:
+            self.messages.put_nowait(message)
+
+    async def send(self, text: str) -> None:
+        self.got.append(text)
+        self.got_one.set()
+
+    async def receive(self) -> Any:
+        message = await self.messages.get()
+        if isinstance(message, Exception):
+            raise message
+        return message
+
+    @property
+    def objects(self) -> list[Any]:
+        return [json.loads(text) for text in self.got]
+
+
+class Cancellable(Stream):
+    """Ends in order when it is told to, as a pipeline's run does."""
+
+    def __init__(self, *, waits: bool) -> None:
+        super().__init__([START], endless=True)
+        self.reasons: list[str] = []
+        self._cancelled = asyncio.Event()
+        self._waits = waits
+
+    def cancel(self, reason: str) -> Any:
+        async def told() -> None:
+            self._told(reason)
+
+        return told() if self._waits else self._told(reason)
+
+    def _told(self, reason: str) -> None:
+        self.reasons.append(reason)
+        self._cancelled.set()
+
+    async def __anext__(self) -> Any:
+        if self.asked == 0:
+            return await super().__anext__()
+        await self._cancelled.wait()
+        raise StopAsyncIteration
+
+
+def test_each_event_is_one_text_and_a_terminal_is_last():
+    async def main() -> None:
+        for listens in (False, True):
+            peer, stream = Peer(), Stream(EVENTS)
+            await to_websocket(stream, peer.send, peer.receive if listens else None)
+            assert peer.got == [*(to_json(event).decode() for event in EVENTS), END]
+            assert stream.closed == 1
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
+def test_it_speaks_the_protocols_of_to_sse_with_their_options():
+    async def main() -> list[Any]:
+        peer = Peer()
+        start = {"metadata": {"tool_name": "f"}}
+        events = [type(START)("SEGMENT_START", "c", "tool_call", start, "t"), *EVENTS]
+        options: Any = {"protocol": "tool_call_updates", "message_id": "m"}
+        await to_websocket(Stream(events), peer.send, select=lambda each: each is not EVENTS[0], **options)
+        return peer.objects
+
+    first, *_ = asyncio.run(main())
+    assert (first["type"], first["messageId"]) == ("assistant_streaming_tool_call", "m")
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("message", [CANCEL, CANCEL.encode(), json.loads(CANCEL)], ids=["text", "bytes", "dictionary"])
+def test_a_reader_cancels_a_stream_that_ends_itself_in_order(message: Any, waits: bool):
+    async def main() -> None:
+        peer, stream = Peer(), Cancellable(waits=waits)
+        sending = asyncio.create_task(to_websocket(stream, peer.send, peer.receive))
+        await peer.got_one.wait()
+        await peer.messages.put(message)
+        await sending
+        assert stream.reasons == ["enough"]
+        assert peer.got[-1] == END
+
+    asyncio.run(main())
+
+
+def test_a_stream_that_cannot_be_cancelled_is_closed_and_its_ends_still_come():
+    async def main() -> None:
+        peer, stream = Peer(), Stream([START], endless=True)
+        sending = asyncio.create_task(to_websocket(stream, peer.send, peer.receive))
+        await peer.got_one.wait()
+        await peer.messages.put('{"type": "cancel"}')
+        await sending
+        _, end, terminal = peer.objects
+        assert end["payload"] == {"status": "interrupted", "reason": "cancelled by the reader"}
+        assert terminal == {"type": "STREAM_END"}
+        assert stream.closed == 1
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("message", ["stop!", "[]", '{"type": "stop"}', b"\xff", 7, '{"type": "cancel", "reason": 7}'])
+def test_another_message_is_logged_and_ignored(message: Any, caplog: pytest.LogCaptureFixture):
+    async def main() -> None:
+        peer = Peer(message, CANCEL)
+        await to_websocket(Stream([], endless=True), peer.send, peer.receive)
+        assert peer.got == [END]
+
+    asyncio.run(main())
+    [record] = caplog.records
+    assert (record.name, record.levelno, "ignored" in record.getMessage()) == ("penstock", logging.WARNING, True)
+
+
+@pytest.mark.parametrize("leaving", [None, WebSocketDisconnect(1001)])
+def test_a_reader_that_leaves_closes_the_events_and_an_exception_of_receive_is_raised(leaving: Any):
+    async def main() -> None:
+        peer, stream = Peer(), Stream([START], endless=True)
+
+        async def send_all() -> None:
+            if leaving is None:
+                await to_websocket(stream, peer.send, peer.receive)
+            else:
+                with pytest.raises(WebSocketDisconnect):
+                    await to_websocket(stream, peer.send, peer.receive)
+
+        sending = asyncio.create_task(send_all())
+        await peer.got_one.wait()
+        await peer.messages.put(leaving)
+        await sending
+        assert (len(peer.got), stream.closed) == (1, 1)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
+def test_an_exception_of_send_closes_the_events_and_is_raised():
+    async def main() -> None:
+        stream = Stream([START], endless=True)
+
+        async def send(text: str) -> None:
+            raise ConnectionResetError
+
+        with pytest.raises(ConnectionResetError):
+            await to_websocket(stream, send, Peer().receive)
+        assert stream.closed == 1
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
+def test_who_leaves_with_the_terminal_in_hand_is_no_error():
+    async def main() -> None:
+        left = asyncio.Event()
+
+        async def send(text: str) -> None:
+            if text == END:
+                left.set()
+
+        async def receive() -> str:
+            await left.wait()
+            raise WebSocketDisconnect(1000)
+
+        await to_websocket(Stream(EVENTS), send, receive)
+
+    asyncio.run(main())
+
+
+def test_a_cancellation_closes_the_events_however_often():
+    async def main() -> None:
+        peer, stream = Peer(), Stream([START], endless=True)
+        sending = asyncio.create_task(to_websocket(stream, peer.send, peer.receive))
+        await peer.got_one.wait()
+        for _ in range(3):
+            sending.cancel()
+            await asyncio.sleep(0)
+        await asyncio.wait({sending})
+        await all_have_ended()
+        assert (sending.cancelled(), stream.closed) == (True, 1)
+
+    asyncio.run(main())
+
+
+def test_a_providers_error_is_told_and_another_exception_is_told_and_raised():
+    async def main() -> None:
+        peer = Peer()
+        await to_websocket(Stream([], ProviderError("busy")), peer.send)
+        assert peer.objects == [{"type": "STREAM_ERROR", "error": {"class": "ProviderError", "detail": "busy"}}]
+        peer = Peer()
+        with pytest.raises(KeyError):
+            await to_websocket(Stream([], KeyError("secret")), peer.send)
+        assert peer.objects == [{"type": "STREAM_ERROR", "error": {"class": "KeyError"}}]
+
+    asyncio.run(main())
+
+
+def test_what_is_no_async_stream_is_a_usage_error():
+    async def main() -> None:
+        with pytest.raises(UsageError, match=r"to_websocket.*got list"):
+            await to_websocket([START], Peer().send)  # type: ignore[arg-type]
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
+# Over real sockets: a real client, a real server, and the provider's SDK behind it
+
+
+BODY = CHAT.body_of("write_file")
+HALF = len(BODY) // 2
+
+
+def _pipeline(url: str) -> Any:
+    return Pipeline().astream(_items(url))
+
+
+def _chain(url: str) -> Any:
+    return adrive(_items(url), decode_sdk("openai-chat"), api_tool_call())
+
+
+async def _items(url: str) -> AsyncIterator[Any]:
+    async with async_client(url) as client, await create(client) as stream:
+        async for item in stream:
+            yield item
+
+
+def _starlette(events: Callable[[], Any]) -> Any:
+    async def endpoint(websocket: WebSocket) -> None:
+        await websocket.accept()
+        try:
+            await to_websocket(events(), websocket.send_text, websocket.receive_text)
+        except WebSocketDisconnect:
+            return
+        await websocket.close()
+
+    return serving(Starlette(routes=[WebSocketRoute("/", endpoint)]))
+
+
+@pytest.fixture(params=[_pipeline, _chain], ids=["Pipeline", "adrive"])
+def events_of(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Any]]:
+    with nothing_left():
+        yield request.param
+
+
+def test_a_browsers_side_of_starlette_gets_all_and_cancels_and_leaves(events_of: Callable[[str], Any]):
+    async def read(address: str, what: str, provider: LoopbackServer) -> list[Any]:
+        read: list[Any] = []
+        # Without a bound on what waits in it, this client sees the answer to its closing at once.
+        async with connect(f"ws://{address}/", max_queue=None) as connection:
+            async for text in connection:
+                read.append(json.loads(text))
+                if read[-1].get("segment_type") == "write_file" and what != "nothing":
+                    if what == "leaves":
+                        break
+                    await connection.send(CANCEL)
+                    what = "nothing"
+        return read
+
+    for what in ("nothing", "cancels", "leaves"):
+        pieces = [len(BODY)] if what == "nothing" else [HALF]
+        with (
+            LoopbackServer(BODY, pieces=pieces, gated=True) as provider,
+            _starlette(partial(events_of, provider.url)) as address,
+        ):
+            provider.allow()
+            events = asyncio.run(read(address, what, provider))
+            types = [event["type"] for event in events]
+            if what == "nothing":
+                assert types.count("TOOL_INVOCATION") == 2
+                assert types[-1] == "STREAM_END"
+            else:
+                assert provider.wait_for("client_left").number == HALF
+                assert "TOOL_INVOCATION" not in types
+            if what == "cancels":
+                ends = [each["payload"] for each in events if each["type"] == "SEGMENT_END"]
+                assert ends[-1]["status"] == "interrupted"
+                assert ends[-1]["reason"] == "enough"
+                assert types[-1] == "STREAM_END"
+
+
+def test_a_connection_of_websockets_is_served_as_well(events_of: Callable[[str], Any]):
+    async def main(provider: LoopbackServer) -> list[Any]:
+        async def handler(connection: Any) -> None:
+            await to_websocket(events_of(provider.url), connection.send, connection.recv)
+
+        async with serve(handler, "127.0.0.1", 0) as server:
+            host, port = next(iter(server.sockets)).getsockname()[:2]
+            async with connect(f"ws://{host}:{port}/") as connection:
+                read = [json.loads(text) async for text in connection]
+        await all_have_ended()
+        return read
+
+    with LoopbackServer(BODY) as provider:
+        events = asyncio.run(main(provider))
+    assert [event["type"] for event in events if event["type"].isupper()][-2:] == ["TOOL_INVOCATION", "STREAM_END"]

@@ -1,0 +1,82 @@
+"""Recorded streams of one API against the truth of their index."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from pathlib import Path
+from random import Random
+from typing import Any, TypeAlias
+
+import pytest
+from chat_client import Run, plain
+from chunk_grammar import Answer, checked
+from provider_client import Provider, cut_at_random, forbid_wire
+
+from penstock.sources.replay.loopback_server import LoopbackServer
+
+Recording: TypeAlias = tuple[dict[str, Any], bytes]
+
+
+def recordings_of(shared: Path, family: str) -> list[Recording]:
+    folder = shared / "recordings"
+    entries = json.loads((folder / "index.json").read_text())
+    return [(entry, (folder / entry["file"]).read_bytes()) for entry in entries if entry["family"] == family]
+
+
+def run_by_wire(provider: Provider, recordings: list[Recording]) -> list[tuple[dict[str, Any], Answer, Run]]:
+    """Run each whole and under random cuts, which have to give the same."""
+    random = Random(7)
+    runs: list[tuple[dict[str, Any], Answer, Run]] = []
+    for entry, body in recordings:
+        whole, ends = provider.by_wire([body])
+        cut, cut_ends = provider.by_wire(cut_at_random(body, random))
+        assert cut == whole, entry["file"]
+        assert [str(end) for end in cut_ends] == [str(end) for end in ends], entry["file"]
+        runs.append((entry, checked(whole), (whole, ends)))
+    return runs
+
+
+def assert_truth(entry: dict[str, Any], answer: Answer, calls: list[Any], reasoning_len: int) -> None:
+    name = entry["file"]
+    wanted = [(call["id"], call["name"], call["arguments"]) for call in entry["tool_calls"]]
+    assert [(call.call_id, call.name, call.arguments) for call in calls] == wanted, name
+    assert len(answer.content) == entry["text_len"], name
+    assert hashlib.sha256(answer.content.encode()).hexdigest() == entry["text_sha256"], name
+    assert len(answer.reasoning) == reasoning_len, name
+
+
+def assert_sdk_gives_the_same(
+    provider: Provider,
+    recordings: list[Recording],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_async: bool,
+) -> None:
+    wanted = [provider.by_wire([body]) for _, body in recordings]
+    forbid_wire(monkeypatch)
+    bodies = [body for _, body in recordings]
+    runs = asyncio.run(_all_by_async_sdk(provider, bodies)) if is_async else _all_by_sdk(provider, bodies)
+    for (entry, _), (wire, wire_ends), (sdk, sdk_ends) in zip(recordings, wanted, runs, strict=True):
+        assert plain(sdk) == plain(wire), entry["file"]
+        assert [str(end) for end in sdk_ends] == [str(end) for end in wire_ends], entry["file"]
+        checked(sdk)
+        if entry["sdk_ok"]:
+            assert sdk_ends == ["completed"], entry["file"]
+
+
+def _all_by_sdk(provider: Provider, bodies: list[bytes]) -> list[Run]:
+    runs: list[Run] = []
+    for body in bodies:
+        with LoopbackServer(body, pieces=1400) as server:
+            runs.append(provider.by_sdk(server.url))
+    return runs
+
+
+async def _all_by_async_sdk(provider: Provider, bodies: list[bytes]) -> list[Run]:
+    runs: list[Run] = []
+    for body in bodies:
+        with LoopbackServer(body, pieces=1400) as server:
+            runs.append(await provider.by_async_sdk(server.url))
+    return runs

@@ -56,7 +56,7 @@ PROSE = (
 
 
 def python_source(size: int) -> str:
-    """Give Python source of a size: this project's own."""
+    """Return Python source of a size: this project's own."""
     source = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "operators").glob("*.py")))
     while len(source) < size:
         source += source
@@ -148,7 +148,7 @@ def qwen3_coder(size: int) -> str:
 
 
 def written(dialect: Dialect, source: str) -> tuple[str, bool]:
-    """Give a call as a dialect writes it, with source in it, and whether the source stands there as it is."""
+    """Return a call as a dialect writes it, with source in it, and whether the source stands there as it is."""
     for each in (source, source.replace("<", "("), source.replace("<", "(").replace("]]", "] ]")):
         ways: tuple[tuple[str, dict[str, str]], ...] = (
             ("write_file", {"path": "src/app.py", "content": each}),
@@ -163,7 +163,7 @@ def written(dialect: Dialect, source: str) -> tuple[str, bool]:
 
 
 def costliest(size: int) -> list[tuple[str, float, float]]:
-    """Give a row for that dialect whose calls cost most, of those that encode values and of those that do not."""
+    """Return a row for that dialect whose calls cost most, of those that encode values and of those that do not."""
     calls = {each.name: written(each, python_source(size).strip()) for each in DIALECTS.values() if each.grammar}
     rows: list[tuple[str, float, float]] = []
     for way, is_raw, bound in (("JSON or code", False, 40), ("raw values", True, 30)):
@@ -179,7 +179,7 @@ def prose(size: int) -> str:
 
 
 def calls_per_delta(make: Callable[[], Feed], deltas: list[str], as_items: Items) -> float:
-    """Give the median cost of an item in plain calls; the call is measured beside each turn.
+    """Return the median cost of an item in plain calls; the call is measured beside each turn.
 
     The items of a turn are made just before it, as in a stream: they are not fetched from far away in memory.
     """
@@ -194,7 +194,7 @@ def calls_per_delta(make: Callable[[], Feed], deltas: list[str], as_items: Items
 
 
 def exponents(make: Callable[[], Feed], inputs: list[list[Any]]) -> tuple[float, float]:
-    """Give the exponents of time over size: of the work, and of the floor, measured in turns."""
+    """Return the exponents of time over size: of the work, and of the floor, measured in turns."""
     work: list[list[float]] = [[] for _ in inputs]
     floor: list[list[float]] = [[] for _ in inputs]
     for _ in range(ROUNDS):
@@ -208,7 +208,7 @@ def exponents(make: Callable[[], Feed], inputs: list[list[Any]]) -> tuple[float,
 
 
 def slope(sizes: list[int], times: list[float]) -> float:
-    """Give the least-squares slope of log time over log size."""
+    """Return the least-squares slope of log time over log size."""
     xs, ys = [log(size) for size in sizes], [log(time) for time in times]
     x_mean, y_mean = sum(xs) / len(xs), sum(ys) / len(ys)
     above = sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True))
@@ -234,7 +234,7 @@ def operations(make: Callable[[], Feed], items: Iterable[Any]) -> int:
 
 
 def is_linear(make: Callable[[], Feed], of: Callable[[str], list[Any]]) -> tuple[bool, list[int]]:
-    """Say whether ten times the text makes exactly ten times the operations, beside a constant beginning."""
+    """Return whether ten times the text makes exactly ten times the operations, beside a constant beginning."""
     line = "    total = sum(each.price for each in basket)  # so far\n"
     unit = json.dumps(line * DELTA)[1:-1]  # four lines, so that a whole number of deltas repeats
     head = '{"path": "src/app.py", "content": "'
@@ -258,7 +258,7 @@ def check_outputs(size: int) -> tuple[bool, int, int]:
 
 
 def import_seconds(*statements: str) -> float:
-    """Give the best time of a fresh process that runs some statements."""
+    """Return the best time of a fresh process that runs some statements."""
     code = f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r}); import conftest; {'; '.join(statements)}"
     times: list[float] = []
     for _ in range(IMPORTS):

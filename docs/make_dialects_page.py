@@ -36,7 +36,7 @@ shown were tried, those that fail are listed.\
 
 
 def page() -> str:
-    """Give the whole page."""
+    """Return the whole page."""
     names = sorted(DIALECTS)
     rows = [f"| [`{name}`](#{name}) | {_cell(about_dialect(name))} | {_cell(_proof(name))} |" for name in names]
     contents = "\n".join(("| dialect | models and form | known by |", "| --- | --- | --- |", *rows))

@@ -53,7 +53,7 @@ CONTENT and END of a segment.\
 
 
 def page() -> str:
-    """Give the whole page."""
+    """Return the whole page."""
     files = _public()
     names = [name for group in GROUPS.values() for name in group]
     if missing := files.keys() - set(names):
@@ -71,7 +71,7 @@ def page() -> str:
 
 
 def _public() -> dict[str, str]:
-    """Give the public names with the files they come from."""
+    """Return the public names with the files they come from."""
     tree = ast.parse((FOLDER / "__init__.py").read_text(encoding="utf-8"))
     return {
         alias.name: node.module
@@ -134,7 +134,7 @@ class _Definition:
         return f"{_name_of(node)}: {self._written(kind)}{default}"
 
     def _header(self, node: ast.FunctionDef) -> str:
-        """Give a function's signature as it is written, to its colon."""
+        """Return a function's signature as it is written, to its colon."""
         first, body = node.lineno, node.body[0].lineno
         lines = self._source.splitlines()[first - 1 : max(body - 1, first)]
         return "\n".join(lines)
@@ -152,7 +152,7 @@ def _name_of(node: ast.AST) -> str:
 
 
 def _annotated(node: ast.AnnAssign) -> tuple[ast.expr, str]:
-    """Give a field's type and what its `Meta` says of it."""
+    """Return a field's type and what its `Meta` says of it."""
     match node.annotation:
         case ast.Subscript(
             value=ast.Name(id="Annotated"),
@@ -164,7 +164,7 @@ def _annotated(node: ast.AnnAssign) -> tuple[ast.expr, str]:
 
 
 def _text(node: ast.FunctionDef | ast.ClassDef) -> Iterator[str]:
-    """Give a docstring as Markdown: pictures and examples are blocks of code, the rest stands as it is."""
+    """Yield a docstring as Markdown: pictures and examples are blocks of code, the rest stands as it is."""
     for paragraph in (ast.get_docstring(node) or "").split("\n\n"):
         if paragraph.startswith("    "):
             yield _code("\n".join(line.removeprefix("    ") for line in paragraph.splitlines()), "text")

@@ -23,7 +23,7 @@ _SHORT = 100
 
 
 def event_bundle(event: object) -> MimeBundle:
-    """Give an event's plain text and HTML.
+    """Return an event's plain text and HTML.
 
     >>> from penstock.events import Notice
     >>> print(event_bundle(Notice("late_text", "something came after the end"))["text/plain"])
@@ -34,7 +34,7 @@ def event_bundle(event: object) -> MimeBundle:
 
 
 def card_of(event: object) -> Card:
-    """Give the card of an event; of anything else one with its type's name."""
+    """Return the card of an event; of anything else one with its type's name."""
     match event:
         case SegmentEvent():
             return _segment_event(event)
@@ -51,7 +51,7 @@ def card_of(event: object) -> Card:
 
 
 def brief_card(event: object) -> Card:
-    """Give the card of an event that stands below its segment: an invocation as one line, without what was streamed."""
+    """Return the card of an event that stands below its segment: an invocation as one line, without streamed text."""
     if not isinstance(event, ToolInvocation):
         return card_of(event)
     arguments = ", ".join(
@@ -61,7 +61,7 @@ def brief_card(event: object) -> Card:
 
 
 def short_value(value: Any) -> str:
-    """Give a value for the middle of a line: a long string by its length alone, anything else as JSON, cut.
+    """Return a value for the middle of a line: a long string by its length alone, anything else as JSON, cut.
 
     >>> short_value("ls"), short_value("x" * 2506), short_value([1.5, None])
     ("'ls'", '<2,506 characters>', '[1.5, null]')
@@ -112,7 +112,7 @@ def _chunk_rows(chunk: ChunkResponse) -> Iterator[tuple[str, Any]]:
 
 
 def _said(part: Struct) -> Iterator[tuple[str, Any]]:
-    """Give the fields that are not as they would be without saying anything."""
+    """Yield the fields that are not as they would be without saying anything."""
     for each in fields(part):
         value = getattr(part, each.name)
         if value != each.default:

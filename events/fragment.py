@@ -37,7 +37,7 @@ class Fragment(Struct, frozen=True, gc=False, tag="FRAGMENT", tag_field="type"):
     ] = 0
 
     def nested(self) -> dict[str, Any] | str | None:
-        """Give the recursive form (object_entry, array_item, string, scalar, done), or None for `OPEN`, which it lacks.
+        """Return the recursive form (object_entry, array_item, string, scalar, done); None for `OPEN`, which has none.
 
         >>> Fragment(("a", 0), "TEXT", "hi").nested()
         {'object_entry': {'key': 'a', 'value': {'array_item': {'index': 0, 'value': {'string': 'hi'}}}}}

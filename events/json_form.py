@@ -66,7 +66,7 @@ _PAYLOADS = {"SEGMENT_START": _Payload, "SEGMENT_CONTENT": _ContentPayload, "SEG
 
 
 def to_dict(event: Event) -> dict[str, Any]:
-    """Give an event as plain JSON data, without `raw` and `fragments` of segments and without `model`.
+    """Return an event as plain JSON data, without `raw` and `fragments` of segments and without `model`.
 
     >>> to_dict(Notice("late_text", "something came after the end"))
     {'type': 'NOTICE', 'code': 'late_text', 'detail': 'something came after the end'}
@@ -88,7 +88,7 @@ def to_dict(event: Event) -> dict[str, Any]:
 
 
 def _with_lists(value: Any) -> Any:
-    """Give JSON's arrays for tuples, as the schema demands."""
+    """Return JSON's arrays for tuples, as the schema demands."""
     if isinstance(value, dict):
         return {key: _with_lists(each) for key, each in cast("dict[str, Any]", value).items()}
     if isinstance(value, list | tuple):
@@ -97,7 +97,7 @@ def _with_lists(value: Any) -> Any:
 
 
 def to_json(event: Event) -> bytes:
-    """Give an event as one line of JSON, UTF-8; raises `UsageError` for text with half a character in it.
+    """Return an event as one line of JSON, UTF-8; raises `UsageError` for text with half a character in it.
 
     >>> to_json(Notice("late_text", "x"))
     b'{"type":"NOTICE","code":"late_text","detail":"x"}'
@@ -128,7 +128,7 @@ def from_json(data: bytes | str) -> Event:
 
 
 def json_schema() -> dict[str, Any]:
-    """Give the JSON Schema (2020-12) of all events; each event's definition stands under `$defs` by its name."""
+    """Return the JSON Schema (2020-12) of all events; each event's definition stands under `$defs` by its name."""
     schemas, definitions = msgspec.json.schema_components(
         (*_TAGGED, SegmentEvent),
         ref_template="#/$defs/{name}",

@@ -20,7 +20,7 @@ class PathValue(NamedTuple):
 
 
 def aggregate_fragments(depth: int = 0) -> Operator[Fragment | JsonError, Any]:
-    """Give each value at one depth when it is complete: 0 for the whole, 1 for each argument of a call.
+    """Return each value at one depth when it is complete: 0 for the whole, 1 for each argument of a call.
 
         source                  --OPEN ()-SCALAR a 1-DONE a-OPEN b-TEXT b "x"-DONE b-DONE ()--|
         aggregate_fragments(1)  -----------------------(a, 1)-----------------(b, "x")--------|

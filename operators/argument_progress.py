@@ -20,7 +20,7 @@ def argument_progress(
     fields: Iterable[FieldSpec] = FILE_TOOLS,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[Any, Any]:
-    """Give each piece of each call's arguments as a `ToolCallArgumentProgress`, as soon as it is certain.
+    """Return each piece of each call's arguments as a `ToolCallArgumentProgress`, as soon as it is certain.
 
         segments             --S call f--C {"path": "a--C .py"}---------------------------E--
         argument_progress    ------------OPEN () OPEN path TEXT "a"--TEXT ".py" DONE path DONE ()--

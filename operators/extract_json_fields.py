@@ -20,7 +20,7 @@ def extract_json_fields(
     *paths: str | FieldPath,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[str, Fragment | JsonError]:
-    """Give the fragments of the chosen fields of a JSON text, in the text's order, as they arrive.
+    """Return the fragments of the chosen fields of a JSON text, in the text's order, as they arrive.
 
         source                          --{"n": 1, "content": "h-------i"}----------------|
         extract_json_fields("content")  -------OPEN content-TEXT "h"--TEXT "i"-DONE content--|

@@ -12,7 +12,7 @@ from .machines.json_machine import JsonMachine
 
 
 def json_fragments(*, limits: Limits = DEFAULT_LIMITS) -> Operator[str, Fragment | JsonError]:
-    """Give the pieces of a JSON value as they arrive.
+    """Return the pieces of a JSON value as they arrive.
 
         source            --{"a": "h-------i"}------------------------|
         json_fragments    --OPEN ()-OPEN a-TEXT a "h"--TEXT a "i"-DONE a-DONE ()--|

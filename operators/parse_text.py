@@ -128,7 +128,7 @@ class _ParseText:
         return events
 
     def _only_content(self, chunk: str | ChunkResponse) -> str:
-        """Give a chunk's content if nothing else is in it, and it is the first answer's."""
+        """Return a chunk's content if nothing else is in it, and it is the first answer's."""
         if isinstance(chunk, str) or (
             chunk.reasoning
             or chunk.tool_calls

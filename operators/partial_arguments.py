@@ -24,7 +24,7 @@ def partial_arguments(
     fields: Iterable[FieldSpec] = FILE_TOOLS,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[Any, Any]:
-    """Give a `PartialArguments` whenever a call's arguments have grown, and one at the call's end.
+    """Return a `PartialArguments` whenever a call's arguments have grown, and one at the call's end.
 
         segments             --S call f--C {"a": [1, --C "x---C y"]}--------------E--
         partial_arguments    ------------{"a": [1]}----["x"]--["xy"] is_complete--status
@@ -71,11 +71,11 @@ class PartialArguments(Struct, frozen=True, gc=False, eq=False):
     arguments: ObjectView
 
     def snapshot(self) -> dict[str, Any]:
-        """Give the arguments as they are now, as a plain copy of your own."""
+        """Return the arguments as they are now, as a plain copy of your own."""
         return self.arguments.snapshot()
 
     def is_finished(self, path: Path) -> bool:
-        """Say whether the value at a path is there and complete by now: `event.is_finished(("patterns", 0, "old"))`."""
+        """Return whether the value at a path is complete by now: `event.is_finished(("patterns", 0, "old"))`."""
         return self.arguments.is_finished(path)
 
     def __eq__(self, other: object) -> bool:

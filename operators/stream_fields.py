@@ -392,13 +392,13 @@ class _StreamFields:
 
 
 def _known(call: _FieldCall) -> dict[str, Any]:
-    """Give the spec's metadata as far as it is known."""
+    """Return the spec's metadata as far as it is known."""
     names = call.spec.metadata
     return {name: call.arguments[name] for name in names if name in call.arguments and name not in RESERVED}
 
 
 def _shown(call: _FieldCall) -> dict[str, Any]:
-    """Give the arguments that were not streamed, as END metadata; those with names of ours one level down."""
+    """Return the arguments that were not streamed, as END metadata; those with names of ours one level down."""
     shown = {name: value for name, value in call.arguments.items() if name not in RESERVED}
     hidden = {name: value for name, value in call.arguments.items() if name in RESERVED}
     if call.opened and not call.content_length and call.spec.field not in call.arguments:

@@ -113,7 +113,7 @@ class _StripMarkers:
         return [text[: found.start()]] if found.start() else []
 
     def _take(self, item: str) -> str:
-        """Give what was withheld, and the item after it."""
+        """Return what was withheld, and the item after it."""
         text = "".join([*self._withheld, item]) if self._withheld else item
         self._withheld.clear()
         self._begun = ""

@@ -21,7 +21,7 @@ def tool_call_updates(
     keep_segments: bool = False,
     fields: Iterable[FieldSpec] = FILE_TOOLS,
 ) -> Operator[Any, Any]:
-    """Give the building of each call as `ToolCallUpdate`s: its start, the deltas of its arguments, its completion.
+    """Return the building of each call as `ToolCallUpdate`s: its start, the deltas of its arguments, its completion.
 
         segments             --S call f--C {"a----C ": 1}--E complete---------|
         tool_call_updates    --""--------{"a------": 1}----"" is_complete-----|

@@ -112,7 +112,7 @@ class _WholeCalls:
 
 
 def _text(start: SegmentEvent, raw: str, status: Status, reason: str | None) -> list[SegmentEvent]:
-    """Give the events of a text for a call that is none."""
+    """Return the events of a text for a call that is none."""
     segment_id, turn_id = f"{start.segment_id}:text", start.turn_id
     return [
         SegmentEvent("SEGMENT_START", segment_id, "text", {}, turn_id),

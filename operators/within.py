@@ -109,7 +109,7 @@ class _Text:
             self.fragments += event.fragments
 
     def taken(self) -> tuple[str, tuple[Fragment, ...] | None]:
-        """Give what the next event accounts for; without any source text it is "parsed, and nothing in it"."""
+        """Return what the next event accounts for; without any source text it is "parsed, and nothing in it"."""
         taken = "".join(self.raw), None if self.unparsed else tuple(self.fragments)
         self.raw.clear()
         self.fragments.clear()
@@ -191,7 +191,7 @@ class _Within:
         return [*events, end]
 
     def _contents(self, text: _Text, event: SegmentEvent, items: Iterable[object]) -> list[SegmentEvent]:
-        """Give texts as CONTENT of the event's segment."""
+        """Return texts as CONTENT of the event's segment."""
         events: list[SegmentEvent] = []
         for item in items:
             if not isinstance(item, str):
@@ -207,7 +207,7 @@ class _Within:
         return SegmentEvent("SEGMENT_CONTENT", event.segment_id, kind, payload, event.turn_id, raw, fragments)
 
     def _ends(self, how: How) -> list[Any]:
-        """Give the ENDs of all that is open, in the order of the STARTs."""
+        """Return the ENDs of all that is open, in the order of the STARTs."""
         events: list[Any] = []
         for end in self._open.ends(how):
             text = self._texts.pop((end.turn_id, end.segment_id), None)
@@ -215,7 +215,7 @@ class _Within:
         return events
 
     def _last(self, events: list[Any]) -> list[Any]:
-        """Give all that there is to say before the exception, and the exception."""
+        """Return all that there is to say before the exception, and the exception."""
         error = cast("Exception", self._error)
         return [*events, *self._ends(Failed(error)), _Raised(error)]
 

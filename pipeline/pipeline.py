@@ -128,7 +128,7 @@ class Pipeline:
         sink_lines(self.sinks, **self._queue)  # says what is wrong with them
 
     def stream(self, source: Any, *, turn_id: str | None = None, sinks: Iterable[Callable[..., Any]] = ()) -> Run:
-        """Give the events of a stream, for a plain loop.
+        """Return the events of a stream, for a plain loop.
 
             for event in pipeline.stream(lambda: client.chat.completions.create(..., stream=True)): ...
 
@@ -142,7 +142,7 @@ class Pipeline:
         return self._started(Run(_opened(source), self._flow(turn_id), fan_out))
 
     def astream(self, source: Any, *, turn_id: str | None = None, sinks: Iterable[Callable[..., Any]] = ()) -> AsyncRun:
-        """Give the events of a stream, for an async loop.
+        """Return the events of a stream, for an async loop.
 
             async for event in pipeline.astream(lambda: client.messages.create(..., stream=True)): ...
 
@@ -153,7 +153,7 @@ class Pipeline:
         return self._started(AsyncRun(_opened(source), self._flow(turn_id), fan_out))
 
     def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[Any]:
-        """Give the events of a stream as an Observable; nothing is requested until somebody subscribes.
+        """Return the events of a stream as an Observable; nothing is requested until somebody subscribes.
 
         `source` as with `stream` and `astream`, or an Observable of such items. A subscription after one that broke
         off, as `ops.retry(2)` of reactivex makes it, has a turn id of its own: `t#2` after `t`. Sinks need a loop that
@@ -191,7 +191,7 @@ class Pipeline:
             run.cancel(reason)
 
     def tool_schemas(self, provider: str, *, names: Iterable[str] | None = None, strict: bool = False) -> Any:
-        """Give the tools as the request of a provider wants them, a list; None, to be left out, where there are none.
+        """Return the tools as the request of a provider wants them, a list; None, to be left out, where there are none.
 
         As the function `tool_schemas`, with the pipeline's tools. None, too, where the strategy finds calls in text:
         then the prompt tells the model of the tools, with `instructions()`. For a server that writes them into the
@@ -203,7 +203,7 @@ class Pipeline:
         return schemas_for(self.tools or (), provider, names, strict=strict)
 
     def instructions(self) -> str:
-        """Give what a system prompt says about the tools where the strategy finds calls in text: which there are, how.
+        """Return the text for a system prompt: which tools there are and how to call them in text.
 
         >>> def now() -> None: ...
         >>> print(Pipeline("hermes", tools=[now]).instructions().partition("Example:")[2].strip())
@@ -217,7 +217,7 @@ class Pipeline:
         return "" if self._dialect is None else dialect_instructions(self._dialect, self.tools or ())
 
     def tool_choice(self, provider: str, choice: Any, *, parallel: bool | None = None) -> Any:
-        """Give which tool the model may or must call, as the request of a provider wants it; see `tool_choice`."""
+        """Return which tool the model may or must call, as the request of a provider wants it; see `tool_choice`."""
         return tool_choice(provider, choice, tools=self.tools, parallel=parallel)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -282,7 +282,7 @@ def _opened(source: Any) -> Any:
 
 
 def _lasting(value: Any) -> Any:
-    """Give a tuple for what can be read only once, and would serve only one stream."""
+    """Return a tuple for what can be read only once, and would serve only one stream."""
     return tuple(value) if hasattr(value, "__next__") else value
 
 

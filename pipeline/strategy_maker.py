@@ -22,7 +22,7 @@ StrategyLike: TypeAlias = str | Dialect | Operator[Any, Any] | Strategy | Iterab
 
 
 def resolved(strategy: Any) -> Operator[Any, Any] | Callable[..., Any]:
-    """Give the operator, or the function that makes one, that somebody means; `UsageError` for what is none.
+    """Return the operator, or the function that makes one, that somebody means; `UsageError` for what is none.
 
     >>> resolved("Hermes"), resolved(["hermes", "qwen3_coder"])
     (<TextStrategy hermes>, <TextStrategy hermes+qwen3_coder>)
@@ -50,7 +50,7 @@ def strategy_maker(
     limits: Limits,
     options: Mapping[str, Any],
 ) -> Callable[[str | None], Operator[ChunkResponse, Any]]:
-    """Give what makes the strategy's operator for a turn's id; `UsageError` for what is none, or takes no such option.
+    """Return what makes the strategy's operator for a turn id; `UsageError` for no strategy or an unknown option.
 
     `strategy`: what `resolved` gave. With no tool in `tools` it is `pass_through`, whatever was asked for.
     """
@@ -69,7 +69,7 @@ def strategy_maker(
 def _checked(
     strategy: Callable[..., Any], tools: Any, known: Mapping[str, Any], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Give the options with which a strategy is made: those of `known` that it takes, and all that were passed."""
+    """Return the options with which a strategy is made: those of `known` that it takes, and all that were passed."""
     name = getattr(strategy, "__name__", None) or repr(strategy)
     taken = signature(strategy).parameters
     if unknown := [key for key in options if key not in taken]:

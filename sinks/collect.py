@@ -48,7 +48,7 @@ class Collected(Struct):
         return self.joined("reasoning")
 
     def joined(self, segment_type: str) -> str:
-        """Give the content of all segments of a type as one text."""
+        """Return the content of all segments of a type as one text."""
         return "".join(segment.content for segment in self.segments if segment.type == segment_type)
 
     _repr_mimebundle_ = repr_mimebundle

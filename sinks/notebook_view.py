@@ -151,7 +151,7 @@ class TextView:
 
 
 def _notebook_shell() -> object | None:
-    """Give IPython's shell where it runs in a notebook's kernel; there IPython is imported already."""
+    """Return IPython's shell where it runs in a notebook's kernel; there IPython is imported already."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     in_terminal = any(kind.__name__ == "TerminalInteractiveShell" for kind in type(shell).__mro__)

@@ -45,7 +45,7 @@ class OpenCard:
             self.segment.content = "".join(self._pieces)
 
     def card(self) -> Card:
-        """Give the card as it is now: the last lines while it is open, then the first ones."""
+        """Return the card as it is now: the last lines while it is open, then the first ones."""
         return segment_card(self.segment, self._last_lines() if self.segment.status is None else None)
 
     def _last_lines(self) -> Excerpt:
@@ -70,7 +70,7 @@ class OpenCards:
         self._cards: dict[tuple[str | None, str], OpenCard] = {}
 
     def take(self, event: SegmentEvent) -> OpenCard | None:
-        """Give the card that the event has changed; None where its segment never started."""
+        """Return the card that the event has changed; None where its segment never started."""
         identity = (event.turn_id, event.segment_id)
         if event.type == "SEGMENT_START":
             self._cards[identity] = OpenCard(
@@ -88,5 +88,5 @@ class OpenCards:
 
 
 def error_card(error: Exception) -> Card:
-    """Give the card of what a stream ended with."""
+    """Return the card of what a stream ended with."""
     return Card("the stream broke", type(error).__name__, "bad", body=without_credentials(str(error)), prose=True)

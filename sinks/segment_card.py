@@ -18,7 +18,7 @@ RESULTS = (ToolInvocation, InvocationFailed, Notice)
 
 
 def segment_card(segment: Segment, excerpt: Excerpt | None = None) -> Card:
-    """Give a segment's card; `excerpt` is what is shown of its content, its beginning unless given.
+    """Return a segment's card; `excerpt` is what is shown of its content, its beginning unless given.
 
     >>> card = segment_card(Segment("s", "write_file", {"path": "a.py"}, "x = 1", status="truncated", reason="length"))
     >>> card.title, card.facts, card.badge
@@ -40,7 +40,7 @@ def segment_card(segment: Segment, excerpt: Excerpt | None = None) -> Card:
 
 
 def _facts(segment: Segment) -> tuple[str, ...]:
-    """Give the metadata in small words; the path speaks for itself."""
+    """Return the metadata in small words; the path speaks for itself."""
     told = [
         (name, value)
         for name, value in segment.metadata.items()
@@ -55,7 +55,7 @@ def segment_bundle(segment: Segment) -> MimeBundle:
 
 
 def collected_bundle(collected: Collected) -> MimeBundle:
-    """Give everything that was collected, in its order, under a line that counts it."""
+    """Return everything that was collected, in its order, under a line that counts it."""
     numbers = (
         counted(len(collected.segments), "segment"),
         counted(len(collected.invocations), "invocation"),

@@ -24,7 +24,7 @@ REST = 9
 def new_target(
     console: Console | None, theme: str | None, scheduler: SchedulerBase | None
 ) -> TerminalTarget | PlainTarget:
-    """Give what draws on a console, or where that has no cursor to move, what writes plain lines."""
+    """Return what draws on a console, or where that has no cursor to move, what writes plain lines."""
     if console is None:
         # FORCE_COLOR wants colours in a log, not a cursor that moves.
         console = Console(highlight=False, force_interactive=None if sys.stdout.isatty() else False)

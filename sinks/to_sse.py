@@ -30,7 +30,7 @@ def to_sse(
     message_id: str | None = None,
     describe_error: DescribeError = describe_error,
 ) -> AsyncGenerator[bytes, None]:
-    r"""Give events as the bytes of server-sent events; each chunk of bytes is one whole event.
+    r"""Return events as the bytes of server-sent events; each chunk of bytes is one whole event.
 
         events   --S-------C "Hi"-------------E--|
         to_sse   --data:S--data:C--: --: -----data:E--data:STREAM_END--|

@@ -70,7 +70,7 @@ def any_machine(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Callable[..., Machine]:
-    """Give what makes an API's machine, without a name one that finds it out; `UsageError` for what has none.
+    """Return what makes an API's machine, without a name one that finds it out; `UsageError` for what has none.
 
     It may be called with another `turn_id=`.
     """

@@ -13,7 +13,7 @@ from .streams.stream_bridge import bridge
 
 
 def from_text(chunks: object) -> Observable[ChunkResponse]:
-    """Give text, whole or in pieces, as the content of ChunkResponses.
+    """Return text, whole or in pieces, as the content of ChunkResponses.
 
         pieces      --"Hel"---""---"lo"----|
         from_text   --"Hel"--------"lo"--stop|

@@ -27,7 +27,7 @@ else:
 
     @pytest.fixture
     def replay_server() -> Generator[StartReplay, None, None]:
-        """Give a function that starts a `ReplayServer` of its arguments; the end of the test stops it.
+        """Return a function that starts a `ReplayServer` of its arguments; the end of the test stops it.
 
         def test_what_came_before_a_cut_is_kept(replay_server):
             server = replay_server("recordings", fault="cut:500")

@@ -27,7 +27,7 @@ if settings.get_current_profile_name() == "default":
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """Give the folder of outside corpora, named by the environment variable SHARED; skip where there is none."""
+    """Return the folder of outside corpora, named by the environment variable SHARED; skip where there is none."""
     folder = os.environ.get("SHARED")
     if not folder:
         pytest.skip("needs the outside corpora: make test-shared SHARED=FOLDER")

@@ -74,7 +74,7 @@ ASPECT = 0.602
 
 
 def answer() -> Iterator[ChunkResponse]:
-    """Give the chunks: a thought, a sentence, then two calls whose arguments come by turns."""
+    """Yield the chunks: a thought, a sentence, then two calls whose arguments come by turns."""
     yield ChunkResponse(reasoning="Two small files, and one command to check them.")
     yield ChunkResponse(content=TEXT)
     arguments = [json.dumps({"path": path, "content": content}) for path, content in FILES]
@@ -106,7 +106,7 @@ class Screen:
 
 
 def picture() -> str:
-    """Give the picture as SVG."""
+    """Return the picture as SVG."""
     console = Console(file=io.StringIO(), record=True, force_terminal=True, width=WIDTH, color_system="truecolor")
     page = TerminalPage(console, None)
     chain = stage(api_tool_call())

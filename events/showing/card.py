@@ -61,7 +61,7 @@ def first_of(words: Iterable[str], number: int) -> list[str]:
 
 
 def mime_bundle(cards: Iterable[Card], heading: str = "") -> MimeBundle:
-    """Give what IPython asks a value for: its plain text and its HTML."""
+    """Return what IPython asks a value for: its plain text and its HTML."""
     first: list[Card] = []
     left_out = 0
     for card in cards:
@@ -141,6 +141,6 @@ def _words(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    """Give a short text for a heading: cut, and in one line."""
+    """Return a short text for a heading: cut, and in one line."""
     short = text if len(text) <= BRIEF_CHARACTERS else text[:BRIEF_CHARACTERS] + "…"
     return short.replace("\n", "\\n")

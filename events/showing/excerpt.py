@@ -28,7 +28,7 @@ class Excerpt(Struct, frozen=True):
 
 
 def beginning(text: str, lines: int = LINES, characters: int = CHARACTERS) -> Excerpt:
-    r"""Give the first lines of a text, and how much more there is.
+    r"""Return the first lines of a text, and how much more there is.
 
     >>> beginning("one\ntwo\nthree\nfour\n", lines=2)
     Excerpt(text='one\ntwo', before='', after='… 2 lines more')
@@ -41,7 +41,7 @@ def beginning(text: str, lines: int = LINES, characters: int = CHARACTERS) -> Ex
 
 
 def ending(text: str, lines: int = LINES, characters: int = CHARACTERS) -> Excerpt:
-    r"""Give the last lines of a text, and how much there was before.
+    r"""Return the last lines of a text, and how much there was before.
 
     >>> ending("one\ntwo\nthree\nfour\n", lines=2)
     Excerpt(text='three\nfour', before='… 2 lines above', after='')
@@ -62,7 +62,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def shown(text: str) -> str:
-    r"""Give text with everything escaped that a screen would obey instead of show; lines and tabs stay.
+    r"""Return text with everything escaped that a screen would obey instead of show; lines and tabs stay.
 
     >>> shown("red: \x1b[31m, back: \u202e, half: \ud83d")
     'red: \\x1b[31m, back: \\u202e, half: \\ud83d'
@@ -71,7 +71,7 @@ def shown(text: str) -> str:
 
 
 def value_text(value: Any, characters: int = BRIEF_CHARACTERS) -> str:
-    """Give a value as text of limited length: a string as it is, anything else as JSON where it has one.
+    """Return a value as text of limited length: a string as it is, anything else as JSON where it has one.
 
     >>> value_text("as it is"), value_text({"deep": [None, 1.5]}), value_text([1] * 1000, 10)
     ('as it is', '{"deep": [null, 1.5]}', '[1, 1, 1, …')

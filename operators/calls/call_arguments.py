@@ -70,7 +70,7 @@ class CallArguments:
 
     @classmethod
     def opened(cls, start: SegmentEvent, specs: Specs, limits: Limits = DEFAULT_LIMITS) -> CallArguments | None:
-        """Give the call that a START opens; None for other segments, and for calls that the provider runs itself."""
+        """Return the call that a START opens; None for other segments, and for calls that the provider runs itself."""
         metadata = start.payload.get("metadata", {})
         spec = specs.get(start.segment_type or "")
         name = metadata.get("tool_name")
@@ -83,7 +83,7 @@ class CallArguments:
         return cls(start, name, spec, limits)
 
     def text(self, event: SegmentEvent) -> str:
-        """Give the source text of arguments in an event, without the markup that may be around a call in text."""
+        """Return the source text of arguments in an event, without the markup that may be around a call in text."""
         if self.segment_type == "tool_call":
             if event.type == "SEGMENT_CONTENT":
                 self._given = True
@@ -95,7 +95,7 @@ class CallArguments:
         return event.raw if self._given else self._written_anew(event)
 
     def fragments(self, event: SegmentEvent) -> Sequence[Fragment]:
-        """Give the fragments of arguments in an event; what is wrong with the text is for the END to say."""
+        """Return the fragments of arguments in an event; what is wrong with the text is for the END to say."""
         fragments = event.fragments
         ending = event.type == "SEGMENT_END"
         complete = ending and event.payload.get("status", "complete") == "complete"
@@ -147,7 +147,7 @@ class CallArguments:
         return call
 
     def _unparsed(self, event: SegmentEvent) -> str:
-        """Give the source text in an event without fragments, as far as nobody has parsed it."""
+        """Return the source text in an event without fragments, as far as nobody has parsed it."""
         if event.type == "SEGMENT_CONTENT" and self.segment_type == "tool_call":
             self._given = True
             return _source(event)
@@ -156,7 +156,7 @@ class CallArguments:
         return "" if self._given and self.segment_type != "tool_call" else text
 
     def _told(self, event: SegmentEvent) -> str:
-        """Give arguments that stand in the metadata only, as others write them."""
+        """Return arguments that stand in the metadata only, as others write them."""
         arguments = event.payload.get("metadata", {}).get("arguments")
         if self._given or self._free_form or not arguments:
             return ""
@@ -164,7 +164,7 @@ class CallArguments:
         return _as_json(arguments)
 
     def _free_form_pieces(self, event: SegmentEvent, *, complete: bool) -> Sequence[Fragment]:
-        """Give a free-form text as the one argument `input`, as everywhere."""
+        """Return a free-form text as the one argument `input`, as everywhere."""
         pieces: list[Fragment] = []
         text = _source(event) if event.type == "SEGMENT_CONTENT" else ""
         if (text or complete) and not self._given:
@@ -215,7 +215,7 @@ class CallArguments:
 
 
 def _source(event: SegmentEvent) -> str:
-    """Give the source text of a CONTENT without fragments: its delta, unless that was changed for showing."""
+    """Return the source text of a CONTENT without fragments: its delta, unless that was changed for showing."""
     return event.raw or str(event.payload["delta"])
 
 

@@ -116,7 +116,7 @@ class NativeCall:
         return self.kind != "json" or not self.has_text
 
     def feed(self, text: str) -> tuple[Fragment, ...] | None:
-        """Give the fragments of the next argument text; None where it came whole and nobody has parsed it."""
+        """Return the fragments of the next argument text; None where it came whole and nobody has parsed it."""
         if self.machine is None:
             if self.error is not None:
                 self._count(text)
@@ -139,7 +139,7 @@ class NativeCall:
         return self.checked(self.machine.feed(text))
 
     def checked(self, items: Sequence[Fragment | JsonError]) -> tuple[Fragment, ...]:
-        """Give the fragments of what the machine said, and keep the error that may stand at its end."""
+        """Return the fragments of what the machine said, and keep the error that may stand at its end."""
         pieces = list(items)
         if pieces and isinstance(error := pieces[-1], JsonError):
             self.error = error

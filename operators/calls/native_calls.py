@@ -124,7 +124,7 @@ class NativeCalls:
         return JsonError("limit", 0, f"at most {self._limits.open_calls} {what}")
 
     def content(self, call: NativeCall, text: str, events: Events) -> None:
-        """Give the next argument text of a call; an eager one ends where its root closes, and what follows is late."""
+        """Return a call's next argument text; an eager one ends where its root closes, and what follows is late."""
         self.growing[call.index] = call
         call.is_followed = False  # what began meanwhile did not show that this was whole
         if not self._eager:
@@ -143,7 +143,7 @@ class NativeCalls:
         fragments: tuple[Fragment, ...] | None,
         events: Events,
     ) -> None:
-        """Give argument text with its fragments, as far as the limit of all arguments allows."""
+        """Return argument text with its fragments, as far as the limit of all arguments allows."""
         text = text[: len(text) - call.excess]
         if not text:
             call.unsaid = fragments or ()

@@ -47,7 +47,7 @@ def end_status(how: How, finish: str | None = None, words: str | None = None) ->
 
 
 def end_payload(status: Status, reason: str | None, metadata: dict[str, Any] | None) -> dict[str, Any]:
-    """Give the payload of an END: keys are absent when they have nothing to say."""
+    """Return the payload of an END: keys are absent when they have nothing to say."""
     payload: dict[str, Any] = {"status": status}
     if reason:
         payload["reason"] = reason
@@ -57,7 +57,7 @@ def end_payload(status: Status, reason: str | None, metadata: dict[str, Any] | N
 
 
 def error_detail(error: JsonError) -> dict[str, Any]:
-    """Give what is wrong with a JSON text as END metadata, and later as `InvocationFailed.errors`."""
+    """Return what is wrong with a JSON text as END metadata, and later as `InvocationFailed.errors`."""
     return {"at": error.at, "expected": error.expected, "found": error.found, "path": list(error.path)}
 
 
@@ -77,7 +77,7 @@ class OpenSegments:
             self._open.pop((event.turn_id, event.segment_id), None)
 
     def ends(self, how: How) -> list[SegmentEvent]:
-        """Give the ENDs that did not come."""
+        """Return the ENDs that did not come."""
         payload = end_payload(*end_status(how), None)
         ends = [
             SegmentEvent("SEGMENT_END", segment_id, segment_type, payload, turn_id)

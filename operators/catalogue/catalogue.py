@@ -29,7 +29,7 @@ _EXAMPLES: Final[Mapping[str, ExampleCall]] = MappingProxyType(
 
 
 def about_dialect(name: str) -> str:
-    """Give what a dialect's file says of it: whose models write it, and what is particular to it.
+    """Return what a dialect's file says of it: whose models write it, and what is particular to it.
 
     >>> about_dialect("jamba")
     'AI21 Jamba: a list of calls between tags.'
@@ -38,7 +38,7 @@ def about_dialect(name: str) -> str:
 
 
 def catalogue_entry(name: str) -> str:
-    """Give all that there is to know of a dialect of the table, in Markdown and without a heading.
+    """Return all that there is to know of a dialect of the table, in Markdown and without a heading.
 
     >>> print(catalogue_entry("jamba"))
     AI21 Jamba: a list of calls between tags.
@@ -79,7 +79,7 @@ def catalogue_entry(name: str) -> str:
 
 
 def _models(name: str) -> Iterator[str]:
-    """Give the families of models that `dialect_for` knows to write it, and other names that servers have for it."""
+    """Yield the families of models that `dialect_for` knows to write it, and other names that servers have for it."""
     if families := [as_code(family) for family, model in MODELS.items() if name in model.names]:
         yield f"- models: {', '.join(families)}"
     if parsers := [as_code(parser) for parser, names in PARSERS.items() if name in names]:
@@ -105,7 +105,7 @@ def _proofs(name: str) -> Iterator[str]:
 
 
 def _listed(what: str, phrases: Iterable[str]) -> list[str]:
-    """Give an item of a list, which has items inside where there are several phrases."""
+    """Return an item of a list, which has items inside where there are several phrases."""
     found = list(phrases)
     if len(found) < 2:
         return [f"- {what}: {each}" for each in found]
@@ -113,5 +113,5 @@ def _listed(what: str, phrases: Iterable[str]) -> list[str]:
 
 
 def _block(text: str) -> str:
-    """Give a text as a block of code: indented where a fence is in it."""
+    """Return a text as a block of code: indented where a fence is in it."""
     return indent(text, "    ") if "```" in text else f"```text\n{text}\n```"

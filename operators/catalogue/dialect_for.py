@@ -20,7 +20,7 @@ _PATTERN: Final = "a pattern of a model's name"
 
 
 def dialect_for(model: str, *, more: Mapping[str, ModelDialect] | None = None) -> ModelDialect:
-    """Give the dialect in which a model writes calls into its text, as `parse_text` takes it; `auto` if unknown.
+    """Return the dialect in which a model writes calls into its text, as `parse_text` takes it; `auto` if unknown.
 
     >>> dialect_for("Qwen/Qwen3-Coder-480B-A35B-Instruct").names
     ('qwen3_coder',)
@@ -51,7 +51,7 @@ def _longest(name: str, patterns: Mapping[str, ModelDialect]) -> ModelDialect | 
 
 
 def _weight(pattern: str) -> int:
-    """Give how much of a name a pattern says."""
+    """Return how much of a name a pattern says."""
     return len(_plain(pattern, _PATTERN).replace("*", ""))
 
 
@@ -65,7 +65,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _plain(text: str, what: str) -> str:
-    """Give a name in small letters and with one separator, which is left out before a number: `llama3-1-8b`."""
+    """Return a name in small letters and with one separator, which is left out before a number: `llama3-1-8b`."""
     plain = _VERSIONED.sub("", _SEPARATORS.sub("-", text.casefold()).strip("-"))
     if not plain.strip("*"):
         message = f"{what} is a text such as 'Qwen/Qwen3-8B', not {text!r}"

@@ -10,7 +10,7 @@ from .table import DIALECTS
 
 
 def dialects_named(*given: object) -> tuple[Dialect, ...]:
-    """Give the dialects of these names, each once; `auto` means all of `AUTO`, and a grammar means itself.
+    """Return the dialects of these names, each once; `auto` means all of `AUTO`, and a grammar means itself.
 
     >>> [each.name for each in dialects_named("hermes", "hermes", "glm45")]
     ['hermes', 'glm45']

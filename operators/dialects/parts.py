@@ -34,7 +34,7 @@ FUNCTION: Final = (
 
 
 def pairs(prefix: str = "", *between: Item, trim: Trim = "") -> Many:
-    """Give the grammar of arguments that are pairs of a key and a value, with a tag round each.
+    """Return the grammar of arguments that are pairs of a key and a value, with a tag round each.
 
     A tag round a key may come twice, and the one before a value not at all: then blanks are no part of it.
     """
@@ -47,7 +47,7 @@ def pairs(prefix: str = "", *between: Item, trim: Trim = "") -> Many:
 
 
 def invoke(prefix: str = "", *, flagged: bool = False) -> tuple[Item, ...]:
-    """Give the grammar of a call that is a tag with its name and, inside, parameters with theirs.
+    """Return the grammar of a call that is a tag with its name and, inside, parameters with theirs.
 
     `flagged`: of parameters that say themselves whether they are text.
     """

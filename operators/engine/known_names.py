@@ -11,7 +11,7 @@ FEW = 12
 
 
 def known_names(wrong: str, names: Iterable[str]) -> str:
-    """Give the end of a message about a name that is none of `names`.
+    """Return the end of a message about a name that is none of `names`.
 
     >>> known_names("hermess", ["hermes", "harmony"])
     "did you mean 'hermes'?"

@@ -103,7 +103,7 @@ class StageChain(Generic[In, Out]):
         """After an exception from `feed` or `close`: what is still to be delivered, the ENDs among it."""
 
     def feed(self, item: In) -> list[Out]:
-        """Give what has become certain with this item.
+        """Return what has become certain with this item.
 
         Raises `UsageError` after the close. An exception of a stage closes the stages after it as failed;
         `last_words` has what they said.
@@ -136,7 +136,7 @@ class StageChain(Generic[In, Out]):
         return given if events is given else [*events]
 
     def close(self, how: How | None = None) -> list[Out]:
-        """Give what the end settles; a second close gives nothing."""
+        """Return what the end settles; a second close gives nothing."""
         if self._closed:
             return []
         self._closed = True
@@ -148,7 +148,7 @@ class StageChain(Generic[In, Out]):
         return next((ids for each in self._stages if isinstance(ids := getattr(each, "ids", None), TurnIds)), None)
 
     def dump(self) -> Any:
-        """Give the state as plain data, to go on elsewhere with `load`."""
+        """Return the state as plain data, to go on elsewhere with `load`."""
         # A copy: what is dumped must not change when the stages go on.
         return to_builtins([self._closed, [each.dump() for each in self._stages]])
 
@@ -215,7 +215,7 @@ def compose(*operators: Operator[Any, Any]) -> Operator[Any, Any]:
 
 
 def stage(*operators: Operator[Any, Any]) -> StageChain[Any, Any]:
-    """Give a fresh chain to feed by hand: for engines that keep state by key.
+    """Return a fresh chain to feed by hand: for engines that keep state by key.
 
     >>> from penstock.operators import holdback
     >>> chain = stage(holdback("<end>"))
@@ -322,7 +322,7 @@ def _as_async(items: AsyncIterable[Any] | Iterable[Any]) -> AsyncIterator[Any]:
 
 
 def checked_operators(operators: tuple[Any, ...], name: str) -> tuple[Operator[Any, Any], ...]:
-    """Give what the function `name` was given if it is operators, at least one; else raise `UsageError`."""
+    """Return what the function `name` was given if it is operators, at least one; else raise `UsageError`."""
     if not operators:
         message = f"{name}(...) needs at least one operator"
         raise UsageError(message)

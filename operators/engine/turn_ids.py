@@ -44,12 +44,12 @@ class TurnIds:
         return bool(self._counts)
 
     def made(self, choice: int, name: str) -> str:
-        """Give a made id, unique in the turn."""
+        """Return a made id, unique in the turn."""
         self._fix()
         return self.unique(f"{self.turn_id}:{name}" if choice == 0 else f"{self.turn_id}:choice_{choice}:{name}")
 
     def unique(self, wanted: str) -> str:
-        """Give the wanted id, with `#2` and so on where the turn has it already."""
+        """Return the wanted id, with `#2` and so on where the turn has it already."""
         self._fix()
         while True:
             count = self._counts[wanted] = self._counts.get(wanted, 0) + 1

@@ -42,7 +42,7 @@ class Text(Struct, frozen=True):
     """Of an id that has the tool's name in it: a regular expression of the whole, whose group is the name."""
 
     def name_in(self, text: str) -> str | None:
-        r"""Give the tool's name in an id, None where there is none.
+        r"""Return the tool's name in an id, None where there is none.
 
         >>> Text("id", named=r"functions\.(\w+):\d+").name_in("functions.add:0")
         'add'
@@ -51,7 +51,7 @@ class Text(Struct, frozen=True):
         return found[1] if found else None
 
     def of(self, tool: str, argument: str) -> Text:
-        """Give how the value of an argument is read.
+        """Return how the value of an argument is read.
 
         >>> Text("value", instead=(("note.draft", Text("skip")),)).of("Note", "draft").role
         'skip'
@@ -125,7 +125,7 @@ class Attrs(Struct, frozen=True):
         return frozenset((*self.required, *(name for name, role in self.roles if role in ("name", "key"))))
 
     def agrees(self, said: Mapping[str, object]) -> bool:
-        """Tell whether the attributes of a tag are such.
+        """Return whether the attributes of a tag are such.
 
         >>> Attrs(fixed=(("type", ("run",)), ("old", ()))).agrees({"type": "RUN"})
         True

@@ -75,7 +75,7 @@ class Positions:
         self._exhausted = [not any(self._is_inside(here, after) for after in self.follow[here]) for here in self._all()]
 
     def boundary(self, at: At, back: Mapping[str, str]) -> Boundary:
-        """Give what may follow positions that have just come; `back`: what the last slot of each role said."""
+        """Return what may follow positions that have just come; `back`: what the last slot of each role said."""
         said = tuple(sorted(back.items())) if any(self._has_back(here) for here in at) else ()
         known = self._boundaries.get((at, said))
         if known is None:
@@ -88,11 +88,11 @@ class Positions:
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def openers(self, *, leading: bool) -> Boundary:
-        """Give what a block may begin with; `leading`: where nothing but blanks came before."""
+        """Return what a block may begin with; `leading`: where nothing but blanks came before."""
         return self.choice(self.first if leading else self.anywhere, {}, may_end=False)
 
     def choice(self, candidates: Iterable[int], back: Mapping[str, str], *, may_end: bool) -> Boundary:
-        """Give one of these positions to be next as a boundary."""
+        """Return one of these positions to be next as a boundary."""
         literals: dict[str, At] = {}
         slots: dict[str, At] = {}
         attrs: At = ()
@@ -123,11 +123,11 @@ class Positions:
         )
 
     def owned(self, at: Iterable[int]) -> frozenset[int]:
-        """Give the dialects of some positions."""
+        """Return the dialects of some positions."""
         return frozenset(self.owners[here] for here in at)
 
     def _beside(self, literals: Mapping[str, At], slots: Mapping[str, At], texts: At) -> Mapping[str, frozenset[int]]:
-        """Give which dialects else could go on where a literal is taken, or a slot because of its character."""
+        """Return which dialects else could go on where a literal is taken, or a slot because of its character."""
         found: dict[str, frozenset[int]] = {}
         for begin, at in {**slots, **literals}.items():
             others = tuple(here for here in texts if _may_begin(self.items[here], begin[0]))
@@ -140,17 +140,17 @@ class Positions:
         return found
 
     def search(self, literals: Mapping[str, At]) -> LiteralSearch | None:
-        """Give the search for some literals at these positions; None where there are none."""
+        """Return the search for some literals at these positions; None where there are none."""
         return literal_search(self.literal(text, at) for text, at in literals.items()) if literals else None
 
     def literal(self, text: str, at: At) -> Literal:
-        """Give under which conditions a text is the literal of some positions."""
+        """Return under which conditions a text is the literal of some positions."""
         followers = [self._before_attributes(here, text) for here in at]
         before = "".join(sorted(set("".join(followers)))) if all(followers) else ""
         return Literal(text, before, any(self._ignore_case[here] for here in at))
 
     def _before_attributes(self, here: int, text: str) -> str:
-        """Give with what characters a tag's name ends, so that no longer name is taken for it; none if it is none."""
+        """Return with what characters a tag's name ends, so that no longer name is taken for it; none if it is none."""
         after = [self.items[each] for each in self.follow[here]]
         if self._is_before_tag(here) and self.items[here] == text and text[-1].isalnum():
             return _BLANKS + "".join(each[0] for each in after if isinstance(each, str))
@@ -158,7 +158,7 @@ class Positions:
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
     def inside(self, before: At, after: At) -> At:
-        """Give those of some positions that a step from others leads to inside of their call; none if it leaves it."""
+        """Return the positions that a step from others leads to inside of their call; none if it leaves it."""
         return tuple(
             next_
             for next_ in after
@@ -166,12 +166,12 @@ class Positions:
         )
 
     def is_exhausted(self, at: At) -> bool:
-        """Tell whether nothing more of the call can come."""
+        """Return whether nothing more of the call can come."""
         return all(self._exhausted[here] for here in at)
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def reachable(self, at: At) -> frozenset[int]:
-        """Give all positions of the call that may come after these, at once or later."""
+        """Return all positions of the call that may come after these, at once or later."""
         found: set[int] = set()
         todo = list(at)
         while todo:
@@ -184,7 +184,7 @@ class Positions:
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def closers(self, at: At) -> Mapping[str, At]:
-        """Give the literals after these positions with which the call, or all, may end."""
+        """Return the literals after these positions with which the call, or all, may end."""
         literals: dict[str, At] = {}
         for here in sorted(self.reachable(at)):
             item = self.items[here]
@@ -195,35 +195,35 @@ class Positions:
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def ends_of_failed(self, at: At) -> LiteralSearch | None:
-        """Give the search for what ends a call that failed: its closers after these positions, and all openers."""
+        """Return the search for what ends a call that failed: its closers after these positions, and all openers."""
         return self.search({**self.openers(leading=True).literals, **self.closers(at)})
 
     def constant_name(self, at: At) -> str:
-        """Give the name of the call that all these positions are in, if it is always the same; else nothing."""
+        """Return the name of the call that all these positions are in, if it is always the same; else nothing."""
         names = {self.names.get(self.calls[here], "") for here in at}
         return names.pop() if len(names) == 1 else ""
 
     def expects_body(self, at: At) -> bool:
-        """Tell whether JSON or written-out arguments may still come, which then open the arguments."""
+        """Return whether JSON or written-out arguments may still come, which then open the arguments."""
         return any(isinstance(self.items[here], Json | CallArgs) for here in self.reachable(at))
 
     def expects_arguments(self, at: At) -> bool:
-        """Tell whether arguments may still come: then the call has no closer yet."""
+        """Return whether arguments may still come: then the call has no closer yet."""
         items = (self.items[here] for here in self.reachable(at))
         return any(isinstance(item, Json | CallArgs) or is_for_argument(item) for item in items)
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def has_closer(self, at: At) -> bool:
-        """Tell whether a marker may come after which no arguments do."""
+        """Return whether a marker may come after which no arguments do."""
         reachable = (here for here in self.reachable(at) if isinstance(self.items[here], str | Back))
         return any(not self.expects_arguments((here,)) for here in reachable)
 
     def closing(self, boundary: Boundary) -> Iterator[str]:
-        """Give the literals of a boundary after which no arguments come."""
+        """Return the literals of a boundary after which no arguments come."""
         return (text for text, after in boundary.literals.items() if not self.expects_arguments(after))
 
     def closers_behind(self, at: At, back: Mapping[str, str]) -> frozenset[str]:
-        """Give the literals that end the call where they stand right behind one that ends a text at these positions."""
+        """Return the literals that end the call right behind one that ends a text at these positions."""
         ends = self.boundary(at, back).literals.values()
         return frozenset(text for here in ends for text in self.closing(self.boundary(here, back)))
 
@@ -287,7 +287,7 @@ class Positions:
         return next(filter(None, faults), "")
 
     def _is_endless(self, here: int) -> bool:
-        """Tell whether texts that end where their characters do follow each other in a circle."""
+        """Return whether texts that end where their characters do follow each other in a circle."""
         found: set[int] = set()
         todo = [here]
         while todo:
@@ -299,7 +299,7 @@ class Positions:
         return here in found
 
     def _is_before_tag(self, here: int) -> bool:
-        """Tell whether the attributes of a tag may come next."""
+        """Return whether the attributes of a tag may come next."""
         after = (self.items[each] for each in self.follow[here])
         return any(isinstance(each, Attrs) and each.form == "tag" for each in after)
 
@@ -358,11 +358,11 @@ def _opening(item: Json | CallArgs | Attrs) -> str:
 
 
 def _may_begin(item: Leaf, char: str) -> bool:
-    """Tell whether a character may be the first of a text."""
+    """Return whether a character may be the first of a text."""
     return isinstance(item, Text) and (not item.chars or re.match(f"[{item.chars}]", char) is not None)
 
 
 @lru_cache(maxsize=64)
 def compiled(dialects: tuple[Dialect, ...]) -> Positions:
-    """Give the positions of these dialects; the same are compiled once."""
+    """Return the positions of these dialects; the same are compiled once."""
     return Positions(dialects)

@@ -22,7 +22,7 @@ class Ends(NamedTuple):
 
 
 def ends_of(items: Sequence[Item], aliases: Mapping[str, Sequence[str]], back: Mapping[str, str]) -> Ends:
-    """Give with which texts items in a row may begin.
+    """Return with which texts items in a row may begin.
 
     >>> from penstock.operators.grammar.dialect import NAME
     >>> sorted(ends_of((Many(",", NAME), Maybe("]"), ")", "."), {}, {}).literals)
@@ -40,21 +40,21 @@ def ends_of(items: Sequence[Item], aliases: Mapping[str, Sequence[str]], back: M
 
 
 def all_items(items: Iterable[Item]) -> Iterable[Item]:
-    """Give some items and all that is inside of them."""
+    """Yield some items and all that is inside of them."""
     for item in items:
         yield item
         yield from all_items(_inside(item))
 
 
 def leaves_of(items: Iterable[Item]) -> Iterable[Leaf]:
-    """Give the literals and slots of some items, whatever groups they stand in."""
+    """Yield the literals and slots of some items, whatever groups they stand in."""
     for item in all_items(items):
         if isinstance(item, str | Text | Json | CallArgs | Attrs | Back):
             yield item
 
 
 def may_miss(item: Leaf) -> bool:
-    """Tell whether a slot may be absent: attributes, where none is asked for.
+    """Return whether a slot may be absent: attributes, where none is asked for.
 
     >>> may_miss(Attrs()), may_miss(Attrs((("name", "key"),)))
     (True, False)
@@ -65,23 +65,23 @@ def may_miss(item: Leaf) -> bool:
 
 
 def begins_call(item: Item) -> bool:
-    """Tell whether a call begins in an item: its name is there."""
+    """Return whether a call begins in an item: its name is there."""
     return any(isinstance(each, Call) or _says_name(each) for each in all_items((item,)))
 
 
 def is_said(item: Item) -> bool:
-    """Tell whether an item is text of the answer."""
+    """Return whether an item is text of the answer."""
     return isinstance(item, Text) and item.role in ("content", "reasoning")
 
 
 def is_only_read(item: Item) -> bool:
-    """Tell whether an item is for text of the answer, or text that is skipped, and has no call."""
+    """Return whether an item is for text of the answer, or text that is skipped, and has no call."""
     skipped = (isinstance(each, Text) and each.role == "skip" for each in all_items((item,)))
     return not begins_call(item) and (any(map(is_said, all_items((item,)))) or any(skipped))
 
 
 def holds_several(items: Sequence[Item]) -> bool:
-    """Tell whether one block of a grammar can hold several calls."""
+    """Return whether one block of a grammar can hold several calls."""
     return any(
         isinstance(each, Call)
         or (isinstance(each, Many) and begins_call(each))
@@ -91,21 +91,21 @@ def holds_several(items: Sequence[Item]) -> bool:
 
 
 def is_for_argument(item: Leaf) -> bool:
-    """Tell whether a slot is for one argument."""
+    """Return whether a slot is for one argument."""
     if isinstance(item, Text):
         return item.role in ("key", "value")
     return isinstance(item, Attrs) and any(role == "key" for _, role in item.roles)
 
 
 def takes_key(item: Leaf) -> bool:
-    """Tell whether a slot carries arguments together with their names."""
+    """Return whether a slot carries arguments together with their names."""
     if isinstance(item, Text):
         return item.role == "key"
     return isinstance(item, Json | CallArgs) or is_for_argument(item)
 
 
 def without_separator(body: Sequence[Item]) -> Sequence[Item]:
-    """Give what is repeated without the comma that may stand behind it: nothing comes after the last one."""
+    """Return what is repeated without the comma that may stand behind it: nothing comes after the last one."""
     last = body[-1]
     is_separator = isinstance(last, Maybe) and len(last.items) == 1 and last.items[0] in _SEPARATORS
     return body[:-1] if is_separator else body

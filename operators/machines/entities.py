@@ -38,7 +38,7 @@ class Entities:
         self.in_cdata = False
 
     def feed(self, text: str) -> str:
-        """Give what of the text is certain."""
+        """Return what of the text is certain."""
         if not self._withheld and not self._cdata and "&" not in text:
             return text
         text = self._withheld + text
@@ -60,17 +60,17 @@ class Entities:
         return len(self._withheld)
 
     def close_before(self, following: str) -> str:
-        """Give what was withheld if it is no entity when this text follows."""
+        """Return what was withheld if it is no entity when this text follows."""
         text = self._withheld + following
         return "" if self.in_cdata or _may_be_entity(text) or _entity.match(text) else self.close()
 
     def close(self) -> str:
-        """Give what was withheld: it is no entity."""
+        """Return what was withheld: it is no entity."""
         text, self._withheld = self._withheld, ""
         return text
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         return [self._withheld, self.in_cdata]
 
     def load(self, state: Any) -> None:
@@ -81,7 +81,7 @@ class Entities:
         return text[begin:end] if self.in_cdata else decode_entities(text[begin:end])
 
     def _unfinished(self, text: str, position: int) -> int:
-        """Give where at the text's end something begins, not before `position`, that may still become markup."""
+        """Return where at the text's end something begins, not before `position`, that may still become markup."""
         if self.in_cdata:
             return len(text) - _overlap(text, _CLOSER, position)
         begin = text.rfind("&", max(position, len(text) - _LONGEST))
@@ -123,7 +123,7 @@ def _is_character(number: int) -> bool:
 
 
 def _may_be_entity(text: str) -> bool:
-    """Tell whether a text that begins with `&` can go on so that it is an entity."""
+    """Return whether a text that begins with `&` can go on so that it is an entity."""
     found = _unfinished_number(text)
     if found is None:
         return text in _unfinished_names
@@ -132,7 +132,7 @@ def _may_be_entity(text: str) -> bool:
 
 
 def _may_be_character(number: int, base: int, more: int) -> bool:
-    """Tell whether up to `more` digits after it make the number a character's."""
+    """Return whether up to `more` digits after it make the number a character's."""
     if more < 0 or number > 0x10FFFF:
         return False
     return _is_character(number) or (
@@ -141,6 +141,6 @@ def _may_be_character(number: int, base: int, more: int) -> bool:
 
 
 def _overlap(text: str, marker: str, position: int) -> int:
-    """Give the length of the longest beginning of a marker that the text, from `position` on, ends with."""
+    """Return the length of the longest beginning of a marker that the text, from `position` on, ends with."""
     longest = min(len(text) - position, len(marker) - 1)
     return next((length for length in range(longest, 0, -1) if marker.startswith(text[-length:])), 0)

@@ -90,7 +90,7 @@ class FragmentAggregator:
             self._put(self._text_path, text)
 
     def is_done(self, path: Path) -> bool:
-        """Say whether there is a value at `path`, counted from the root value, that is complete."""
+        """Return whether there is a value at `path`, counted from the root value, that is complete."""
         value: Any = self.value
         for step in path:
             if not _has(value, step):
@@ -104,7 +104,7 @@ class FragmentAggregator:
         return bool(self._containers) and open_path[: len(path)] != path
 
     def dump(self) -> Any:
-        """Give the state as plain data; the value as JSON text, because of infinities."""
+        """Return the state as plain data; the value as JSON text, because of infinities."""
         value = json.dumps(self.value)
         keys = list(self._keys)
         pieces = ["".join(self._pieces)]

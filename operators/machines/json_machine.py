@@ -163,7 +163,7 @@ class JsonMachine:
         self.error: JsonError | None = None
 
     def feed(self, text: str) -> Sequence[Item]:
-        """Give what has become certain with this text."""
+        """Return what has become certain with this text."""
         path = self._text_path
         if path is not None:
             # Inside a string: most chunks have nothing but its text, many of the others nothing but short escapes.
@@ -200,7 +200,7 @@ class JsonMachine:
         return self._state == "value" and not self._containers and self.error is None
 
     def close(self, *, cut: bool = False) -> Sequence[Item]:
-        """Give what the end of the text settles: a root number, or the error that the text is unfinished.
+        """Return what the end of the text settles: a root number, or the error that the text is unfinished.
 
         `cut`: the text was broken off rather than ended, so a root number may have been going on.
         """
@@ -221,7 +221,7 @@ class JsonMachine:
         return out
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         error = self.error
         return {
             "at": self.at,
@@ -564,7 +564,7 @@ def _decode(text: str, position: int) -> tuple[str, int]:
 
 
 def _wrong_in_escape(text: str, position: int) -> int:
-    """Give the place of the first wrong character of the bad escape at `position`."""
+    """Return the place of the first wrong character of the bad escape at `position`."""
     if text[position + 1] != "u":
         return position + 1
     match = _match_hex(text, position + 2)

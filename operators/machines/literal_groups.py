@@ -57,7 +57,7 @@ class LiteralGroups:
         self.undecided.clear()
 
     def dump(self) -> Any:
-        """Give the state as plain data; what is held as JSON text, because of infinities."""
+        """Return the state as plain data; what is held as JSON text, because of infinities."""
         held = [[item.path, item.kind, item.value, item.at] for item in self.held if isinstance(item, Fragment)]
         return [[list(group) for group in self.undecided], json.dumps(held)]
 

@@ -184,7 +184,7 @@ class LiteralMachine:
         self.error: JsonError | None = None
 
     def feed(self, text: str) -> Sequence[Item]:
-        """Give what has become certain with this text."""
+        """Return what has become certain with this text."""
         path = self._text_path
         if path is not None:
             # Inside a string: most chunks have nothing but its text, many of the others nothing but whole escapes.
@@ -218,7 +218,7 @@ class LiteralMachine:
         return self._state == "open" and self.error is None
 
     def close(self, *, cut: bool = False) -> Sequence[Item]:  # noqa: ARG002 - as the JSON machine's
-        """Give what the end of the text settles: the error that the text is unfinished."""
+        """Return what the end of the text settles: the error that the text is unfinished."""
         if self.error is not None or self.root_closed:
             return ()
         out: list[Item] = []
@@ -227,7 +227,7 @@ class LiteralMachine:
         return out
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         error = self.error
         return {
             "at": self.at,
@@ -463,7 +463,7 @@ class LiteralMachine:
         return self._give(_replace_surrogates("\ufffd", text[position]), text, position, position + 1, out)
 
     def _give(self, said: str, text: str, position: int, end: int, out: list[Item]) -> int:
-        """Give what the text from `position` to `end` says, to the value or to the key."""
+        """Return what the text from `position` to `end` says, to the value or to the key."""
         if not self._in_key:
             if said:
                 out.append(Fragment(self._path, "TEXT", said, self._base + position))

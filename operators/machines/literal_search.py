@@ -29,7 +29,7 @@ class Literal(NamedTuple):
     """Of ASCII letters."""
 
     def begins_with(self, other: Literal) -> bool:
-        """Tell whether another one stands wherever this one does.
+        """Return whether another one stands wherever this one does.
 
         >>> [Literal("<argument").begins_with(each) for each in (Literal("<"), Literal("<arg"), Literal("<arg", " >"))]
         [True, True, False]
@@ -57,12 +57,12 @@ class LiteralSearch(NamedTuple):
     literals: tuple[Literal, ...]
 
     def literal(self, found: re.Match[str]) -> str:
-        """Give the literal that was found, as it was asked for."""
+        """Return the literal that was found, as it was asked for."""
         return self.lowered.get(found[0].lower(), found[0]) if self.lowered else found[0]
 
 
 def literal_search(literals: Iterable[Literal]) -> LiteralSearch:
-    """Give literals ready to be looked for; the same are compiled once.
+    """Return literals ready to be looked for; the same are compiled once.
 
     >>> search = literal_search([Literal("<arg", " >"), Literal("<", ignore_case=True)])
     >>> [search.pattern.search(text)[0] for text in ("1 <arg name", "1 <args>")]
@@ -97,7 +97,7 @@ def _is_unfinished(exact: frozenset[str], lowered: frozenset[str], found: re.Mat
 
 
 def _either(exact: Iterable[Literal], lowered: Iterable[Literal], end: str) -> re.Pattern[str]:
-    """Give the expression of all literals; each way begins with one plain character, for which `re` looks quickly."""
+    """Return the expression of all literals; each way begins with one plain character, for which `re` looks quickly."""
     ways: dict[str, list[str]] = {}
     trie, before = _trie(exact)
     for letter in trie:
@@ -115,7 +115,7 @@ def _unfinished(literals: Iterable[Literal]) -> frozenset[str]:
 
 
 def _trie(literals: Iterable[Literal]) -> tuple[_Node, dict[str, str]]:
-    """Give the trie of some literals, and for each the characters that must follow it."""
+    """Return the trie of some literals, and for each the characters that must follow it."""
     root: _Node = {}
     before: dict[str, str] = {}
     for each in literals:

@@ -93,7 +93,7 @@ def string_form(quote: str, reads: Reads) -> StringForm:
 
 
 def named_character(text: str, position: int) -> tuple[str, int] | None:
-    r"""Give the character of a `\N{…}` at `position` and where that ends; None where there is none of that name."""
+    r"""Return the character of a `\N{…}` at `position` and where that ends; None where there is none of that name."""
     match = _match_named(text, position)
     if match is None:
         return None
@@ -105,12 +105,12 @@ def named_character(text: str, position: int) -> tuple[str, int] | None:
 
 
 def is_cut_escape(text: str, position: int) -> bool:
-    """Say whether what follows `position`, to the end of the text, may become an escape."""
+    """Return whether what follows `position`, to the end of the text, may become an escape."""
     return _match_cut(text, position) is not None
 
 
 def wrong_in_escape(text: str, position: int) -> tuple[int, str]:
-    """Give the place of the first wrong character of the bad escape at `position`, and what is right there."""
+    """Return the place of the first wrong character of the bad escape at `position`, and what is right there."""
     match = _match_right(text, position)
     return (match.end() if match else position + 1), _EXPECTED[text[position + 1]]
 

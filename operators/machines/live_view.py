@@ -49,11 +49,11 @@ class ObjectView(Mapping[str, Any]):
         return repr(self._entries())
 
     def snapshot(self) -> dict[str, Any]:
-        """Give the object as it is now, as a plain copy."""
+        """Return the object as it is now, as a plain copy."""
         return cast("_Object", _copied(self._entries()))
 
     def is_finished(self, path: Sequence[str | int]) -> bool:
-        """Say whether the value at a path is there and complete; paths count from the root of the arguments."""
+        """Return whether the value at a path is there and complete; paths count from the root of the arguments."""
         return self._values.is_done(tuple(path))
 
     def _entries(self) -> _Object:
@@ -96,7 +96,7 @@ class ArrayView(Sequence[Any]):
         return repr(self._items())
 
     def snapshot(self) -> list[Any]:
-        """Give the array as it is now, as a plain copy."""
+        """Return the array as it is now, as a plain copy."""
         return cast("_Array", _copied(self._items()))
 
     def _items(self) -> _Array:

@@ -48,7 +48,7 @@ class MarkerSearch(NamedTuple):
     """Every proper prefix of a marker, the empty one too, and its place in the trie."""
 
     def is_unfinished(self, found: re.Match[str]) -> bool:
-        """Tell whether a match of `pattern` may still grow: into a marker, or from a marker into a longer one."""
+        """Return whether a match of `pattern` may still grow: into a marker, or from a marker into a longer one."""
         return found.end() == len(found.string) and found[0] in self.unfinished
 
     def settle(self, text: str) -> list[str]:
@@ -61,7 +61,7 @@ class MarkerSearch(NamedTuple):
 
 
 def marker_pattern(markers: Iterable[str]) -> re.Pattern[str]:
-    r"""Give one regular expression that finds the leftmost whole marker, or the text's end inside one.
+    r"""Return one regular expression that finds the leftmost whole marker, or the text's end inside one.
 
     >>> pattern = marker_pattern(["<a", "<abc"])
     >>> pattern.search("1 <abx"), pattern.search("1 <ab")
@@ -74,7 +74,7 @@ def marker_pattern(markers: Iterable[str]) -> re.Pattern[str]:
 
 
 def marker_search(markers: Iterable[str]) -> MarkerSearch:
-    """Give a set of markers ready to be looked for; the same set is compiled once.
+    """Return a set of markers ready to be looked for; the same set is compiled once.
 
     >>> search = marker_search(["<a>", "<ab>"])
     >>> search.longest, sorted(search.unfinished)
@@ -129,7 +129,7 @@ def _branches(prefix: str, unfinished: Mapping[str, Node], markers: frozenset[st
 
 
 def _after(prefix: str, unfinished: Mapping[str, Node], markers: frozenset[str]) -> str:
-    """Give the expression of what may follow a beginning of markers, the text's end included."""
+    """Return the expression of what may follow a beginning of markers, the text's end included."""
     steps: list[str] = []
     while node := unfinished.get(prefix):
         if prefix in markers:

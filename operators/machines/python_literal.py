@@ -11,7 +11,7 @@ from .literal_machine import LiteralMachine
 
 
 def python_literal(text: str, limits: Limits = DEFAULT_LIMITS) -> Any:
-    """Give the value of a Python literal, None for anything else. Never raises.
+    """Return the value of a Python literal, None for anything else. Never raises.
 
     >>> python_literal("{'a': [True, None], 'b': (1, 2)}"), python_literal("f(x)")
     ({'a': [True, None], 'b': [1, 2]}, None)

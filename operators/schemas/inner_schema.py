@@ -24,7 +24,7 @@ class _Part(NamedTuple):
 
 
 def inner_schema(schema: Any, step: str | int, root: Any = None) -> Any:
-    """Give the schema of a property, or of the item at a place; None where nothing is said about it.
+    """Return the schema of a property, or of the item at a place; None where nothing is said about it.
 
     >>> inner_schema({"properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "null"}}, "b")
     {'type': 'null'}

@@ -21,7 +21,7 @@ _DEEPEST: Final = 4
 
 
 def example_arguments(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Give arguments that fit a tool's parameters: those that it requires, else its first.
+    """Return arguments that fit a tool's parameters: those that it requires, else its first.
 
     >>> example_arguments({"properties": {"path": {"type": "string"}, "depth": {"type": "integer", "minimum": 3}}})
     {'path': 'some path'}
@@ -30,7 +30,7 @@ def example_arguments(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def plain_schema(schema: Any, root: Any) -> dict[str, Any]:
-    """Give a schema with its reference followed, what must hold at once put together, and the first alternative taken.
+    """Return a schema with its reference followed, `allOf` merged, and the first alternative taken.
 
     >>> plain_schema({"anyOf": [{"type": "null"}, {"$ref": "#/$defs/N"}]}, {"$defs": {"N": {"type": "integer"}}})
     {'type': 'integer'}

@@ -15,11 +15,11 @@ class Kinds(NamedTuple):
 
     @property
     def names(self) -> frozenset[str]:
-        """Give the types of all that is allowed."""
+        """Return the types of all that is allowed."""
         return self.open.union(*(_kind_of(member) for member in self.members)) if self.members else self.open
 
     def allows(self, value: Any) -> bool:
-        """Tell whether a value is of one of the types, or one of the members.
+        """Return whether a value is of one of the types, or one of the members.
 
         >>> Kinds(frozenset(("string",)), (1,)).allows(1), Kinds(frozenset(("string",)), (1,)).allows(True)
         (True, False)
@@ -67,7 +67,7 @@ _DIGITS: Final = 10
 
 
 def kinds_of(schema: Any, root: Any = None) -> Kinds:
-    """Give the types that a schema allows; all of them where it says nothing that can be understood.
+    """Return the types that a schema allows; all of them where it says nothing that can be understood.
 
     >>> sorted(kinds_of({"anyOf": [{"type": "integer"}, {"type": "null"}]}).open)
     ['integer', 'null']
@@ -81,7 +81,7 @@ def kinds_of(schema: Any, root: Any = None) -> Kinds:
 
 
 def _kinds(schema: Any, root: Any, known: dict[str, Kinds], depth: int) -> Kinds:
-    """Give what a schema allows, `known` being what references mean: anything as long as they are being looked up."""
+    """Return what a schema allows, `known` being what references mean: anything as long as they are being looked up."""
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return _NOTHING if schema is False else ANYTHING
     given = cast("Mapping[str, Any]", schema)
@@ -119,7 +119,7 @@ def _by_type(schema: Mapping[str, Any]) -> Kinds:
 
 
 def _both(one: Kinds, other: Kinds) -> Kinds:
-    """Give what both allow."""
+    """Return what both allow."""
     members = [member for member in one.members if other.allows(member)]
     members += [member for member in other.members if _is_open(one, member)]
     return Kinds(one.open & other.open, tuple(members))
@@ -135,7 +135,7 @@ def _any_of(alternatives: Iterable[Kinds]) -> Kinds:
 
 
 def _is_open(kinds: Kinds, member: Any) -> bool:
-    """Tell whether all values of a member's type are allowed; a float that is whole is an integer, too."""
+    """Return whether all values of a member's type are allowed; a float that is whole is an integer, too."""
     is_whole = isinstance(member, float) and member.is_integer()
     return _kind_of(member) <= kinds.open or (is_whole and "integer" in kinds.open)
 
@@ -160,7 +160,7 @@ def _kind_of(value: Any) -> frozenset[str]:
 
 
 def referred(reference: Any, root: Any) -> Any:
-    """Give what a local reference means, None where it leads nowhere.
+    """Return what a local reference means, None where it leads nowhere.
 
     >>> referred("#/$defs/Point", {"$defs": {"Point": {"type": "object"}}})
     {'type': 'object'}
@@ -182,7 +182,7 @@ def referred(reference: Any, root: Any) -> Any:
 
 
 def _anchored(name: str, root: Any) -> Any:
-    """Give the definition that an anchor names."""
+    """Return the definition that an anchor names."""
     given = cast("Mapping[str, Any]", root) if isinstance(root, Mapping) else dict[str, Any]()
     for word in ("$defs", "definitions"):
         definitions = given.get(word)
@@ -193,7 +193,7 @@ def _anchored(name: str, root: Any) -> Any:
 
 
 def schema_list(value: Any) -> tuple[Any, ...]:
-    """Give what a schema lists under a word, nothing where it is no list.
+    """Return what a schema lists under a word, nothing where it is no list.
 
     >>> schema_list([1, 2]), schema_list("ab")
     ((1, 2), ())

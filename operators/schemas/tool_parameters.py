@@ -25,7 +25,7 @@ class ToolShape(NamedTuple):
 
 
 def tool_parameters(tools: Any) -> dict[str, Schema | None]:
-    """Give the JSON Schema of each tool's parameters by the tool's name, None for one without.
+    """Return the JSON Schema of each tool's parameters by the tool's name, None for one without.
 
     >>> tool_parameters({"now": None, "add": {"type": "object", "properties": {"a": {"type": "integer"}}}})
     {'now': None, 'add': {'type': 'object', 'properties': {'a': {'type': 'integer'}}}}
@@ -36,7 +36,7 @@ def tool_parameters(tools: Any) -> dict[str, Schema | None]:
 
 
 def tool_shapes(tools: Any) -> list[ToolShape]:
-    """Give the name, description and parameters of each tool.
+    """Return the name, description and parameters of each tool.
 
     >>> tool_shapes([{"type": "function", "function": {"name": "now", "description": "The time."}}])
     [ToolShape(name='now', description='The time.', parameters=None)]
@@ -64,7 +64,7 @@ def tool_shapes(tools: Any) -> list[ToolShape]:
 
 
 def known_name(names: Iterable[str], written: str) -> str | None:
-    """Give the one of `names` that a model means: what it wrote, else the first that differs in case only.
+    """Return the one of `names` that a model means: what it wrote, else the first that differs in case only.
 
     >>> known_name(["Add", "add", "now"], "add"), known_name(["Add"], "ADD"), known_name(["Add"], "sub")
     ('add', 'Add', None)
@@ -80,7 +80,7 @@ def known_name(names: Iterable[str], written: str) -> str | None:
 
 
 def parameter_schema(parameters: Mapping[str, Any] | None, key: str) -> Any:
-    """Give the schema of one parameter, None where nothing is said about it; see `inner_schema`.
+    """Return the schema of one parameter, None where nothing is said about it; see `inner_schema`.
 
     >>> parameter_schema({"properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "string"}}, "b")
     {'type': 'string'}

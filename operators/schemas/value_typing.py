@@ -51,7 +51,7 @@ class Typed(NamedTuple):
 
 
 def convert(text: str, schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULES) -> Typed:
-    """Give what a text stands for; what is no value of the schema's types stays text, flagged. Never raises.
+    """Return what a text stands for; what is no value of the schema's types stays text, flagged. Never raises.
 
     >>> convert("42", {"type": "integer"}), convert("42", {"type": ["integer", "string"]})
     (Typed(value=42, flagged=False), Typed(value='42', flagged=False))
@@ -84,7 +84,7 @@ def convert(text: str, schema: Any, root: Any = None, rules: TypingRules = DEFAU
 
 
 def convert_json(text: str, schema: Any, root: Any = None, limits: Limits = DEFAULT_LIMITS) -> Typed:
-    """Give what a text that is said to be JSON stands for; where only a string would do, anything else is that text.
+    """Return what a text that is said to be JSON stands for; where only a string would do, anything else is that text.
 
     >>> convert_json("[1]", None).value, convert_json("null", {"type": "string"}).value, convert_json("[1", None)
     ([1], 'null', Typed(value='[1', flagged=True))
@@ -96,7 +96,7 @@ def convert_json(text: str, schema: Any, root: Any = None, limits: Limits = DEFA
 
 
 def may_stream(schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULES) -> bool:
-    """Tell whether the text is the value, so that it can be given while it arrives.
+    """Return whether the text is the value, so that it can be given while it arrives.
 
     >>> may_stream({"type": ["string", "integer"]}), may_stream({"enum": [1, "auto"]}), may_stream(None)
     (True, False, True)
@@ -112,7 +112,7 @@ def may_stream(schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULES
 
 
 def may_be_null(schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULES) -> bool:
-    """Tell whether the text `null` stands for null.
+    """Return whether the text `null` stands for null.
 
     >>> may_be_null({"anyOf": [{"type": "string"}, {"type": "null"}]}), may_be_null({"type": "string"})
     (True, False)
@@ -121,7 +121,7 @@ def may_be_null(schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULE
 
 
 def value_fragments(value: Any, path: Path, at: int) -> list[Fragment]:
-    """Give a whole value as its fragments, all at one place of the raw text.
+    """Return a whole value as its fragments, all at one place of the raw text.
 
     >>> [(each.path, each.kind, each.value) for each in value_fragments([1], ("k",), 0)]
     [(('k',), 'OPEN', '['), (('k', 0), 'SCALAR', 1), (('k', 0), 'DONE', None), (('k',), 'DONE', None)]

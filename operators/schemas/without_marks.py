@@ -11,7 +11,7 @@ _END: Final = re.compile(rf"</{_NAME}>\s*")
 
 
 def without_marks(text: str) -> str | None:
-    """Give elements that stand behind a mark each as XML without marks; None where that is not what a text is.
+    """Return elements that stand behind a mark each as XML without marks; None where that is not what a text is.
 
     >>> without_marks("|:<a>1 < 2|:</a>"), without_marks('["<a>"]')
     ('<a>1 &lt; 2</a>', None)

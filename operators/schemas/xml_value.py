@@ -33,7 +33,7 @@ def xml_value(
     rules: TypingRules = DEFAULT_RULES,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Typed:
-    """Give the value that the inside of an element stands for; flagged where a text in it is no value of its type.
+    """Return the value that the inside of an element stands for; flagged where a text in it is no value of its type.
 
     >>> xml_value("<a>1</a><list><item>x &amp;&amp; y</item></list>").value
     {'a': '1', 'list': ['x && y']}
@@ -82,7 +82,7 @@ class _Reading:
         }
 
     def _of_key(self, texts: list[str], schema: Any, depth: int) -> Any:
-        """Give the value of a key; where it comes more than once, each is an item."""
+        """Return the value of a key; where it comes more than once, each is an item."""
         if len(texts) == 1:
             return self.value(texts[0], schema, depth + 1)
         kinds = kinds_of(schema, self._root)
@@ -99,7 +99,7 @@ class _Reading:
 
 
 def _elements(text: str) -> list[Element] | None:
-    """Give the elements of which a text is made, None where it is made of anything else."""
+    """Return the elements of which a text is made, None where it is made of anything else."""
     elements: list[Element] = []
     position = 0
     while position < len(text):
@@ -122,7 +122,7 @@ def _elements(text: str) -> list[Element] | None:
 
 
 def _closer(text: str, tag: str, position: int) -> re.Match[str] | None:
-    """Give the end tag of an element, past those of elements of its name inside."""
+    """Return the end tag of an element, past those of elements of its name inside."""
     depth = 1
     tags = re.compile(rf"<!\[CDATA\[.*?\]\]>|<(/?){re.escape(tag)}(?=[\s/>])[^<>]*>", re.DOTALL)
     for found in tags.finditer(text, position):

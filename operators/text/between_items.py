@@ -59,13 +59,13 @@ def read_between(block: TextBlock, boundary: Boundary, *, final: bool) -> None:
 
 
 def _first_in(run: re.Match[str], search: LiteralSearch, *, final: bool) -> re.Match[str] | None:
-    """Give the first literal that begins with one of these blanks, or may yet."""
+    """Return the first literal that begins with one of these blanks, or may yet."""
     match = (search.whole if final else search.pattern).match
     return next(filter(None, (match(run.string, at) for at in range(*run.span()))), None)
 
 
 def opens_text(block: TextBlock) -> bool:
-    """Tell whether a text comes next, whatever the characters are."""
+    """Return whether a text comes next, whatever the characters are."""
     boundary = block.boundary
     return (
         boundary is not None
@@ -127,7 +127,7 @@ def _read_text(block: TextBlock, texts: At) -> None:
 
 
 def _step(block: TextBlock, at: At, position: int) -> At | None:
-    """Give where a step leads: it stays in the open call if it can, else ends it; None where it all is text again."""
+    """Return where a step leads: it stays in the open call if it can, else ends it; None where it all is text again."""
     if not block.at:
         return at
     if inside := block.grammar.inside(block.at, at):

@@ -77,7 +77,7 @@ class BlockAttrs:
         block.say(call, account.position, tuple(call.typed(name, typed, account.here - call.start)))
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         return ["attrs", list(self.at), self.slot.dump()]
 
     def load(self, state: Any) -> None:

@@ -32,7 +32,7 @@ def end_last_call(block: TextBlock, call: TextCall, how: How, finish: str | None
 
 
 def _may_be_closed(block: TextBlock) -> bool:
-    """Tell whether what is left is nothing, or the beginning of a marker that ends the call."""
+    """Return whether what is left is nothing, or the beginning of a marker that ends the call."""
     account, boundary = block.account, block.boundary
     rest = account.buffer[account.position :].lstrip()
     if boundary is None or not rest:

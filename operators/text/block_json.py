@@ -92,7 +92,7 @@ class BlockJson:
         return True
 
     def _is_too_late(self, upto: int) -> bool:
-        """Tell whether more came than may wait, whatever the chunks were."""
+        """Return whether more came than may wait, whatever the chunks were."""
         return self._block.account.offset + upto - self._block.opened_at > self._block.options.limits.deferred_length
 
     def _start(self, found: Found, upto: int) -> bool:
@@ -167,7 +167,7 @@ class BlockJson:
             block.back_to_text()
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         return ["json", list(self.at), [self.start, self.slot.dump()]]
 
     def load(self, state: Any) -> None:

@@ -138,7 +138,7 @@ class BlockText:
         return self._block.account.here - (0 if self._call is None else self._call.start)
 
     def _item(self) -> Text:
-        """Give how the text at hand is read."""
+        """Return how the text at hand is read."""
         item = cast("Text", self._block.grammar.items[self.at[0]])
         if item.role == "value" and self._call is not None:
             tool, key = self._call.name, self.path[0]
@@ -148,7 +148,7 @@ class BlockText:
         return replace(item, entities=False) if self.form == "xml" else item
 
     def _ends(self) -> LiteralSearch | None:
-        """Give the search for all that ends the text at hand or changes how it is read."""
+        """Return the search for all that ends the text at hand or changes how it is read."""
         boundary = self._block.boundary
         ends = None if boundary is None else boundary.ends
         section = self._item().section
@@ -223,7 +223,7 @@ class BlockText:
         self._end()
 
     def _goes_on(self, literal: str, end: int) -> bool:
-        """Tell whether what was found in a text is no end of it; then it has been read."""
+        """Return whether what was found in a text is no end of it; then it has been read."""
         section = self.slot.item.section
         is_element = self.form == "xml"
         if section is not None and literal == section[self.in_section]:
@@ -269,7 +269,7 @@ class BlockText:
             account.position = found.end()
 
     def _is_closed_behind(self, piece: str) -> bool:
-        """Tell whether the call's closer stands behind the possible end that waits, now that a piece more is there."""
+        """Return whether the call's closer stands behind the possible end that waits, now that more text is there."""
         if self.behind is None:
             return False
         self.behind = (self.behind + piece).lstrip(BLANKS)
@@ -288,7 +288,7 @@ class BlockText:
         self._give(account.buffer[account.position : upto], upto)
 
     def _give(self, piece: str, upto: int) -> None:
-        """Give what is certain with a piece of text that ends at a place in the buffer."""
+        """Return what is certain with a piece of text that ends at a place in the buffer."""
         block, slot = self._block, self.slot
         as_it_stands = self.in_section and self.form != "xml"
         text = slot.verbatim(piece) if as_it_stands else slot.feed(piece)
@@ -297,7 +297,7 @@ class BlockText:
             self._say(text, upto - slot.held_length)
 
     def _say(self, text: str, upto: int) -> None:
-        """Give a certain text of the slot, whose source ends at a place in the buffer."""
+        """Return a certain text of the slot, whose source ends at a place in the buffer."""
         block, slot = self._block, self.slot
         if slot.item.role == "value":
             if self.streams:
@@ -350,7 +350,7 @@ class BlockText:
         block.key, block.flag = None, ""
 
     def _give_value(self, text: str, at: int, upto: int) -> None:
-        """Give text of a string value; as long as it may become `null`, it waits."""
+        """Return text of a string value; as long as it may become `null`, it waits."""
         at -= 0 if self._call is None else self._call.start
         if self.null is None:
             self._commit(upto, Fragment(self.path, "TEXT", text, at))
@@ -366,7 +366,7 @@ class BlockText:
             self._block.say(self._call, upto, fragments)
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         plain = [getattr(self, name) for name in _PLAIN]
         return ["text", list(self.at), [plain, list(self.path), "".join(self.tail), self.slot.dump()]]
 

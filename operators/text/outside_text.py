@@ -138,7 +138,7 @@ class OutsideText:
         return self._opener(ways, start)
 
     def _opener(self, ways: Sequence[Meaning], start: int) -> Opener | None:
-        """Give the block that opens at a place in the buffer; what opens none is read."""
+        """Return the block that opens at a place in the buffer; what opens none is read."""
         self.ways = ()
         marker, at = ways[0]
         if at:
@@ -147,7 +147,7 @@ class OutsideText:
         return None
 
     def say(self, upto: int) -> None:
-        """Give text up to a place in the buffer, as far as it is certain to be said."""
+        """Return text up to a place in the buffer, as far as it is certain to be said."""
         account, policy = self._account, self._options.blanks
         text = account.buffer[account.position : upto]
         account.position = upto
@@ -183,7 +183,7 @@ class OutsideText:
             self._choose_search()
 
     def give(self, kind: str, text: str, upto: int) -> None:
-        """Give text of a segment, which ends at a place in the buffer."""
+        """Return text of a segment, which ends at a place in the buffer."""
         answer, account = self._answer, self._account
         if answer.open_type != kind:
             answer.start_text(kind, account.events)
@@ -192,12 +192,12 @@ class OutsideText:
         account.events.append(SegmentEvent("SEGMENT_CONTENT", answer.open_id, kind, payload, answer.ids.turn_id, raw))
 
     def start(self, kind: str, upto: int) -> None:
-        """Give the START of a segment, with the markup up to a place in the buffer."""
+        """Return the START of a segment, with the markup up to a place in the buffer."""
         self._blanks.clear()
         self._answer.start_text(kind, self._account.events, raw=self._account.take(upto))
 
     def end(self, kind: str, upto: int, call: TextCall | None = None) -> None:
-        """Give the END of the segment that is open, with the markup up to a place in the buffer.
+        """Return the END of the segment that is open, with the markup up to a place in the buffer.
 
         Where something native ended it already, the markup goes to the call at hand, or to the next event.
         """
@@ -261,7 +261,7 @@ class OutsideText:
         self.search, self._meant = known
 
     def _markers(self) -> Mapping[str, tuple[At, ...]]:
-        """Give what to look for, and what each may be."""
+        """Return what to look for, and what each may be."""
         grammar, options = self._grammar, self._options
         if self._fenced:
             return {_FENCE: ((),)}
@@ -292,7 +292,7 @@ class OutsideText:
         return found
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         return [getattr(self, name) for name in _PLAIN], list(self.resume), "".join(self._blanks)
 
     def load(self, state: Any) -> None:
@@ -312,7 +312,7 @@ _PLAIN = ("kind", "_closer", "_owed", "_margin", "_leading", "said_any", "_fence
 def _search_for(
     grammar: Positions, markers: tuple[tuple[str, tuple[At, ...]], ...]
 ) -> tuple[LiteralSearch | None, Mapping[str, Sequence[Meaning]]]:
-    """Give the search for some markers, and for each the ways to read it: those of a shorter one come last."""
+    """Return the search for some markers, and for each the ways to read it: those of a shorter one come last."""
     literals = {
         text: grammar.literal(text, tuple(here for at in several for here in at)) if all(several) else Literal(text)
         for text, several in markers

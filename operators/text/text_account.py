@@ -51,7 +51,7 @@ class TextAccount:
         self.position = self.since = 0
 
     def take(self, upto: int) -> str:
-        """Give the text up to a place in the buffer for the next event to stand for."""
+        """Return the text up to a place in the buffer for the next event to stand for."""
         raw = self._taken(upto)
         if self.before:
             raw = self.before + raw
@@ -99,7 +99,7 @@ class TextAccount:
         return raw
 
     def dump(self) -> Any:
-        """Give the state as plain data, between two texts."""
+        """Return the state as plain data, between two texts."""
         return [self.offset, "".join(self.loose), self.before, self.wait]
 
     def load(self, state: Any) -> None:

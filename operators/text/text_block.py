@@ -239,7 +239,7 @@ class TextBlock:
             self.left_out |= others
 
     def _other_ways(self) -> Sequence[Meaning]:
-        """Give the ways to read the opener that have not been tried."""
+        """Return the ways to read the opener that have not been tried."""
         (marker, at), *others = self.ways
         left = tuple(here for here in at if self.grammar.owners[here] in self.left_out)
         return [Meaning(marker, left), *others] if 0 < len(left) < len(at) else others
@@ -274,7 +274,7 @@ class TextBlock:
             self.account.unread(length)
 
     def _ends_name(self, before: At, at: At) -> bool:
-        """Tell whether a name has just come that nothing else can end than what comes now."""
+        """Return whether a name has just come that nothing else can end than what comes now."""
         items, follow = self.grammar.items, self.grammar.follow
         left = [here for here in before if not follow[here].isdisjoint(at)]
         return bool(left) and all(
@@ -282,7 +282,7 @@ class TextBlock:
         )
 
     def _is_untouched(self) -> bool:
-        """Tell whether nothing but blanks came since the block's last call."""
+        """Return whether nothing but blanks came since the block's last call."""
         return self.before_gap <= self.opened_at
 
     def _forget(self) -> None:
@@ -292,7 +292,7 @@ class TextBlock:
     # ------------------------------------------------------------------ a call
 
     def start_call(self, upto: int, call_id: str = "", *, from_json: bool = False, due: int | None = None) -> bool:
-        """Give START, with everything up to a place in the buffer; False where it went back to text instead."""
+        """Return START, with everything up to a place in the buffer; False where it went back to text instead."""
         options, account, answer = self.options, self.account, self.answer
         length = account.offset + (upto if due is None else due) - self.opened_at
         unknown = not options.knows(self.name)
@@ -327,7 +327,7 @@ class TextBlock:
         call.say(raw, raw, fragments)
 
     def end_call(self, upto: int, status: Status, reason: str | None = None) -> None:
-        """Give the END of the open call, with everything up to a place in the buffer."""
+        """Return the END of the open call, with everything up to a place in the buffer."""
         call, account = self.call, self.account
         if call is None:
             return
@@ -344,7 +344,7 @@ class TextBlock:
         self.gap.clear()
 
     def attribute(self, name: str, value: Any, *, is_text: bool) -> Typed:
-        """Give what an argument stands for that was written as an attribute."""
+        """Return what an argument stands for that was written as an attribute."""
         return self.options.typed(self.name, name, "schema", value) if is_text else Typed(value, flagged=False)
 
 

@@ -52,7 +52,7 @@ class TextCall:
         self.fragments: list[Fragment] = []
 
     def begin(self, raw: str, events: list[Segment], fragments: tuple[Fragment, ...] | None) -> None:
-        """Give the START."""
+        """Return the START."""
         metadata: dict[str, Any] = {"tool_name": self.name}
         payload = {"metadata": metadata}
         events.append(
@@ -68,13 +68,13 @@ class TextCall:
         self.fragments += fragments
 
     def typed(self, key: str, typed: Typed, at: int) -> list[Fragment]:
-        """Give a whole argument as its fragments, noting whether it has its type."""
+        """Return a whole argument as its fragments, noting whether it has its type."""
         if typed.flagged and key not in self.mistyped:
             self.mistyped.append(key)
         return value_fragments(typed.value, (key,), at)
 
     def flush(self, events: list[Segment]) -> None:
-        """Give what has been said as one CONTENT."""
+        """Return what has been said as one CONTENT."""
         if self.raws or self.texts or self.fragments:
             payload = {"delta": "".join(self.texts)}
             raw, fragments = "".join(self.raws), tuple(self.fragments)
@@ -86,7 +86,7 @@ class TextCall:
             self.fragments.clear()
 
     def end(self, raw: str, events: list[Segment], status: Status, reason: str | None, at: int) -> None:
-        """Give the END, `at` this offset; what is wrong with the text counts more than what happened to the stream."""
+        """Return the END at this offset; what is wrong with the text outweighs what happened to the stream."""
         metadata: dict[str, Any] = {"tool_name": self.name}
         if self.mistyped:
             metadata["mistyped"] = list(self.mistyped)
@@ -101,13 +101,13 @@ class TextCall:
         events.append(SegmentEvent("SEGMENT_END", self.segment_id, "tool_call", payload, self.turn_id, raw, fragments))
 
     def dump(self) -> Any:
-        """Give the state as plain data, between two texts, when everything said was given."""
+        """Return the state as plain data, between two texts, when everything said was given."""
         state = {name: getattr(self, name) for name in _PLAIN}
         return {**state, "error": to_builtins(self.error)}
 
     @classmethod
     def loaded(cls, state: Any) -> TextCall:
-        """Give the call of a dumped state."""
+        """Return the call of a dumped state."""
         call = cls(state["name"], state["segment_id"], state["turn_id"], state["start"])
         call.error = convert(state["error"], JsonError | None)
         call.opened, call.closed, call.from_json = state["opened"], state["closed"], state["from_json"]

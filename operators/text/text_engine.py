@@ -64,7 +64,7 @@ class TextEngine:
             self._settle()
 
     def close(self, how: How, finish: str | None, events: list[Segment]) -> None:
-        """Give what the end settles: everything."""
+        """Return what the end settles: everything."""
         account, block, answer = self._account, self._block, self._answer
         self._catch_up()
         block.ending = (how, finish)
@@ -137,7 +137,7 @@ class TextEngine:
         self.choose_way()
 
     def _is_too_long(self) -> bool:
-        """Tell whether more waits than may, of what may be text."""
+        """Return whether more waits than may, of what may be text."""
         block = self._block
         # Blanks at the end are not counted: whether they are text is said by what comes behind them.
         length = block.before_gap - block.opened_at
@@ -159,7 +159,7 @@ class TextEngine:
             account.offset = reader.start + reader.slot.machine.at
 
     def dump(self) -> Any:
-        """Give the state as plain data, between two texts."""
+        """Return the state as plain data, between two texts."""
         self._catch_up()
         block = self._block
         return {

@@ -53,40 +53,40 @@ class TextOptions(Struct, frozen=True, kw_only=True):
                 raise UsageError(message)
 
     def knows(self, name: str) -> bool:
-        """Tell whether a name is one of the tools, if any were given."""
+        """Return whether a name is one of the tools, if any were given."""
         return self.schemas is None or known_name(self.schemas, name) is not None
 
     def streams(self, tool: str, key: str, typing: Typing) -> bool:
-        """Tell whether a value's text is the value, so that it can be given while it arrives."""
+        """Return whether a value's text is the value, so that it can be given while it arrives."""
         if typing in _BY_SCHEMA:
             schema, root = self._schema(tool, key)
             return may_stream(schema, root, self.rules)
         return typing == "text"
 
     def is_known(self, tool: str, key: str) -> bool:
-        """Tell whether the tools say anything about an argument."""
+        """Return whether the tools say anything about an argument."""
         return self._schema(tool, key)[0] is not None
 
     def drops(self, tool: str, key: str) -> bool:
-        """Tell whether an argument is none of its tool's and is to be left out."""
+        """Return whether an argument is none of its tool's and is to be left out."""
         if self.unknown_argument == "pass" or self.schemas is None:
             return False
         schema, root = self._schema(tool, key)
         return schema is None and root is not None
 
     def may_be_text(self, tool: str, key: str) -> bool:
-        """Tell whether the tools allow a string there."""
+        """Return whether the tools allow a string there."""
         return "string" in kinds_of(*self._schema(tool, key)).names
 
     def may_be_null(self, tool: str, key: str, typing: Typing) -> bool:
-        """Tell whether the text `null` would be no text."""
+        """Return whether the text `null` would be no text."""
         if typing not in _BY_SCHEMA:
             return False
         schema, root = self._schema(tool, key)
         return may_be_null(schema, root, self.rules)
 
     def typed(self, tool: str, key: str, typing: Typing, text: str) -> Typed:
-        """Give what the whole text of a value stands for; what cannot be read stays text, flagged."""
+        """Return what the whole text of a value stands for; what cannot be read stays text, flagged."""
         schema, root = self._schema(tool, key)
         elements = text if typing == "xml" else without_marks(text) if typing == "marked_xml" else None
         if elements is not None:

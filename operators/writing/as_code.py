@@ -6,7 +6,7 @@ import re
 
 
 def as_code(text: str) -> str:
-    r"""Give a text as Markdown's code, whatever backticks it has; ends of lines are shown as `\n` and `\r`.
+    r"""Return a text as Markdown's code, whatever backticks it has; ends of lines are shown as `\n` and `\r`.
 
     >>> print(as_code("<tool_call>"), as_code("```json\n"))
     `<tool_call>` ```` ```json\n ````

@@ -209,7 +209,7 @@ class CallWriter:
                 self._key = None
 
     def _is_due(self, item: Maybe) -> bool:
-        """Tell whether there is something to write that may be absent."""
+        """Return whether there is something to write that may be absent."""
         for leaf in leaves_of(item.items):
             if isinstance(leaf, Text) and leaf.role in _ONLY_READ:
                 return False
@@ -318,7 +318,7 @@ class CallWriter:
         return values
 
     def _for_attributes(self, item: Attrs) -> list[str]:
-        """Give the names of the arguments that are attributes of their own."""
+        """Return the names of the arguments that are attributes of their own."""
         needed = [key for key in item.required if key not in dict(item.roles)]
         if self._has_keyed_slots:
             return needed

@@ -30,7 +30,7 @@ _DEEPEST: Final = 3
 
 
 def dialect_instructions(dialect: Dialect, tools: Any, *, layout: str | None = None) -> str:
-    """Give the text for a system prompt that tells a model its tools, and how to call them in a dialect.
+    """Return the text for a system prompt that tells a model its tools, and how to call them in a dialect.
 
     >>> from penstock.operators.grammar.dialect import Json
     >>> tool = {"name": "now", "parameters": {"properties": {"zone": {"type": "string"}}, "required": ["zone"]}}
@@ -68,7 +68,7 @@ def dialect_instructions(dialect: Dialect, tools: Any, *, layout: str | None = N
 
 
 def _several(dialect: Dialect, calls: list[CallToRender], written: list[str], layout: str | None) -> str:
-    """Give two calls as one answer has them, nothing where it can have one only."""
+    """Return two calls as one answer has them, nothing where it can have one only."""
     if any(isinstance(leaf, Json) and leaf.under == "object" for leaf in leaves_of(dialect.grammar)):
         return ""
     try:

@@ -31,7 +31,7 @@ _KINDS: Final[dict[type, str]] = {
 
 
 def schema_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the schema of a tool that takes such arguments.
+    """Return the schema of a tool that takes such arguments.
 
     >>> schema_of({"days": 2})
     {'type': 'object', 'properties': {'days': {'type': 'integer'}}}
@@ -40,7 +40,7 @@ def schema_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def dialect_limits(dialect: Dialect, name: str, arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Give phrases for what no call of a dialect can carry, though another one could.
+    """Yield phrases for what no call of a dialect can carry, though another one could.
 
     >>> from penstock.operators.grammar.dialect import Json, Text
     >>> list(dialect_limits(Dialect("json", (Json(),)), "f", {"a": "x"}))

@@ -39,7 +39,7 @@ _Node = str | _Group
 
 
 def draw_grammar(dialect: Dialect, width: int = 100) -> list[str]:
-    """Give the lines of a picture of a dialect's grammar.
+    """Return the lines of a picture of a dialect's grammar.
 
     >>> from penstock.operators.grammar.dialect import NAME
     >>> once = Call("<call>", NAME, Json(name=(), root="object"), "</call>")
@@ -167,7 +167,7 @@ def _hanging(first: str, lines: Iterable[str]) -> list[str]:
 
 
 def _packed(nodes: Iterable[_Node], width: int) -> list[str]:
-    """Give items in a row, as many on a line as go there."""
+    """Return items in a row, as many on a line as go there."""
     lines: list[str] = []
     is_open = False
     for node in nodes:

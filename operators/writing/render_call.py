@@ -58,7 +58,7 @@ def can_render(
     call_id: str | None = None,
     schema: Mapping[str, Any] | None = None,
 ) -> str | None:
-    """Give the reason why a dialect has no way to write a call, None where it has one.
+    """Return the reason why a dialect has no way to write a call, None where it has one.
 
     >>> from penstock.operators.grammar.dialect import Dialect, Json
     >>> can_render(Dialect("bare", (Json(),)), "add", {"a": float("nan")})

@@ -19,7 +19,7 @@ _ATTRIBUTE: Final = re.compile(r"[\w.:-]+")
 
 
 def value_text(item: Text, key: str, value: Any, schema: Mapping[str, Any] | None, *, is_flagged: bool = False) -> str:
-    """Give the text that stands for an argument's value in a slot.
+    """Return the text that stands for an argument's value in a slot.
 
     >>> value_text(Text("value", typing="schema"), "n", [1], {"properties": {"n": {"type": "array"}}})
     '[1]'
@@ -45,7 +45,7 @@ def value_text(item: Text, key: str, value: Any, schema: Mapping[str, Any] | Non
 
 
 def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool = False) -> str:
-    r"""Give what to write for a slot, so that it comes back as the text.
+    r"""Return what to write for a slot, so that it comes back as the text.
 
     >>> slot_text(Text("value", trim="newline"), "a\nb", ["</p>"])
     '\na\nb\n'
@@ -79,7 +79,7 @@ def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool =
 
 
 def id_text(item: Text, name: str, call_id: str | None, number: int) -> str:
-    r"""Give a call's id, made where it has none but the grammar wants one.
+    r"""Return a call's id, made where it has none but the grammar wants one.
 
     >>> id_text(Text("id", named=r"(?:functions\.)?(\w+):\d+"), "add", None, 2)
     'functions.add:2'
@@ -100,7 +100,7 @@ def id_text(item: Text, name: str, call_id: str | None, number: int) -> str:
 
 
 def attribute_text(name: str, value: str) -> str:
-    r"""Give an attribute of a tag.
+    r"""Return an attribute of a tag.
 
     >>> attribute_text("path", 'the "new" one')
     'path=\'the "new" one\''
@@ -117,7 +117,7 @@ def attribute_text(name: str, value: str) -> str:
 
 
 def _encoded(item: Text, text: str, ends: Iterable[str]) -> str:
-    """Give a text with entities for what would be markup, for quotes only where one could end it."""
+    """Return a text with entities for what would be markup, for quotes only where one could end it."""
     if not item.entities:
         return text
     plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -125,7 +125,7 @@ def _encoded(item: Text, text: str, ends: Iterable[str]) -> str:
 
 
 def flag_text(attribute: str, value: Any) -> str:
-    """Give what a tag says of a value's type: whether it is a string, where the attribute asks that, else which it is.
+    """Return what a tag says of a value's type: whether it is a string if the attribute asks that, else its type.
 
     >>> flag_text("string", [1]), flag_text("type", [1]), flag_text("type", "x")
     ('false', 'array', 'string')
@@ -137,7 +137,7 @@ def flag_text(attribute: str, value: Any) -> str:
 
 
 def _trimmed(item: Text, text: str) -> str:
-    """Give what is left of a text when its slot has taken off what is no part of it."""
+    """Return what is left of a text when its slot has taken off what is no part of it."""
     if item.trim == "blanks" or item.chars:
         return text.strip(_BLANKS)
     if item.trim == "newline":

@@ -55,7 +55,7 @@ def check_value(value: Any, where: str, depth: int = 0) -> None:
 
 
 def json_text(value: Any) -> str:
-    """Give a value as JSON on one line, as chat templates write it.
+    """Return a value as JSON on one line, as chat templates write it.
 
     >>> json_text({"city": "Köln", "days": [1, 2]})
     '{"city": "Köln", "days": [1, 2]}'
@@ -64,7 +64,7 @@ def json_text(value: Any) -> str:
 
 
 def same_value(one: Any, other: Any) -> bool:
-    """Tell whether two JSON values are the same, types included: 1, 1.0 and True are three.
+    """Return whether two JSON values are the same, types included: 1, 1.0 and True are three.
 
     >>> same_value([1], [1]), same_value([1], [1.0])
     (True, False)
@@ -73,7 +73,7 @@ def same_value(one: Any, other: Any) -> bool:
 
 
 def json_call(item: Json, name: str, arguments: Mapping[str, Any], call_id: str | None) -> Any:
-    """Give the JSON object that is a call.
+    """Return the JSON object that is a call.
 
     >>> json_call(Json(name=("function.name",), args=("function.arguments",)), "add", {"a": 1}, None)
     {'function': {'name': 'add', 'arguments': {'a': 1}}}
@@ -91,7 +91,7 @@ def json_call(item: Json, name: str, arguments: Mapping[str, Any], call_id: str 
 
 
 def json_calls(item: Json, calls: list[Any]) -> Any:
-    """Give the JSON value that holds calls: the only one, or the array of them, under a key where the grammar says so.
+    """Return the JSON value that holds calls: the only one, or an array, under a key if the grammar says so.
 
     >>> json_calls(Json(calls=("call",), content=("text",), under="object"), [{"name": "add"}])
     {'text': '', 'call': {'name': 'add'}}
@@ -109,7 +109,7 @@ def json_calls(item: Json, calls: list[Any]) -> Any:
 
 
 def literal_arguments(item: CallArgs, arguments: Mapping[str, Any]) -> str:
-    r"""Give arguments as code or a custom literal writes them.
+    r"""Return arguments as code or a custom literal writes them.
 
     >>> literal_arguments(CallArgs(), {"a": 1, "b": "it's", "c": [None, {"k": True}]})
     '(a=1, b="it\'s", c=[None, {\'k\': True}])'
@@ -129,7 +129,7 @@ def literal_arguments(item: CallArgs, arguments: Mapping[str, Any]) -> str:
 
 
 def literal(item: CallArgs, value: Any) -> str:
-    """Give one value as code or a custom literal writes it."""
+    """Return one value as code or a custom literal writes it."""
     if isinstance(value, str):
         return _quoted(item, value)
     if isinstance(value, list):

@@ -26,7 +26,7 @@ TRIM: Final[dict[Trim, str]] = {
 
 
 def value_forms(dialect: Dialect) -> Iterator[str]:
-    """Give phrases that say how the texts of values become values.
+    """Yield phrases that say how the texts of values become values.
 
     >>> for phrase in value_forms(Dialect("d", ("<a>", Json(), Text("value", trim="blanks"), "</a>"))):
     ...     print(phrase)

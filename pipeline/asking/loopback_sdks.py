@@ -23,7 +23,7 @@ _PROMPT = "Play the recording."
 
 @contextmanager
 def loopback(provider: ToolProvider, url: str) -> Generator[Start, None, None]:
-    """Give a callable that starts one streamed answer of a server on this machine, by the provider's SDK.
+    """Yield a callable that starts one streamed answer of a server on this machine, by the provider's SDK.
 
     with LoopbackServer(body) as server, loopback("openai-chat", server.url) as start:
         from_openai_chat(start).subscribe(print)

@@ -40,7 +40,7 @@ class Provider(NamedTuple):
 
 @contextmanager
 def connected(name: ToolProvider, request: Request, key: str) -> Generator[Callable[[], Any], None, None]:
-    """Give a callable that starts the streamed answer; the connection is closed when the block ends.
+    """Yield a callable that starts the streamed answer; the connection is closed when the block ends.
 
     The SDK's own retries are off: what goes wrong is told at once. `UsageError` where the SDK is not installed.
     """
@@ -62,7 +62,7 @@ def _said(error: Exception) -> object:
 
 
 def client_of(name: ToolProvider, key: str, base_url: str | None) -> Client:
-    """Give the SDK's client, to be used in a `with`."""
+    """Return the SDK's client, to be used in a `with`."""
     provider = PROVIDERS[name]
     try:
         module: Any = import_module(provider.module)
@@ -73,12 +73,12 @@ def client_of(name: ToolProvider, key: str, base_url: str | None) -> Client:
 
 
 def is_local(base_url: str | None) -> bool:
-    """Tell whether a base URL is of this machine."""
+    """Return whether a base URL is of this machine."""
     return base_url is not None and is_this_machine(urlsplit(base_url).hostname or "")
 
 
 def _transport(base_url: str | None) -> dict[str, Any]:
-    """Give options of the HTTP client: not even a proxy of the environment comes between us and this machine."""
+    """Return options of the HTTP client: not even a proxy of the environment comes between us and this machine."""
     # The mounts are for Anthropic's client, which looks at the environment by itself.
     return {"trust_env": False, "mounts": dict.fromkeys(_SCHEMES)} if is_local(base_url) else {}
 

@@ -93,7 +93,7 @@ def parse(
 
 
 def strategy_of(names: list[str]) -> TextStrategy:
-    """Give the strategy that reads all these dialects; without any the environment's, else `auto`.
+    """Return the strategy that reads all these dialects; without any the environment's, else `auto`.
 
     >>> strategy_of(["hermes", "Qwen3_Coder"])
     <TextStrategy hermes+qwen3_coder>

@@ -81,7 +81,7 @@ def strategy_name(given: str | None) -> str:
 
 
 def json_line(event: Event) -> str:
-    r"""Give an event as a line of JSON in ASCII: nothing in it moves a terminal, whatever its encoding is.
+    r"""Return an event as a line of JSON in ASCII: nothing in it moves a terminal, whatever its encoding is.
 
     >>> from penstock.events import Notice
     >>> json_line(Notice("c", "é\x9b"))

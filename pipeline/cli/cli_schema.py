@@ -52,7 +52,7 @@ def schema(
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """Give the schema of one event, with the definitions that it needs; `UsageError` with the names for no event.
+    """Return the schema of one event, with the definitions that it needs; `UsageError` with the names for no event.
 
     >>> schema_of("notice")["$ref"]
     '#/$defs/Notice'

@@ -59,12 +59,12 @@ def strategies(
 
 
 def _summary(name: str, strategy: Strategy) -> str:
-    """Give a line that says what a strategy is for: of a dialect's, which models write it."""
+    """Return a line that says what a strategy is for: of a dialect's, which models write it."""
     return (about_dialect(name) if name in DIALECTS else _documentation(strategy)).partition("\n")[0]
 
 
 def _explained(strategy: Strategy) -> Iterator[str]:
-    """Give the lines, in Markdown, that explain a strategy."""
+    """Yield the lines, in Markdown, that explain a strategy."""
     name = getattr(strategy, "__name__", "")
     yield catalogue_entry(name) if name in DIALECTS else _in_markdown(_documentation(strategy))
     yield ""
@@ -82,7 +82,7 @@ def _documentation(strategy: Strategy) -> str:
 
 
 def _in_markdown(documentation: str) -> str:
-    """Give a docstring with its example as a block of code."""
+    """Return a docstring with its example as a block of code."""
     paragraphs = documentation.split("\n\n")
     return "\n\n".join(f"```pycon\n{each}\n```" if each.startswith(">>>") else each for each in paragraphs)
 

@@ -16,7 +16,7 @@ from ..tools.tool import Tool, as_tools
 
 
 def tools_named(names: Iterable[str], *, option: str = "--tool") -> tuple[Tool, ...]:
-    """Give the tools of names: our own, the user's MODULE:FUNCTION or FILE.py:FUNCTION, or a JSON file of definitions.
+    """Return the tools that are named: ours, MODULE:FUNCTION, FILE.py:FUNCTION, or a JSON file of definitions.
 
     `option`: what a complaint begins with.
 
@@ -56,7 +56,7 @@ def _definitions(path: Path) -> list[Any]:
 
 
 def _unwrapped(content: Any) -> Iterator[Any]:
-    """Give the definitions of a list, of a request, or of Gemini's declarations."""
+    """Yield the definitions of a list, of a request, or of Gemini's declarations."""
     match content:
         case [*inner] | {"tools": [*inner]} | {"function_declarations": [*inner]} | {"functionDeclarations": [*inner]}:
             for each in inner:

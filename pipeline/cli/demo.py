@@ -73,7 +73,7 @@ class _First(NamedTuple):
 
 
 def answers() -> tuple[Answer, ...]:
-    """Give the answers of the SDKs that are installed: three in every case."""
+    """Return the answers of the SDKs that are installed: three in every case."""
     return CHAT, ANTHROPIC, GEMINI if _is_installed("google.genai") else RESPONSES
 
 

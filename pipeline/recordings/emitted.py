@@ -31,7 +31,7 @@ _MADE_BEHIND: dict[Emit | None, Callable[[], Operator[Any, Any]]] = {
 
 
 def made_behind(emit: Emit | None) -> list[Operator[Any, Any]]:
-    """Give the operators behind a strategy that make events of a kind; none where the strategy gives them.
+    """Return the operators behind a strategy that make events of a kind; none where the strategy gives them.
 
     >>> made_behind("updates"), made_behind("segments")
     ([Operator(_EachCall)], [])
@@ -40,7 +40,7 @@ def made_behind(emit: Emit | None) -> list[Operator[Any, Any]]:
 
 
 def only(events: Any, emit: Emit | None) -> Generator[Any, None, None]:
-    """Give the events of a kind, all of them without one; in the end close what gives them.
+    """Yield the events of a kind, all of them without one; in the end close what gives them.
 
     >>> from penstock.events import Notice, SegmentEvent
     >>> list(only((each for each in (Notice("c", "d"), SegmentEvent("SEGMENT_END", "t"))), "segments"))

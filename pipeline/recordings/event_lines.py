@@ -23,7 +23,7 @@ LONGEST = 100
 
 
 def short_line(event: Any) -> str:
-    """Give an event in one line that moves no terminal; long texts are cut.
+    """Return an event in one line that moves no terminal; long texts are cut.
 
     >>> short_line(SegmentEvent("SEGMENT_CONTENT", "call_1", "write_file", {"delta": "x = 1"}))
     "CONTENT write_file call_1 'x = 1'"
@@ -83,7 +83,7 @@ def _call(call: ToolCallDelta) -> str:
 
 
 def _path(path: Path) -> str:
-    """Give a path as people write it, `$` for the root."""
+    """Return a path as people write it, `$` for the root."""
     return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 

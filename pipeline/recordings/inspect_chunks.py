@@ -106,7 +106,7 @@ class _Facts:
             self.usage = {name: usage[name] for name in chunk.usage.__struct_fields__}
 
     def in_order(self, segments: list[Segment]) -> list[InspectedCall]:
-        """Give the calls in the order in which they began; a segment may start later, when its path is known."""
+        """Return the calls in the order in which they began; a segment may start later, when its path is known."""
         placed = sorted((*self._place(segment.id, number), number) for number, segment in enumerate(segments))
         return [_call(segments[number], choice, index) for _, choice, index, number in placed]
 
@@ -140,5 +140,5 @@ def _call(segment: Segment, choice: int, index: int) -> InspectedCall:
 
 
 def error_record(error: ProviderError) -> dict[str, Any]:
-    """Give all that an error says, as plain data."""
+    """Return all that an error says, as plain data."""
     return {name: getattr(error, name) for name in ("detail", "code", "type", "status", "transport")}

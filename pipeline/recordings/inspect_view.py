@@ -19,13 +19,13 @@ STYLES = {"complete": "green", "truncated": "yellow", "interrupted": "yellow", "
 
 
 def json_line(file: str, api: str, answer: Inspected) -> str:
-    """Give one line of JSON in ASCII, so that nothing in it moves a terminal or ends a line."""
+    """Return one line of JSON in ASCII, so that nothing in it moves a terminal or ends a line."""
     plain: dict[str, Any] = to_builtins(answer)
     return json.dumps({"file": file, "api": api, **plain})
 
 
 def report(file: str, api: str, answer: Inspected) -> RenderableType:
-    """Give what a person reads: a heading, the text's first lines, the calls, the error."""
+    """Return what a person reads: a heading, the text's first lines, the calls, the error."""
     parts: list[RenderableType] = [Text(printable(file), style="bold"), Text(" · ".join(_summary(api, answer)))]
     if answer.error is not None:
         words = [str(answer.error[name]) for name in ("status", "type", "code") if answer.error[name] is not None]

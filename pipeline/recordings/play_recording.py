@@ -35,7 +35,7 @@ class Player:
         self._stopped.set()
 
     def play(self, strategy: str, emit: Emit | None = None) -> Generator[Any, None, None]:
-        """Give the strategy's events, or of them those of a kind; with "deltas" the chunks that the strategy gets."""
+        """Return the strategy's events, or of them those of a kind; with "deltas" the chunks that the strategy gets."""
         operators = self._operators(strategy, emit)
         events = self._through(stage(*operators)) if operators else self._stored()
         return only(events, emit)

@@ -133,7 +133,7 @@ class _State:
                 task.uncancel()
 
     async def feed(self, event: Any) -> SlowSinkError | None:
-        """Give an event to the sinks; give what a sink that is too slow has to end the stream with."""
+        """Return an event to the sinks; give what a sink that is too slow has to end the stream with."""
         if self.fan_out is not None:
             try:
                 await self.fan_out.feed(event)

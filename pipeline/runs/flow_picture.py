@@ -27,7 +27,7 @@ def flow_picture(
     sinks: Iterable[object] = (),
     title: str = "Pipeline",
 ) -> MimeBundle:
-    """Give what a notebook shows of a chain: its operators in their order, the tools, the sinks.
+    """Return what a notebook shows of a chain: its operators in their order, the tools, the sinks.
 
     >>> from penstock.pipeline.strategies.strategies import api_tool_call
     >>> print(flow_picture(api_tool_call(), tools=["write_file"])["text/plain"])
@@ -52,7 +52,7 @@ def flow_picture(
 
 
 def name_of(thing: object) -> str:
-    """Give the name by which somebody wrote it: of ours the file's, which is the function's too.
+    """Return the name by which somebody wrote it: of ours the file's, which is the function's too.
 
     >>> from penstock.operators import holdback
     >>> name_of(holdback("<a>").factories[0]), name_of(print)

@@ -30,7 +30,7 @@ _SHAPES: dict[str, tuple[type, ...]] = {
 
 
 def map_subschemas(schema: Schema, change: Callable[[Schema, str], Schema], path: str = "") -> Schema:
-    """Give a copy of a schema with each of its direct subschemas changed; `path` is written as `properties/a/items`."""
+    """Return a copy of a schema with each direct subschema changed; `path` is written as `properties/a/items`."""
 
     def changed(value: Any, place: str) -> Any:
         if isinstance(value, dict):
@@ -71,7 +71,7 @@ def _at(path: str) -> str:
 
 
 def types_of(schema: Schema) -> list[str]:
-    """Give the types that a schema names: none, one or several."""
+    """Return the types that a schema names: none, one or several."""
     named = schema.get("type", [])
     return [named] if isinstance(named, str) else list(named)
 
@@ -86,7 +86,7 @@ def finite(value: Any) -> bool:
 
 
 def with_finite_defaults(schema: Schema, path: str = "") -> Schema:
-    """Give a copy of a schema whose description has the defaults that no JSON could say.
+    """Return a copy of a schema whose description has the defaults that no JSON could say.
 
     >>> with_finite_defaults({"properties": {"most": {"type": "number", "default": float("inf")}}})
     {'properties': {'most': {'type': 'number', 'description': '{"default": Infinity}'}}}
@@ -99,7 +99,7 @@ def with_finite_defaults(schema: Schema, path: str = "") -> Schema:
 
 
 def with_note(schema: Schema, told: Mapping[str, Any]) -> Schema:
-    """Give a schema whose description also tells what the schema itself may not say to a provider."""
+    """Return a schema whose description also tells what the schema itself may not say to a provider."""
     if not told:
         return schema
     note = json.dumps(told, ensure_ascii=False)

@@ -44,7 +44,7 @@ class _PlainSchema(GenerateJsonSchema):
 
 
 def model_schema(model: type[BaseModel], owner: str) -> Schema:
-    """Give the JSON Schema of what a model validates; `UsageError` where it has none, or none of an object."""
+    """Return the JSON Schema of what a model validates; `UsageError` where it has none, or none of an object."""
     try:
         schema = model.model_json_schema(schema_generator=_PlainSchema)
     except (PydanticUserError, NameError, LookupError, RecursionError) as error:

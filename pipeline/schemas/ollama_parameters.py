@@ -13,7 +13,7 @@ _SAY_NOTHING = ("title", "$schema", "$comment", "discriminator")
 
 
 def ollama_parameters(parameters: Schema, tool: str) -> Schema:
-    """Give parameters of which Ollama's client loses nothing: it sends a property's type, enum, items and description.
+    """Return parameters that Ollama's client sends whole: it keeps a property's type, enum, items and description.
 
     >>> ollama_parameters({"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}}, "f")["properties"]
     {'a': {'type': 'integer', 'description': '{"minimum": 1}'}}

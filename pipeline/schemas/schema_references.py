@@ -21,7 +21,7 @@ _OF_OBJECTS = ("properties", "required", "additionalProperties", "patternPropert
 
 
 def references(schema: Schema) -> set[str]:
-    """Give the references of a schema and of all below it."""
+    """Return the references of a schema and of all below it."""
     found: set[str] = set()
 
     def look(each: Schema, _path: str) -> Schema:
@@ -34,7 +34,7 @@ def references(schema: Schema) -> set[str]:
 
 
 def definition(root: Schema, reference: str) -> Schema:
-    """Give what a reference of a schema means; `UsageError` unless it is local and leads to a schema."""
+    """Return what a reference of a schema means; `UsageError` unless it is local and leads to a schema."""
     found: Any = root
     if reference == "#":
         return root
@@ -53,7 +53,7 @@ def definition(root: Schema, reference: str) -> Schema:
 
 
 def recursive_references(root: Schema) -> set[str]:
-    """Give the references that come back to themselves; `UsageError` for one that leads nowhere."""
+    """Return the references that come back to themselves; `UsageError` for one that leads nowhere."""
     below: dict[str, set[str]] = {}
     waiting = list(references(root))
     while waiting:
@@ -76,7 +76,7 @@ def recursive_references(root: Schema) -> set[str]:
 
 
 def inline_references(root: Schema) -> Schema:
-    """Give a schema with what it refers to put in; references that come back to themselves stay, with their `$defs`.
+    """Return a schema with what it refers to put in; references that come back to themselves stay, with their `$defs`.
 
     Such a reference stands alone in its schema: some providers refuse a `$ref` with anything beside it.
     """
@@ -112,7 +112,7 @@ def inline_references(root: Schema) -> Schema:
 
 
 def lone_reference(schema: Schema) -> Schema:
-    """Give a schema that is a reference with nothing beside it: what was beside it stands around it."""
+    """Return a schema that is a reference with nothing beside it: what was beside it stands around it."""
     beside = {key: deepcopy(value) for key, value in schema.items() if key != "$ref"}
     alone = {"$ref": schema["$ref"]}
     return {"anyOf": [alone], **beside} if beside else alone

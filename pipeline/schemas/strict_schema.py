@@ -69,7 +69,7 @@ which are allowed in part, are told in the description, as Anthropic's SDK does.
 
 
 def strict_schema(parameters: Schema, mode: StrictMode, tool: str) -> Schema:
-    """Give a tool's parameters as a strict mode takes them; `UsageError` for what it cannot carry, with its place.
+    """Return a tool's parameters as a strict mode takes them; `UsageError` for what it cannot carry, with its place.
 
     >>> optional = {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}}
     >>> strict_schema(optional, OPENAI, "f")["properties"]

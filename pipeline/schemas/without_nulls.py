@@ -12,7 +12,7 @@ _ANY = ("anyOf", "oneOf")
 
 
 def without_nulls(arguments: dict[str, Any], schema: Schema) -> dict[str, Any]:
-    """Give arguments without the nulls of optional parameters that cannot be null, at any depth.
+    """Return arguments without the nulls of optional parameters that cannot be null, at any depth.
 
     >>> schema = {"properties": {"a": {"type": "string"}, "b": {"type": ["string", "null"]}}}
     >>> without_nulls({"a": None, "b": None, "c": None}, schema)
@@ -46,7 +46,7 @@ def _one_of(schemas: list[Schema]) -> Schema:
 
 
 def _branches(schema: Schema, root: Schema) -> Iterator[Schema]:
-    """Give a schema, with what it refers to and its alternatives, as far as they describe the same value."""
+    """Yield a schema, with what it refers to and its alternatives, as far as they describe the same value."""
     seen: set[str] = set()
     waiting = [schema]
     while waiting:

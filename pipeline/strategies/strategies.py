@@ -90,7 +90,7 @@ RENAMED: Mapping[str, str] = MappingProxyType({"native": "api_tool_call"})
 
 
 def strategy_named(name: str) -> Strategy:
-    """Give a strategy by its name, in any case; `UsageError` with names that are near, or all, for another."""
+    """Return a strategy by its name, in any case; `UsageError` with names that are near, or all, for another."""
     known = name.strip().lower()
     if known in STRATEGIES:
         return STRATEGIES[known]

@@ -17,7 +17,7 @@ def tool_choice(
     tools: Iterable[Any] | None = None,
     parallel: bool | None = None,
 ) -> Any:
-    """Give the `tool_choice=` of a provider's request, for Gemini the `tool_config`; None, to be left out, for None.
+    """Return the `tool_choice=` of a provider's request, for Gemini the `tool_config`; None, to be left out, for None.
 
     >>> tool_choice("anthropic", "required", parallel=False)
     {'type': 'any', 'disable_parallel_tool_use': True}

@@ -21,7 +21,7 @@ _RESULTS = ("outputSchema", "output_schema", "response", "response_json_schema",
 
 
 def read_definition(given: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:
-    """Give the name, description, parameters and strictness of a definition in any provider's form.
+    """Return the name, description, parameters and strictness of a definition in any provider's form.
 
     >>> read_definition({"type": "function", "function": {"name": "now", "description": "The time."}})
     {'name': 'now', 'parameters': {}, 'description': 'The time.'}
@@ -62,7 +62,7 @@ def _is_schema(given: Mapping[str, Any]) -> bool:
 
 
 def _function(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a definition without what says that it is one; what stands beside "function" counts too."""
+    """Return a definition without what says that it is one; what stands beside "function" counts too."""
     kind: Any = given.get("type", "function")
     if kind not in (*_KINDS, *TYPES) or (kind == "custom" and "input_schema" not in given):
         message = f"a tool of type {kind!r} is no function with parameters: add it to the request yourself"
@@ -78,7 +78,7 @@ def _function(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameters(definition: Mapping[str, Any], name: str) -> Any:
-    """Give the schema that stands where one is looked for; `UsageError` for a part of one that stands elsewhere."""
+    """Return the schema that stands where one is looked for; `UsageError` for a part of one that stands elsewhere."""
     given: dict[str, Any] = {key: definition[key] for key in _PARAMETERS if definition.get(key) is not None}
     for value in given.values():
         if not isinstance(value, Mapping):

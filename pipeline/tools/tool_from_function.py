@@ -71,7 +71,7 @@ def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
 def function_arguments(
     function: Callable[..., Any], model: type[BaseModel], given: BaseModel
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Give the arguments of a call, by position and by name, that a model's instance says.
+    """Return the arguments of a call, by position and by name, that a model's instance says.
 
     They are the values themselves and not a dump: nested models stay models.
     """
@@ -84,7 +84,7 @@ def function_arguments(
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """Give the name that a function was defined with; `UsageError` where it has none."""
+    """Return the name that a function was defined with; `UsageError` where it has none."""
     name = getattr(_plain(function), "__name__", None)
     if not isinstance(name, str):
         message = f"{function!r} has no name; give it one: tool(..., name=...)"
@@ -93,7 +93,7 @@ def function_name(function: Callable[..., Any]) -> str:
 
 
 def function_description(function: Callable[..., Any]) -> str:
-    """Give a function's docstring up to its first section (`Args:`, `Returns:` and so on)."""
+    """Return a function's docstring up to its first section (`Args:`, `Returns:` and so on)."""
     documentation = _documentation(function)
     section = _SECTION.search(documentation)
     return documentation[: section.start() if section else None].strip()
@@ -139,7 +139,7 @@ def _parameters(function: Callable[..., Any], name: str) -> Iterator[tuple[Param
 
 
 def _fields(annotation: Any, default: Any) -> list[FieldInfo]:
-    """Give what `Field(...)` said of a parameter; of two, the later counts."""
+    """Return what `Field(...)` said of a parameter; of two, the later counts."""
     return [each for each in (*getattr(annotation, "__metadata__", ()), default) if isinstance(each, FieldInfo)]
 
 
@@ -154,7 +154,7 @@ def _name_for_model(parameter: Parameter, annotation: Any, function: str) -> str
 
 
 def _free_name(name: str, taken: dict[str, Any]) -> str:
-    """Give a field's name for a parameter; pydantic's models have methods and private names of their own."""
+    """Return a field's name for a parameter; pydantic's models have methods and private names of their own."""
     free = name.lstrip("_") or "field"
     if free != name or hasattr(BaseModel, free):
         free += "_"
@@ -164,7 +164,7 @@ def _free_name(name: str, taken: dict[str, Any]) -> str:
 
 
 def _described_parameters(documentation: str) -> dict[str, str]:
-    """Give what `Args:` says of each parameter, on one line each."""
+    """Return what `Args:` says of each parameter, on one line each."""
     section = next(
         (each for each in _SECTION.finditer(documentation) if each[1].lower().startswith(("arg", "par"))), None
     )

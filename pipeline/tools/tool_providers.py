@@ -33,7 +33,7 @@ NAMES: Mapping[ToolProvider, tuple[re.Pattern[str], str]] = {
 
 
 def tool_provider(name: str) -> ToolProvider:
-    """Give the provider of a name or an alias; `UsageError` with the known names for another."""
+    """Return the provider of a name or an alias; `UsageError` with the known names for another."""
     for provider, aliases in ALIASES.items():
         if name == provider or name in aliases:
             return provider

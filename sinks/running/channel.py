@@ -24,7 +24,7 @@ class NoReaderError(PenstockError):
 
 
 def as_error(error: BaseException | None) -> Exception | None:
-    """Give what ended a stream as an error in it.
+    """Return what ended a stream as an error in it.
 
     A KeyboardInterrupt or a cancellation is for one thread or task; the others get a `StreamCutError`, whose
     `__cause__` it is.

@@ -83,7 +83,7 @@ class FanOut(_FanOut):
     """
 
     def feed(self, event: Any) -> None:
-        """Give one event to every sink that still reads."""
+        """Return one event to every sink that still reads."""
         self._check_open()
         if not self._is_started:
             self._start()
@@ -168,7 +168,7 @@ class AsyncFanOut(_FanOut):
     """
 
     async def feed(self, event: Any) -> None:
-        """Give one event to every sink that still reads."""
+        """Return one event to every sink that still reads."""
         self._check_open()
         if not self._is_started:
             self._start()

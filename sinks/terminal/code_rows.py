@@ -22,7 +22,7 @@ TAB = 4
 
 
 def code_rows(tail: FileTail, rows: int, lexer: str, theme: str | None) -> list[Text]:
-    """Give the last rows of a file with their numbers.
+    """Return the last rows of a file with their numbers.
 
     Only what is shown is coloured, with the lines above it back to one that looks like the beginning of something: what
     a frame costs does not depend on the file's length. A long string above may so be taken for code.
@@ -43,7 +43,7 @@ def code_rows(tail: FileTail, rows: int, lexer: str, theme: str | None) -> list[
 
 
 def lexer_of(kind: str, path: str) -> str:
-    """Give the name of what colours a file: `default` where nothing does."""
+    """Return the name of what colours a file: `default` where nothing does."""
     if kind in PATCHES:
         return "diff"
     name = path.replace("\\", "/").rpartition("/")[2]
@@ -66,7 +66,7 @@ def _syntax(lexer: str, theme: str | None) -> Syntax:
 
 
 def _readable(style: Style) -> Style:
-    """Give a style in those of the terminal's own colours that can be read on dark and on light."""
+    """Return a style in those of the terminal's own colours that can be read on dark and on light."""
     name = style.color.name if style.color else ""
     colour = _COLOURS.get(name, name) or None
     return Style(color=colour, bold=style.bold, dim=style.dim)

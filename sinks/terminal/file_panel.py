@@ -51,7 +51,7 @@ class FilePanel:
         self._version += 1
 
     def wanted(self) -> int:
-        """Give the rows that it would take, its frame included."""
+        """Return the rows that it would take, its frame included."""
         return max(1, self._tail.count) + 2
 
     def lines(self, width: int, rows: int) -> list[Line]:
@@ -61,7 +61,7 @@ class FilePanel:
         return self._drawn[1]
 
     def one_line(self, width: int) -> Line:
-        """Give it without its content, where there is no room for more."""
+        """Return it without its content, where there is no room for more."""
         line = [
             Segment(f"{harmless(self._kind)} ", Style(dim=True)),
             Segment(f"{in_a_line(self._about)}  "),

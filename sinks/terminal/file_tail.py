@@ -41,6 +41,6 @@ class FileTail:
             self._open = (self._open + delta)[:WIDEST]
 
     def last(self, number: int) -> list[str]:
-        """Give the last lines, at most `number` of them and at most `LINES_KEPT`."""
+        """Return the last lines, at most `number` of them and at most `LINES_KEPT`."""
         lines = [*self._lines, self._open] if self._open else list(self._lines)
         return lines[-number:] if number > 0 else []

@@ -62,7 +62,7 @@ def _wanted(panels: list[FilePanel]) -> int:
 
 
 def _side_by_side(panels: list[FilePanel], width: int, height: int) -> list[Line]:
-    """Give the lines of panels that share the width, with a blank column between each two."""
+    """Return the lines of panels that share the width, with a blank column between each two."""
     edges = [(width + 1) * at // len(panels) for at in range(len(panels) + 1)]
     columns = [
         panel.lines(end - start - 1, height) for panel, start, end in zip(panels, edges, edges[1:], strict=False)

@@ -71,7 +71,7 @@ class TerminalPage:
             self._blocks.append(OneLine(stream_error(error), "red"))
 
     def take(self, width: int, rows: int) -> tuple[list[Line], list[Line]]:
-        """Give the lines that go to the scrollback now, and the rows that are live: at most `rows`, if that many."""
+        """Return the lines that go to the scrollback now, and the rows that are live: at most `rows`, if that many."""
         above: list[Line] = []
         while self._blocks:
             block = self._blocks[0]
@@ -145,7 +145,7 @@ class TerminalPage:
         return block
 
     def _call(self, identity: Identity) -> Call | None:
-        """Give the call, if its line is not in the scrollback yet."""
+        """Return the call, if its line is not in the scrollback yet."""
         return next((each for each in self._blocks if isinstance(each, Call) and each.identity == identity), None)
 
     def _settle(self) -> None:

@@ -125,7 +125,7 @@ class LiveRegion(RenderHook):
                 setattr(sys, name, self._proxies[name])
 
     def _frame(self, above: list[Line], rows: list[Line]) -> _Frame:
-        """Give what takes the place of the region: a terminal that was made narrower has wrapped its rows."""
+        """Return what takes the place of the region: a terminal that was made narrower has wrapped its rows."""
         width = self._console.width
         height = len(self._rows)
         if width < self._width:

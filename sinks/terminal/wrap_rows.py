@@ -11,7 +11,7 @@ _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]\s*|[^\s\u2e80-\u9
 
 
 def row_starts(text: str, width: int) -> list[int]:
-    """Give where each row after the first begins, in a text without line ends.
+    """Return where each row after the first begins, in a text without line ends.
 
     >>> row_starts("one two three", 8)
     [8]
@@ -39,13 +39,13 @@ def row_starts(text: str, width: int) -> list[int]:
 
 
 def rows_of(text: str, width: int) -> list[str]:
-    """Give the rows of a text without line ends; an empty text has one."""
+    """Return the rows of a text without line ends; an empty text has one."""
     ends = [*row_starts(text, width), len(text)]
     return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def last_cells(text: str, width: int) -> str:
-    """Give the end of a text that is not wider than `width`."""
+    """Return the end of a text that is not wider than `width`."""
     cut = text[-width:] if width > 0 else ""
     while cut and cell_len(cut) > width:
         cut = cut[1:]

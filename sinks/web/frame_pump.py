@@ -50,7 +50,7 @@ class FramePump:
         return True
 
     def take(self) -> bytes | None:
-        """Give the next frame, None after the last; an exception that a reader is only told the class of is raised."""
+        """Return the next frame, None after the last; raise the exception of which a reader is told only the class."""
         if self._frames:
             frame = self._frames.popleft()
             self._room.set()
@@ -137,7 +137,7 @@ _RUNNING: set[asyncio.Task[None]] = set()
 
 
 def checked(events: AsyncIterable[Any], name: str) -> AsyncIterable[Any]:
-    """Give the events; `UsageError` for what is no async stream."""
+    """Return the events; `UsageError` for what is no async stream."""
     if isinstance(events, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers err
         return events
     given = type(events).__name__

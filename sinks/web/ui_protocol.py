@@ -25,7 +25,7 @@ _EVENTS = get_args(Event)
 
 
 def describe_error(error: Exception) -> dict[str, Any]:
-    """Give what a reader is told of an exception: its class, and of a `ProviderError` what the provider said.
+    """Return what a reader is told of an exception: its class, and of a `ProviderError` what the provider said.
 
     >>> describe_error(ProviderError("try later", status=529)), describe_error(KeyError("secret"))
     ({'class': 'ProviderError', 'detail': 'try later', 'status': 529}, {'class': 'KeyError'})

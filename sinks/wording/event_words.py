@@ -21,7 +21,7 @@ TOO_LONG = 200
 
 
 def event_line(event: Verdict | Notice) -> str:
-    """Give the line of a call that is run, of one that is not, or of a notice.
+    """Return the line of a call that is run, of one that is not, or of a notice.
 
     >>> event_line(ToolInvocation("call_1", name="write_file", arguments={"path": "a.py", "content": "x" * 430}))
     "→ write_file(path='a.py', content=<430 characters>)"
@@ -38,7 +38,7 @@ def event_line(event: Verdict | Notice) -> str:
 
 
 def ending(status: str | None, reason: str | None) -> str:
-    """Give how a segment ended, empty where it ended well.
+    """Return how a segment ended, empty where it ended well.
 
     >>> ending("truncated", "length"), ending("complete", None)
     ('truncated: length', '')
@@ -49,7 +49,7 @@ def ending(status: str | None, reason: str | None) -> str:
 
 
 def stream_error(error: BaseException) -> str:
-    """Give the line of what ended a stream before its time."""
+    """Return the line of what ended a stream before its time."""
     if isinstance(error, PenstockError):
         return printable(f"✗ {error}")
     if isinstance(error, KeyboardInterrupt | GeneratorExit | asyncio.CancelledError):
@@ -59,7 +59,7 @@ def stream_error(error: BaseException) -> str:
 
 
 def subject(metadata: Mapping[str, Any]) -> str:
-    """Give what a call's segment is about: its path, else the first text of its metadata; empty while unknown.
+    """Return what a call's segment is about: its path, else the first text of its metadata; empty while unknown.
 
     >>> subject({"tool_name": "save_note", "title": "Shopping"})
     'Shopping'
@@ -72,7 +72,7 @@ def subject(metadata: Mapping[str, Any]) -> str:
 
 
 def _detail(error: Mapping[str, Any]) -> str:
-    """Give what is wrong with arguments: as JSON, or for the tool."""
+    """Return what is wrong with arguments: as JSON, or for the tool."""
     if "expected" in error:
         found = error.get("found") or "the end"
         return shortened(f"at {error.get('at')}: expected {error['expected']}, found {found}", 2 * LONGEST_VALUE)

@@ -13,7 +13,7 @@ _UNSAFE = re.compile(
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    r"""Give text with everything escaped that is not printable, but for the characters to keep.
+    r"""Return text with everything escaped that is not printable, but for the characters to keep.
 
     >>> printable("red: \x1b[31m, bell: \a, second\nline"), printable("a\nb\x9b", keep="\n")
     ('red: \\x1b[31m, bell: \\x07, second\\nline', 'a\nb\\x9b')
@@ -29,7 +29,7 @@ def printable(text: str, *, keep: str = "") -> str:
 
 
 def harmless(text: str) -> str:
-    r"""Give text as it is meant to be seen, with lines, tabs and joined emoji, but with what moves a terminal escaped.
+    r"""Return text with its lines, tabs and joined emoji, but with what moves a terminal's cursor escaped.
 
     >>> harmless("two\nlines\x1b[2J")
     'two\nlines\\x1b[2J'
@@ -38,7 +38,7 @@ def harmless(text: str) -> str:
 
 
 def in_a_line(text: str) -> str:
-    r"""Give text as `harmless` does, in one line.
+    r"""Return text as `harmless` does, in one line.
 
     >>> in_a_line('{\n\t"a": 1\n}')
     '{  "a": 1 }'
@@ -47,7 +47,7 @@ def in_a_line(text: str) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    r"""Give at most so many characters of a text, in one line, with its end marked where it was cut.
+    r"""Return at most so many characters of a text, in one line, with its end marked where it was cut.
 
     >>> shortened("one line\nand more", 12)
     'one line\\na…'

@@ -51,7 +51,7 @@ class AnthropicMessages:
         return self._answer.failure
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
-        """Give what one event says; nothing for one that says nothing."""
+        """Return what one event says; nothing for one that says nothing."""
         if self._answer.stopped or item is None:
             return []
         event = fields_of(item)
@@ -77,13 +77,13 @@ class AnthropicMessages:
         return self._answer.raw(item) if event else []
 
     def close(self, how: How, /) -> list[ChunkResponse]:
-        """Give what is still held, and for an error from outside the chunk that says it."""
+        """Return what is still held, and for an error from outside the chunk that says it."""
         if self._answer.stopped:
             return []
         return self._answer.close(how)
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         return [self._answer.dump(), self._messages, dict(self._counts), self._has_clients_calls]
 
     def load(self, state: Any, /) -> None:
@@ -204,5 +204,5 @@ class AnthropicMessages:
 
 
 def is_anthropic_event(event: dict[str, Any]) -> bool:
-    """Tell whether a decoded event of the wire is one of this API's."""
+    """Return whether a decoded event of the wire is one of this API's."""
     return event.get("type") in ("message_start", "content_block_start", "content_block_delta", "message_delta")

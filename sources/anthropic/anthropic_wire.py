@@ -22,7 +22,7 @@ class AnthropicDecoder(SseDecoder):
     __slots__ = ()
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]:
-        """Give the events that this piece completes."""
+        """Return the events that this piece completes."""
         events = [event for event in super().feed(piece) if event.event not in ("", "ping")]
         return [_error(event.data) if event.event == "error" else event for event in events]
 

@@ -128,7 +128,7 @@ class Gemini:
         self.failure: ProviderError | None = None
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
-        """Give what one response of the stream says; nothing for one that says nothing."""
+        """Return what one response of the stream says; nothing for one that says nothing."""
         if self.stopped:
             return []
         chunk = gemini_fields(item)
@@ -155,7 +155,7 @@ class Gemini:
         return responses
 
     def close(self, how: How, /) -> list[ChunkResponse]:
-        """Give what is still held, and for an error from outside the chunk that says it."""
+        """Return what is still held, and for an error from outside the chunk that says it."""
         if self.stopped:
             return []
         self.stopped = True
@@ -168,7 +168,7 @@ class Gemini:
         return responses
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         failure = self.failure
         return {
             "turn_id": self._made_turn_id,
@@ -330,7 +330,7 @@ def _function_call(candidate: _Candidate, call: Fields, native: dict[str, Any] |
 
 
 def _written(candidate: _Candidate, args: Any, leaves: list[object]) -> str:
-    """Give the text of what came in leaves; what has no text is in `raw`."""
+    """Return the text of what came in leaves; what has no text is in `raw`."""
     partial = candidate.partial
     text = ""
     if isinstance(args, dict) and not partial.has_text:
@@ -355,7 +355,7 @@ def _written(candidate: _Candidate, args: Any, leaves: list[object]) -> str:
 
 
 def _leaf_value(leaf: Fields, given: Any) -> tuple[Leaf, bool]:
-    """Give the value of a leaf, and whether it has one: JSON's null is there, and missing is not null."""
+    """Return the value of a leaf, and whether it has one: JSON's null is there, and missing is not null."""
     if isinstance(text := leaf.get("string_value"), str):
         return text, True
     if isinstance(flag := leaf.get("bool_value"), bool):

@@ -17,7 +17,7 @@ from ..machine.token_count import token_count
 
 
 def gemini_fields(value: Any) -> Fields | None:
-    """Give the fields of an object under the SDK's names, which the wire writes in camel case; else None.
+    """Return the fields of an object under the SDK's names, which the wire writes in camel case; else None.
 
     >>> gemini_fields({"finishReason": "STOP"})
     {'finish_reason': 'STOP'}
@@ -50,13 +50,13 @@ def _wire_form(value: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def camel_case(name: str) -> str:
-    """Give a name of the SDK's as the wire writes it."""
+    """Return a name of the SDK's as the wire writes it."""
     first, *rest = name.split("_")
     return first + "".join(each.capitalize() for each in rest)
 
 
 def word(value: Any) -> str | None:
-    """Give an enum, its name on the wire, or its number there, as text."""
+    """Return an enum, its name on the wire, or its number there, as text."""
     value = value.value if isinstance(value, Enum) else value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -64,7 +64,7 @@ def word(value: Any) -> str | None:
 
 
 def base64_text(value: Any) -> str | None:
-    """Give bytes, or their text on the wire in either alphabet of base64, in the standard alphabet."""
+    """Return bytes, or their text on the wire in either alphabet of base64, in the standard alphabet."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii") if value else None
     if not isinstance(value, str) or not value:

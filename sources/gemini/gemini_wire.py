@@ -28,7 +28,7 @@ class GeminiDecoder:
         self._decoder: JsonArrayDecoder | _SseWithJson | None = None
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]:
-        """Give the events that this piece completes."""
+        """Return the events that this piece completes."""
         if self._decoder is None:
             piece = piece.lstrip(_BEFORE)
             if not piece:
@@ -37,11 +37,11 @@ class GeminiDecoder:
         return self._decoder.feed(piece)
 
     def close(self) -> list[ServerSentEvent]:
-        """Give what has come of the last event."""
+        """Return what has come of the last event."""
         return self._decoder.close() if self._decoder else []
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         return [isinstance(self._decoder, JsonArrayDecoder), self._decoder and self._decoder.dump()]
 
     def load(self, state: Any) -> None:

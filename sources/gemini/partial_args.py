@@ -65,7 +65,7 @@ class PartialArgs:
         return bool(self._containers)
 
     def leaf(self, path: str, value: Leaf, *, more: bool = False) -> str | None:
-        """Give the text that a leaf adds; None where there is none, which breaks the arguments.
+        """Return the text that a leaf adds; None where there is none, which breaks the arguments.
 
         `more`: the string goes on with the next leaf of this path.
         """
@@ -83,7 +83,7 @@ class PartialArgs:
         return begin + text
 
     def end_of_leaf(self, path: str, *, more: bool = False) -> str | None:
-        """Give the text for a leaf without a value, which has a meaning only where it ends the open string."""
+        """Return the text for a leaf without a value, which has a meaning only where it ends the open string."""
         if self.broken is None and more:
             return ""
         if self.broken is None and not (path == self._path and self._in_string):
@@ -91,7 +91,7 @@ class PartialArgs:
         return None if self.broken is not None else self.leaf(path, "")
 
     def member(self, key: str, value: Any) -> str | None:
-        """Give the text of a whole member of the root."""
+        """Return the text of a whole member of the root."""
         if self.broken is not None:
             return None
         begin = self._reach((key,))
@@ -102,7 +102,7 @@ class PartialArgs:
         return begin + json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
     def end(self) -> str | None:
-        """Give the closing brackets; None where the arguments are broken or end inside a string."""
+        """Return the closing brackets; None where the arguments are broken or end inside a string."""
         if self.broken is None and self._in_string:
             self.broken = f"more was said to follow for {self._path!r}"
         if self.broken is not None:
@@ -110,7 +110,7 @@ class PartialArgs:
         return self._closers(0) if self._containers else "{}"
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         containers = [[each.is_array, each.count, list(each.keys)] for each in self._containers]
         return [containers, list(self._at), self._path, self._in_string, self.broken]
 
@@ -140,7 +140,7 @@ class PartialArgs:
         return json.dumps(value)
 
     def _reach(self, steps: tuple[Step, ...]) -> str | None:
-        """Give the text between the last leaf and the value at `steps`; None where there is none."""
+        """Return the text between the last leaf and the value at `steps`; None where there is none."""
         containers = self._containers or [_Container(is_array=False)]
         at = self._at
         shared = 0
@@ -159,13 +159,13 @@ class PartialArgs:
         return text
 
     def _closers(self, start: int) -> str:
-        """Give the end of the string and of the containers from `start` on, the innermost first."""
+        """Return the end of the string and of the containers from `start` on, the innermost first."""
         closers = "".join("]" if each.is_array else "}" for each in reversed(self._containers[start:]))
         return f'"{closers}' if self._in_string else closers
 
 
 def json_path_steps(path: str) -> tuple[Step, ...] | None:
-    """Give the names and indexes of a path below its root; None for the root itself and for what is no such path.
+    """Return the names and indexes of a path below its root; None for the root itself and for what is no such path.
 
     >>> json_path_steps("$.a[0]['b c']")
     ('a', 0, 'b c')
@@ -201,7 +201,7 @@ def _begun(container: _Container, step: Step, *, is_new: bool) -> str:
 
 
 def _inside(text: str) -> str:
-    """Give a text as it stands between the quotes of JSON; halves of characters stay for who joins them."""
+    """Return a text as it stands between the quotes of JSON; halves of characters stay for who joins them."""
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 

@@ -96,7 +96,7 @@ class CallTracker:
         native: dict[str, Any] | None = None,
         announced: object = None,
     ) -> ToolCallDelta | None:
-        """Give our delta for one of the wire's; None where it says nothing, or nothing yet.
+        """Return our delta for one of the wire's; None where it says nothing, or nothing yet.
 
         `arguments` that are an object and not a text become compact JSON. Those `announced` as the call begins count
         only if no others come.
@@ -207,7 +207,7 @@ class CallTracker:
         return [*held, *announced, *self._contradictions(), *self.ended.told(), *self.owed()]
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         return {
             "open": [_dumped(call) for call in self._open.values()],
             "left": [_dumped(call) for call in self._left],

@@ -72,7 +72,7 @@ class OneAnswer:
         return self.call(*self.calls.ended.followed()) if self.calls.ended.is_waiting else []
 
     def other(self, **said: Any) -> list[ChunkResponse]:
-        """Give a chunk of anything else; what waits in a text comes out before it."""
+        """Return a chunk of anything else; what waits in a text comes out before it."""
         return [*self.leave(), self.chunk(**said)]
 
     def raw(self, event: Any) -> list[ChunkResponse]:
@@ -81,7 +81,7 @@ class OneAnswer:
         return self.other(raw=(plain if isinstance(plain, dict) else {"value": plain},))
 
     def leave(self, stream: TextStream | None = None) -> list[ChunkResponse]:
-        """Give what waits in the texts other than `stream`, whose second half can come no more."""
+        """Return what waits in the texts other than `stream`, whose second half can come no more."""
         left = [name for name in self._held if name != stream]
         return [self.chunk(**{name: rest_of_text(self._held, name)}) for name in left]
 
@@ -101,7 +101,7 @@ class OneAnswer:
         return chunks
 
     def new_usage(self, usage: TokenUsage) -> TokenUsage | None:
-        """Give a usage that differs from the one given last; None for one that says nothing new."""
+        """Return a usage that differs from the one given last; None for one that says nothing new."""
         if usage in (self._usage, TokenUsage()):
             return None
         self._usage = usage
@@ -114,7 +114,7 @@ class OneAnswer:
         return [*self.rest(), self.chunk(error=error_fields(failure))]
 
     def close(self, how: How) -> list[ChunkResponse]:
-        """Give what waits, and for an error from outside the chunk that says it; nothing a second time."""
+        """Return what waits, and for an error from outside the chunk that says it; nothing a second time."""
         if self.stopped:
             return []
         self.stopped = True
@@ -124,14 +124,14 @@ class OneAnswer:
         return chunks
 
     def rest(self) -> list[ChunkResponse]:
-        """Give everything that waits, because nothing can come for it any more."""
+        """Return everything that waits, because nothing can come for it any more."""
         chunks = self.leave()
         if deltas := self.calls.rest():
             chunks.append(self.chunk(tool_calls=tuple(deltas)))
         return chunks
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         failure = self.failure
         return {
             "turn_id": self._made_turn_id,

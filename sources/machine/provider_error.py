@@ -33,7 +33,7 @@ def error_in_body(body: Any) -> ProviderError:
 
 
 def error_fields(error: ProviderError) -> dict[str, Any]:
-    """Give what `ChunkResponse.error` says; keys without a value are absent."""
+    """Return what `ChunkResponse.error` says; keys without a value are absent."""
     fields: dict[str, Any] = {"detail": error.detail, "code": error.code, "type": error.type, "status": error.status}
     fields["transport"] = error.transport or None
     return {key: value for key, value in fields.items() if value is not None}

@@ -8,7 +8,7 @@ Fields: TypeAlias = dict[str, Any]
 
 
 def fields_of(value: Any) -> Fields | None:
-    """Give the fields of a wire object: of a dict itself, of a pydantic object its fields and extras; else None.
+    """Return the fields of a wire object: of a dict itself, of a pydantic object its fields and extras; else None.
 
     >>> fields_of({"a": 1}), fields_of(5)
     ({'a': 1}, None)
@@ -24,7 +24,7 @@ def fields_of(value: Any) -> Fields | None:
 
 
 def entries_of(value: Any) -> list[object]:
-    """Give what should be a list as one: a single object in its place counts as its only entry.
+    """Return what should be a list as one: a single object in its place counts as its only entry.
 
     >>> entries_of([1, 2]), entries_of({"a": 1}), entries_of(None)
     ([1, 2], [{'a': 1}], [])

@@ -13,7 +13,7 @@ Held: TypeAlias = dict[str, str]
 
 
 def whole_text(held: Held, stream: str, text: str) -> str:
-    r"""Give the next piece of a text stream in whole characters; a first half at its end is held, a lone one is U+FFFD.
+    r"""Return the next piece of a text stream in whole characters; a trailing first half is held, a lone one is U+FFFD.
 
     >>> held = {}
     >>> whole_text(held, "content", "a\ud83d"), whole_text(held, "content", "\ude00b"), held
@@ -33,12 +33,12 @@ def whole_text(held: Held, stream: str, text: str) -> str:
 
 
 def rest_of_text(held: Held, stream: str) -> str:
-    """Give what is still held of a text stream that has ended: U+FFFD for a lone half, or nothing."""
+    """Return what is still held of a text stream that has ended: U+FFFD for a lone half, or nothing."""
     return "\ufffd" if held.pop(stream, "") else ""
 
 
 def held_dump(held: Held) -> dict[str, int]:
-    """Give what is held as plain data: half a character has no JSON, its number has."""
+    """Return what is held as plain data: half a character has no JSON, its number has."""
     return {stream: ord(half) for stream, half in held.items()}
 
 
@@ -48,7 +48,7 @@ def held_load(state: dict[str, int]) -> Held:
 
 
 def without_halves(text: str) -> str:
-    """Give a text that comes in one piece with its halves joined and each lone one as U+FFFD."""
+    """Return a text that comes in one piece with its halves joined and each lone one as U+FFFD."""
     return text if text.isascii() or not _HALF.search(text) else _joined(text)
 
 

@@ -59,7 +59,7 @@ class Ollama:
         self.failure: ProviderError | None = None
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
-        """Give what one line of the stream says; nothing for one that says nothing."""
+        """Return what one line of the stream says; nothing for one that says nothing."""
         if self.stopped:
             return []
         chunk = fields_of(item)
@@ -94,7 +94,7 @@ class Ollama:
         return [*before, self._response(**said)] if said else before
 
     def close(self, how: How, /) -> list[ChunkResponse]:
-        """Give what is still held, and for an error from outside the chunk that says it."""
+        """Return what is still held, and for an error from outside the chunk that says it."""
         if self.stopped:
             return []
         self.stopped = True
@@ -106,7 +106,7 @@ class Ollama:
         return responses
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         failure = self.failure
         return {
             "turn_id": self._made_turn_id,
@@ -142,7 +142,7 @@ class Ollama:
             said[stream] = text
 
     def _left(self, said: dict[str, Any]) -> list[ChunkResponse]:
-        """Give the halves of characters held of texts that are left for what is said now, or for the end."""
+        """Return the halves of characters held of texts that are left for what is said now, or for the end."""
         streams = [stream for stream in list(self._held) if stream not in said]
         if said.keys() == {"raw"}:
             return []

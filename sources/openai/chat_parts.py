@@ -9,7 +9,7 @@ from ..machine.surrogates import plain_json, without_halves
 
 
 def reasoning_text(delta: Fields) -> str:
-    """Give the reasoning, which some send under two or three names at once: it is the same text each time."""
+    """Return the reasoning, which some send under two or three names at once: it is the same text each time."""
     for name in ("reasoning_content", "reasoning"):
         if isinstance(text := delta.get(name), str) and text:
             return text
@@ -21,7 +21,7 @@ def reasoning_text(delta: Fields) -> str:
 
 
 def replayable_details(details: Any) -> list[Any]:
-    """Give the reasoning details that the provider wants back: those with a signature or encrypted data."""
+    """Return the reasoning details that the provider wants back: those with a signature or encrypted data."""
     parts = ((each, fields_of(each)) for each in entries_of(details))
     return [plain_json(each) for each, part in parts if part and (part.get("signature") or part.get("data"))]
 

@@ -65,7 +65,7 @@ class OpenAIChat:
         self.failure: ProviderError | None = None
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
-        """Give what one chunk says; nothing for one that says nothing."""
+        """Return what one chunk says; nothing for one that says nothing."""
         if self.stopped:
             return []
         chunk = fields_of(item)
@@ -93,7 +93,7 @@ class OpenAIChat:
         return responses
 
     def close(self, how: How, /) -> list[ChunkResponse]:
-        """Give what is still held, and for an error from outside the chunk that says it."""
+        """Return what is still held, and for an error from outside the chunk that says it."""
         if self.stopped:
             return []
         self.stopped = True
@@ -103,7 +103,7 @@ class OpenAIChat:
         return responses
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         failure = self.failure
         return {
             "turn_id": self._made_turn_id,

@@ -87,7 +87,7 @@ class OpenAIResponses:
         return self._answer.failure
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
-        """Give what one event says; nothing for one that says nothing."""
+        """Return what one event says; nothing for one that says nothing."""
         if self._answer.stopped or item is None:
             return []
         event = fields_of(item)
@@ -126,11 +126,11 @@ class OpenAIResponses:
         return self._answer.raw(item)
 
     def close(self, how: How, /) -> list[ChunkResponse]:
-        """Give what is still held, and for an error from outside the chunk that says it."""
+        """Return what is still held, and for an error from outside the chunk that says it."""
         return self._answer.close(how)
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         return [self._answer.dump(), self._items.dump(), self._has_clients_calls]
 
     def load(self, state: Any, /) -> None:
@@ -329,7 +329,7 @@ class OpenAIResponses:
 
 
 def is_responses_event(event: dict[str, Any]) -> bool:
-    """Tell whether a decoded event of the wire is one of this API's."""
+    """Return whether a decoded event of the wire is one of this API's."""
     return str(event.get("type", "")).startswith("response.")
 
 

@@ -58,7 +58,7 @@ _XAI_OWN = "xs_call_"
 
 
 def call_kind(item: Fields) -> CallKind | None:
-    """Tell whether an item is a call, and of which kind; a search for tools on the server is none."""
+    """Return whether an item is a call, and of which kind; a search for tools on the server is none."""
     kind = CALLS.get(str(item.get("type")))
     if kind is None:
         return None
@@ -70,7 +70,7 @@ def call_kind(item: Fields) -> CallKind | None:
 
 
 def call_native(item: Fields) -> dict[str, Any]:
-    """Give what the provider wants back with a call, but for its name and arguments."""
+    """Return what the provider wants back with a call, but for its name and arguments."""
     native = {name: plain_json(item[name]) for name in _REPLAYED if item.get(name)}
     if runs_async := item.get("async") or item.get("async_"):  # as the wire and as the SDK name it
         native["async"] = runs_async
@@ -78,7 +78,7 @@ def call_native(item: Fields) -> dict[str, Any]:
 
 
 def whole_arguments(item: Fields, kind: CallKind) -> str:
-    """Give the whole arguments that an item has at its end.
+    """Return the whole arguments that an item has at its end.
 
     Where the wire has an object, it is compact JSON with sorted keys: the SDK changes their order.
     """

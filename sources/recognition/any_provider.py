@@ -58,11 +58,11 @@ class AnyProvider:
         return isinstance(self._machine, Texts)
 
     def close(self, how: How, /) -> list[ChunkResponse]:
-        """Give what the provider's machine gives; before the first item it is an error from outside or nothing."""
+        """Return what the provider's machine gives; before the first item it is an error from outside or nothing."""
         return self._machine.close(how)
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         return [self._name, [plain_json(item) for item in self._held], self._machine.dump()]
 
     def load(self, state: Any, /) -> None:
@@ -102,7 +102,7 @@ class AnyProvider:
 
 
 def _name_of(item: Any) -> str | None:
-    """Give whose an item is; None for one that says nothing; `UsageError` for one that says something else."""
+    """Return whose an item is; None for one that says nothing; `UsageError` for one that says something else."""
     if isinstance(item, ChunkResponse):
         return "chunks"
     if isinstance(item, str):
@@ -124,7 +124,7 @@ def _name_of(item: Any) -> str | None:
 
 
 def _names_of_error(fields: Fields) -> list[str]:
-    """Give a machine that reads an error as its provider means it; where providers agree, the first that does."""
+    """Return a machine that reads an error as its provider means it; where providers agree, the first that does."""
     error = fields.get("error")
     inner = fields_of(error) or {}
     if fields.get("type") == "error":

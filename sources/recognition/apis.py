@@ -93,7 +93,7 @@ APIS = (
 
 
 def api_of(name: str) -> Api:
-    """Give the API of a name or an alias; raises `UsageError` with the known names for another."""
+    """Return the API of a name or an alias; raises `UsageError` with the known names for another."""
     for api in APIS:
         if name == api.name or name in api.aliases:
             return api

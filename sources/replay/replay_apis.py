@@ -144,7 +144,7 @@ REPLAY_APIS = (
 
 
 def replay_api_at(path: str) -> ReplayApi | None:
-    """Give the API that a path belongs to, whatever stands before it.
+    """Return the API that a path belongs to, whatever stands before it.
 
     >>> replay_api_at("/openai/deployments/d/chat/completions").name
     'openai-chat'
@@ -162,6 +162,6 @@ def model_in(api: ReplayApi, path: str, body: dict[str, Any]) -> str:
 
 
 def error_in_band(api: ReplayApi, form: Form, message: str) -> bytes:
-    """Give the event by which this provider reports an error in the middle of a stream."""
+    """Return the event by which this provider reports an error in the middle of a stream."""
     event, data = api.error_event(message)
     return framed(form, json.dumps(data), event)

@@ -49,7 +49,7 @@ class Connections:
             transport.abort()
 
     def protocol(self) -> type[H11Protocol]:
-        """Give uvicorn's protocol with these connections kept."""
+        """Return uvicorn's protocol with these connections kept."""
         connections = self
 
         class Kept(H11Protocol):

@@ -57,7 +57,7 @@ def parse_fault(text: str) -> Fault:
 
 
 def answer_with(fault: Fault | None, body: bytes, api: ReplayApi) -> Answer:
-    """Give what a fault makes of a body; `UsageError` where the body has no such event.
+    """Return what a fault makes of a body; `UsageError` where the body has no such event.
 
     - `cut`, `stall`, `reset`: the first N bytes, then the end so named.
     - `error`, `garbage`: an event more, at the first boundary of events after N bytes (the end of the body at the

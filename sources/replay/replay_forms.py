@@ -20,12 +20,12 @@ def form_of(body: bytes) -> Form:
 
 
 def is_stream(api: str, form: Form) -> bool:
-    """Tell whether a body of this form is a stream of this API, rather than a whole answer."""
+    """Return whether a body of this form is a stream of this API, rather than a whole answer."""
     return form == "sse" or (form == "rows" and api == "ollama") or api == "gemini"
 
 
 def content_type(api: str, form: Form) -> str:
-    """Give the `content-type` with which the provider sends such a body."""
+    """Return the `content-type` with which the provider sends such a body."""
     match form:
         case "sse":
             return "text/event-stream" if api == "gemini" else "text/event-stream; charset=utf-8"

@@ -91,7 +91,7 @@ class ReplayLog:
             self._tell(entry)
 
     def entries(self) -> list[ReplayEntry]:
-        """Give the entries as they are now."""
+        """Return the entries as they are now."""
         with self._changed:
             return [_copy(entry) for entry in self._entries]
 
@@ -100,7 +100,7 @@ class ReplayLog:
             return msgspec.json.encode({"requests": list(self._entries)})
 
     def follow(self) -> SimpleQueue[ReplayEntry]:
-        """Give a queue that gets each entry from now on: when it begins, and when it has ended."""
+        """Return a queue that gets each entry from now on: when it begins, and when it has ended."""
         queue: SimpleQueue[ReplayEntry] = SimpleQueue()
         with self._changed:
             self._followers.append(queue)

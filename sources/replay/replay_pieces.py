@@ -77,7 +77,7 @@ def split_events(body: bytes) -> list[bytes]:
 
 
 def is_whole_event(form: Form, event: bytes) -> bool:
-    """Tell whether another event may follow this one as it stands."""
+    """Return whether another event may follow this one as it stands."""
     if form == "sse":
         found = list(_EVENT_END.finditer(event))
         return bool(found) and found[-1].end() == len(event)

@@ -37,7 +37,7 @@ class Recording(NamedTuple):
     timing: Timing | None = None
 
     def is_named(self, name: str) -> bool:
-        """Tell whether this is its path, its path without the suffix, or its stem."""
+        """Return whether this is its path, its path without the suffix, or its stem."""
         path, _, _ = self.name.rpartition(".")
         return name in (self.name, path or self.name, (path or self.name).rpartition("/")[2])
 
@@ -75,7 +75,7 @@ class Recordings:
         return [recording for recording in self.all if recording.api == api]
 
     def choose(self, api: str, *, model: str = "", name: str | None = None) -> Recording:
-        """Give the recording of a name, else one named as the model, else the next; `UsageError` lists what there is.
+        """Return the recording of a name, else one named as the model, else the next; `UsageError` lists what there is.
 
         Names are looked up among those found before; none is ever made a path.
         """

@@ -117,7 +117,7 @@ class ReplayServer:
         return self._log.wait_for(outcome, request=request, bytes_sent=bytes_sent, timeout=timeout)
 
     def follow(self) -> SimpleQueue[ReplayEntry]:
-        """Give a queue that gets each entry from now on: when it begins, and when it has ended."""
+        """Return a queue that gets each entry from now on: when it begins, and when it has ended."""
         return self._log.follow()
 
 

@@ -16,7 +16,7 @@ _ITEMS_IN_ONE_READ = 10_000
 
 
 def translated(source: Any, check: Check, translate: Translate) -> Any:
-    """Give a source whose streams raise our errors; `check` refuses what is none, now or when it is opened."""
+    """Return a source whose streams raise our errors; `check` refuses what is none, now or when it is opened."""
     check(source)
     if not callable(source):
         return _wrapped(source, translate)
@@ -153,7 +153,7 @@ class _Cancelled:
             return
 
     def _waiting(self) -> Any:
-        """Give the step in which it waits; items that had come already are passed over, at most one read of them."""
+        """Return the step in which it waits; items that had come already are passed over, at most one read of them."""
         for _ in range(_ITEMS_IN_ONE_READ):
             step = self._stream.__anext__().__await__()
             try:

@@ -62,7 +62,7 @@ def _socket_of(stream: Any) -> socket.socket | None:
 
 
 def _network_of(value: Any) -> Any:
-    """Give the network stream of an open response, or of a connection that reads."""
+    """Return the network stream of an open response, or of a connection that reads."""
     value = getattr(value, "response_stream", value)  # Google's responses hold the transport's
     given = getattr(value, "extensions", None)
     extensions = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
@@ -79,7 +79,7 @@ def _is_shared(network: Any) -> bool:
 
 
 def _values_in(stream: Any) -> Iterator[object]:
-    """Give what an SDK's generator, and those within it, have in their variables."""
+    """Yield what an SDK's generator, and those within it, have in their variables."""
     if not inspect.isgenerator(stream) or not stream.gi_frame:
         return
     if str(stream.gi_frame.f_globals.get("__name__", "")).partition(".")[0] not in _GENERATORS_OF:
@@ -91,7 +91,7 @@ def _values_in(stream: Any) -> Iterator[object]:
 
 
 def _frames_above(frame: FrameType) -> list[FrameType]:
-    """Give a frame that runs and what it has called, the last call first; of one that does not run nothing."""
+    """Return a frame that runs and what it has called, the last call first; of one that does not run nothing."""
     # Documented, in spite of its name.
     for last in sys._current_frames().values():  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         frames: list[FrameType] = []
@@ -105,7 +105,7 @@ def _frames_above(frame: FrameType) -> list[FrameType]:
 
 
 def _held_by(generator: object) -> Iterator[object]:
-    """Give what a generator that waits holds, also between its lines, as the generator that it loops over."""
+    """Yield what a generator that waits holds, also between its lines, as the generator that it loops over."""
     for value in gc.get_referents(generator):
         yield value
         if inspect.isgenerator(value):

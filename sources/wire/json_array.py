@@ -36,7 +36,7 @@ class JsonArrayDecoder:
         return bool(self._parts)
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]:
-        """Give the values that this piece completes."""
+        """Return the values that this piece completes."""
         events: list[ServerSentEvent] = []
         at = 0
         while at < len(piece):
@@ -49,14 +49,14 @@ class JsonArrayDecoder:
         return events
 
     def close(self) -> list[ServerSentEvent]:
-        """Give what the end cut off, which only a number or a word survives."""
+        """Return what the end cut off, which only a number or a word survives."""
         events: list[ServerSentEvent] = []
         if self._parts:
             self._whole(events)
         return events
 
     def dump(self) -> Any:
-        """Give the state as plain data; bytes as text of one character a byte."""
+        """Return the state as plain data; bytes as text of one character a byte."""
         flags = [self._in_array, self._in_string, self._is_escaped, self._in_scalar]
         return [b"".join(self._parts).decode("latin-1"), self._depth, flags]
 

@@ -24,7 +24,7 @@ class NdjsonDecoder:
         self._line: list[bytes] = []
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]:
-        """Give the lines that this piece completes."""
+        """Return the lines that this piece completes."""
         first, *rest = piece.split(b"\n")
         self._line.append(first)
         events: list[ServerSentEvent] = []
@@ -34,13 +34,13 @@ class NdjsonDecoder:
         return events
 
     def close(self) -> list[ServerSentEvent]:
-        """Give the line that is begun, as the end of the stream ends it."""
+        """Return the line that is begun, as the end of the stream ends it."""
         line = b"".join(self._line).removeprefix(_BOM).strip(b" \t\r")
         self._line = []
         return [ServerSentEvent("", line.decode("utf-8", "replace"))] if line else []
 
     def dump(self) -> Any:
-        """Give the state as plain data; bytes as text of one character a byte."""
+        """Return the state as plain data; bytes as text of one character a byte."""
         return b"".join(self._line).decode("latin-1")
 
     def load(self, state: Any) -> None:

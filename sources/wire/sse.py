@@ -34,7 +34,7 @@ class SseDecoder:
         self._begun = False
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]:
-        """Give the events that this piece completes."""
+        """Return the events that this piece completes."""
         if self._skip_lf and piece:
             # The CR at the end of the piece before has ended its line already.
             self._skip_lf = False
@@ -59,11 +59,11 @@ class SseDecoder:
         return events
 
     def close(self) -> list[ServerSentEvent]:
-        """Give nothing: an event that the end cuts off does not count."""
+        """Return nothing: an event that the end cuts off does not count."""
         return []
 
     def dump(self) -> Any:
-        """Give the state as plain data; bytes as text of one character a byte."""
+        """Return the state as plain data; bytes as text of one character a byte."""
         line, data = b"".join(self._line), [each.decode("latin-1") for each in self._data]
         return [line.decode("latin-1"), data, self._event, self._skip_lf, self._begun]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 import sys
+from pathlib import Path
 
-import conftest  # noqa: F401 - registers the checkout under its installed name
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import conftest  # noqa: E402, F401 - registers the checkout under its installed name
 
 
 def main() -> None:

@@ -64,7 +64,7 @@ class Add(BaseModel):
 def call(
     index: int, call_id: str | None, name: str | None, *texts: str, done: bool = False
 ) -> tuple[ChunkResponse, ...]:
-    """Give the chunks of one call, a chunk for each text."""
+    """Return the chunks of one call, a chunk for each text."""
     first = ToolCallDelta(index, call_id, name, texts[0] if texts else "")
     rest = [ToolCallDelta(index, arguments_delta=text) for text in texts[1:]]
     deltas = [first, *rest]
@@ -155,7 +155,7 @@ WIRE = (
 
 
 def _segments(*operators: Operator[Any, Any]) -> tuple[tuple[Any, ...], ...]:
-    """Give what segment operators get: whole streams, and one that stops in the middle without an END."""
+    """Return what segment operators get: whole streams, and one that stops in the middle without an END."""
     whole = tuple(tuple(drive(chunks, *operators)) for chunks in CHUNKS)
     first = stage(*operators)
     cut = tuple(event for chunk in SIDE_BY_SIDE[:4] for event in first.feed(chunk))
@@ -163,7 +163,7 @@ def _segments(*operators: Operator[Any, Any]) -> tuple[tuple[Any, ...], ...]:
 
 
 def _read_back(streams: Iterable[Iterable[Any]]) -> tuple[tuple[Any, ...], ...]:
-    """Give segments as they are after their JSON form: nobody has parsed their arguments."""
+    """Return segments as they are after their JSON form: nobody has parsed their arguments."""
     return tuple(
         tuple(
             msgspec.structs.replace(event, raw="", fragments=None) if isinstance(event, SegmentEvent) else event
@@ -264,7 +264,7 @@ class Pass:
 
 
 def raising_after(passes: int, error: Exception) -> Operator[Any, Any]:
-    """Give an operator that lets so many items pass and raises at the next."""
+    """Return an operator that lets so many items pass and raises at the next."""
     return lift(lambda: Pass(passes, error))
 
 
@@ -402,7 +402,7 @@ def taken_by_drive(items: Sequence[Any], operator: Operator[Any, Any], number: i
 
 
 def frozen(chain: Any) -> bytes:
-    """Give the state of a chain as it would lie in a database."""
+    """Return the state of a chain as it would lie in a database."""
     return msgspec.json.encode(chain.dump())
 
 
@@ -413,7 +413,7 @@ def thawed(operator: Operator[Any, Any], state: bytes) -> Any:
 
 
 def rest_of_run(operator: Operator[Any, Any], state: bytes, items: Iterable[Any]) -> list[list[Any]]:
-    """Give what a thawed chain gives for each further item, and at the close."""
+    """Return what a thawed chain gives for each further item, and at the close."""
     chain = thawed(operator, state)
     return [*(chain.feed(item) for item in items), chain.close()]
 

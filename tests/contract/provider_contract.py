@@ -132,7 +132,7 @@ _VALUES = st.one_of(
 
 
 def events(kinds: list[str], fields: list[str], parts: list[str]) -> st.SearchStrategy[list[Any]]:
-    """Give streams of an API's events whose fields have any values, of any type."""
+    """Return streams of an API's events whose fields have any values, of any type."""
 
     def within(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         kind = {"type": st.sampled_from(parts)}

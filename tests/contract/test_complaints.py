@@ -22,7 +22,7 @@ def reader(complaint: Complaint) -> Operator[Any, Any]:
 
 
 def outcome(complaint: Complaint, pieces: Iterable[str]) -> tuple[list[Any], str, str]:
-    """Give the calls, the text and the reasoning that come out; everything that went in is in somebody's `raw`."""
+    """Return the calls, the text and the reasoning that come out; everything that went in is in somebody's `raw`."""
     calls: list[Any] = []
     said = {"text": "", "reasoning": ""}
     raw = ""

@@ -77,7 +77,7 @@ def test_the_inputs_of_the_table_give_something_before_the_end(case: Case) -> No
 
 
 def _steps(operator: AnyOperator, items: Items) -> list[list[Any]]:
-    """Give what each item gave, and what the close gave."""
+    """Return what each item gave, and what the close gave."""
     chain = stage(operator)
     return [*(chain.feed(item) for item in items), chain.close()]
 

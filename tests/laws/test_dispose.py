@@ -31,14 +31,14 @@ def _nothing_left() -> Iterator[None]:
 
 
 def body_of(sdk: Sdk) -> bytes:
-    """Give a body that goes on after its first call began: Ollama's calls are whole, so there the answer goes on."""
+    """Return a body that goes on after its first call began: Ollama's calls are whole, so there the answer goes on."""
     if sdk.api == "ollama":
         return b"".join(frames_of(sdk.body_of("calls_over_chunks"))[:1] * 40)
     return sdk.body_of("write_file")
 
 
 def beginning(sdk: Sdk, body: bytes) -> tuple[list[int], list[ChunkResponse]]:
-    """Give the pieces to send, of which the first ends in mid-call, and the chunks that come with the first."""
+    """Return the pieces to send, of which the first ends in mid-call, and the chunks that come with the first."""
     frames = frames_of(body)
     for number in count(1):
         chunks, _ = sdk.by_wire([b"".join(frames[:number])])

@@ -109,7 +109,7 @@ def test_what_was_given_is_what_all_ways_on_have_in_common(kind: Kind) -> None:
 
 
 def said(events: Iterable[Any]) -> Iterable[tuple[Any, ...]]:
-    """Give what the events say, a character at a time, without where they were cut."""
+    """Yield what the events say, a character at a time, without where they were cut."""
     for event in events:
         assert isinstance(event, SegmentEvent)
         of = event.segment_type
@@ -134,7 +134,7 @@ def _while_same(rows: Iterable[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
 
 
 def is_deferred(text: str, rest: list[Any]) -> bool:
-    """Tell whether a call begins there, after the END of what was before it, or ends where its closer has not come."""
+    """Return whether a call begins there, after the END of what was before it, or ends where its closer has not come."""
     if rest[0][:2] == ("SEGMENT_END", "tool_call"):
         return not text.endswith((CLOSER, "]"))
     while rest and rest[0][0] == "SEGMENT_END":

@@ -133,7 +133,7 @@ def test_cut_at_every_byte_all_segments_end_and_only_whole_calls_are_invoked(sdk
 
 
 def places(body: bytes, number: int) -> list[int]:
-    """Give places spread over a body, with the ends of events and the bytes beside them among them."""
+    """Return places spread over a body, with the ends of events and the bytes beside them among them."""
     ends: list[int] = []
     for frame in frames_of(body):
         ends.append((ends[-1] if ends else 0) + len(frame))
@@ -167,7 +167,7 @@ def test_a_connection_that_breaks_anywhere_gives_through_the_sdk_what_the_wire_g
 
 
 def without_error(chunks: list[ChunkResponse]) -> list[dict[str, Any]]:
-    """Give chunks without the words for a lost connection, which are each client's own."""
+    """Return chunks without the words for a lost connection, which are each client's own."""
     forms = [{key: value for key, value in form.items() if key != "error"} for form in plain(chunks)]
     return [form for form in forms if form.keys() - {"type", "response_id", "model", "choice"}]
 
@@ -208,7 +208,7 @@ ERRORS = {
 
 
 def until_the_first_call(sdk: Sdk) -> int:
-    """Give how many frames bring the beginning of a call."""
+    """Return how many frames bring the beginning of a call."""
     frames = frames_of(sdk.body_of(CALLED[sdk.api][0]))
     for number in range(1, len(frames) + 1):
         chunks, _ = sdk.by_wire([b"".join(frames[:number])])

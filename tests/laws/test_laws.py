@@ -57,7 +57,7 @@ by_operator = pytest.mark.parametrize("operator", list(OPERATORS.values()), ids=
 
 
 def steps(operator: Operator[Any, Any], chunks: Iterable[ChunkResponse], how: How | None = None) -> Steps:
-    """Give what each chunk gave, and what the close gave."""
+    """Return what each chunk gave, and what the close gave."""
     chain = stage(operator)
     return [*(chain.feed(chunk) for chunk in chunks), chain.close(how or Completed())]
 
@@ -151,7 +151,7 @@ def field_calls(draw: st.DrawFn) -> tuple[str, str, int, int, int]:
 
 
 def decodable(raw: str) -> str:
-    """Give what is certain of a JSON string's text so far: not an open escape, nor half a surrogate pair."""
+    """Return what is certain of a JSON string's text so far: not an open escape, nor half a surrogate pair."""
     place = len(raw)
     for start in range(max(0, place - 12), place):
         before = raw[:start]
@@ -165,7 +165,7 @@ def decodable(raw: str) -> str:
 
 
 def _is_open(rest: str) -> bool:
-    """Say whether another text after this one would change what its first escape stands for."""
+    """Return whether another text after this one would change what its first escape stands for."""
     if len(rest) == 1 or (rest[1] == "u" and len(rest) < 6):
         return True
     if rest[1] != "u" or not 0xD800 <= int(rest[2:6], 16) <= 0xDBFF:
@@ -477,7 +477,7 @@ def test_what_came_by_any_chunk_is_what_a_run_over_the_chunks_until_there_gives(
 
 
 def fates(chunks: Iterable[ChunkResponse], how: How | None = None, operator: Operator[Any, Any] = CHAIN) -> list[Any]:
-    """Give the invocations and failures; no segment may stay open."""
+    """Return the invocations and failures; no segment may stay open."""
     events = flat(steps(operator, chunks, how))
     assert wrong_segments(events) == []
     return [each for each in events if isinstance(each, ToolInvocation | InvocationFailed)]
@@ -784,7 +784,7 @@ def test_arguments_without_a_name_are_kept_up_to_the_limit_only() -> None:
 
 
 def foreign(*texts: str) -> list[SegmentEvent]:
-    """Give a call of write_file as somebody else may tell it: nobody has parsed its arguments."""
+    """Return a call of write_file as somebody else may tell it: nobody has parsed its arguments."""
     metadata = {"metadata": {"tool_name": "write_file"}}
     return [
         SegmentEvent("SEGMENT_START", "a", "tool_call", metadata),

@@ -45,7 +45,7 @@ def reason(dialect: Dialect, call: CallToRender) -> str | None:
 
 
 def read(dialect: Dialect, pieces: Sequence[str], written: Sequence[CallToRender]) -> tuple[list[ToolInvocation], str]:
-    """Give the calls in a text, and what it says besides."""
+    """Return the calls in a text, and what it says besides."""
     tools = {call.name: call.schema for call in written}
     found: list[ToolInvocation] = []
     said = ""
@@ -93,7 +93,7 @@ def test_calls_that_were_written_are_read_again(name: str):
 
 
 def writable(dialect: Dialect, call: CallToRender) -> list[CallToRender]:
-    """Give a call if it can be written, without its id if that is in the way."""
+    """Return a call if it can be written, without its id if that is in the way."""
     for each in (call, call._replace(call_id=None)):
         if reason(dialect, each) is None:
             return [each]

@@ -41,7 +41,7 @@ def text_turn(_: str | None = None) -> list[str]:
 
 
 def breaking(new_items: Callable[[], list[Any]], *, after: int = 2, times: int = 2) -> Callable[[], Iterator[Any]]:
-    """Give a source whose connection is lost in its first streams."""
+    """Yield a source whose connection is lost in its first streams."""
     left = [times]
 
     def source() -> Iterator[Any]:
@@ -57,7 +57,7 @@ def breaking(new_items: Callable[[], list[Any]], *, after: int = 2, times: int =
 
 
 def taken(events: Observable[Any], *operators: Any) -> list[Any]:
-    """Give what a consumer behind `operators` sees; the stream has to end in time."""
+    """Return what a consumer behind `operators` sees; the stream has to end in time."""
     seen: list[Any] = []
     errors: list[Exception] = []
     done = threading.Event()

@@ -32,7 +32,7 @@ ENDS: tuple[tuple[FinishReason | None, How], ...] = (
 
 
 def outcomes(call: Written, text: str, finish: FinishReason | None, how: How) -> tuple[list[Any], list[Any], int]:
-    """Give what comes of a text before its end and at its end, and how many calls began."""
+    """Return what comes of a text before its end and at its end, and how many calls began."""
     chain = stage(compose(parse_text(call.dialect, tools=call.tools, turn_id="t"), to_invocations(keep_segments=True)))
     events = chain.feed(ChunkResponse(content=text))
     began = sum(event.type == "SEGMENT_START" and event.segment_type == "tool_call" for event in segments(events))

@@ -22,7 +22,7 @@ GLUES = ("", "x", 'x": 1, "', '": 1, "', '": 1, ', '": 1}, ', '}, "', "1], ", '=
 
 
 def said(events: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Give what events say, each character for itself."""
+    """Return what events say, each character for itself."""
     out: list[tuple[Any, ...]] = []
     for event in events:
         assert isinstance(event, SegmentEvent)
@@ -41,7 +41,7 @@ def said(events: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 def ways_on(text: str, samples: Sequence[str]) -> Iterator[str]:
-    """Give ways on, those first that mostly show that the next thing is open."""
+    """Yield ways on, those first that mostly show that the next thing is open."""
     yield from ("", "x", " x", "\nx", '"', ">")
     last = text.rstrip()[-1:]
     for sample in samples:
@@ -55,7 +55,7 @@ def halves(text: str) -> list[tuple[str, str]]:
 
 
 def alike(one: Sequence[Any], other: Sequence[Any]) -> int:
-    """Give how far two ways are the same."""
+    """Return how far two ways are the same."""
     unlike = (place for place, (here, there) in enumerate(zip(one, other, strict=False)) if here != there)
     return next(unlike, min(len(one), len(other)))
 
@@ -63,7 +63,7 @@ def alike(one: Sequence[Any], other: Sequence[Any]) -> int:
 def waits_for_nothing(
     operator: Operator[Any, Any], text: str, samples: Sequence[str], deferring: Sequence[str]
 ) -> bool:
-    """Tell whether some ways on agree in nothing more than what is given; and what is given stands on each."""
+    """Return whether some ways on agree in nothing more than what is given; and what is given stands on each."""
     events = stage(operator).feed(text)
     given = said(events)
     rest = text[len("".join(event.raw for event in events)) :]

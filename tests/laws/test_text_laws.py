@@ -74,7 +74,7 @@ def test_answers_that_come_side_by_side_are_read_each_for_itself(random: Random)
 
 
 def without_ids(events: Sequence[Any]) -> list[Any]:
-    """Give joined events with the number of each segment in place of its id."""
+    """Return joined events with the number of each segment in place of its id."""
     numbers: dict[str, int] = {}
     return [[each[0], numbers.setdefault(each[1], len(numbers)), *each[2:]] for each in joined(events)]
 

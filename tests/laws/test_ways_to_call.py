@@ -69,7 +69,7 @@ def structured(said: str, calls: Sequence[tuple[str, str]]) -> str:
 
 
 def updates(events: Iterable[Any]) -> list[Update]:
-    """Give the updates with those of a call between its start and its completion as one."""
+    """Return the updates with those of a call between its start and its completion as one."""
     out: list[Update] = []
     ids: list[str] = []
     for each in events:
@@ -86,7 +86,7 @@ def updates(events: Iterable[Any]) -> list[Update]:
 
 
 def told(events: Iterable[Any]) -> tuple[str, list[tuple[str, str]]]:
-    """Give the text and the invocations of an answer."""
+    """Return the text and the invocations of an answer."""
     segments = list(events)
     deltas = (each.payload.get("delta", "") for each in segments if each.segment_type == "text")
     calls = [each for each in drive(segments, to_invocations()) if isinstance(each, ToolInvocation)]

@@ -26,14 +26,14 @@ class Pairs(list[Any]):
 
 
 def plain(value: Any) -> Any:
-    """Give the value that `json.loads` would have given."""
+    """Return the value that `json.loads` would have given."""
     if isinstance(value, Pairs):
         return {in_words(key): plain(each) for key, each in value}
     return [plain(each) for each in value] if isinstance(value, list) else in_words(value)
 
 
 def values_at(value: Any, depth: int, path: tuple[str | int, ...] = ()) -> list[PathValue]:
-    """Give by plain recursion what lies at a depth."""
+    """Return by plain recursion what lies at a depth."""
     if len(path) == depth:
         return [PathValue(path, plain(value))]
     entries: Any = ()

@@ -114,7 +114,7 @@ def snippets(events: Iterable[Any]) -> list[str]:
 
 
 def expected(text: str) -> list[str]:
-    """Give the snippet by looking at the text as a whole."""
+    """Return the snippet by looking at the text as a whole."""
     found = module._AT_THE_BEGIN.match(text) or module._ANYWHERE.search(text)
     return [" ".join(text[found.start() :][:960].split())[:240]] if found else []
 

@@ -38,7 +38,7 @@ def owners(text: str, markers: Sequence[str]) -> list[Owner]:
 
 
 def resolved(text: str, markers: Sequence[str]) -> list[str]:
-    """Give the items of a finished text: whole markers, and text as long as possible."""
+    """Return the items of a finished text: whole markers, and text as long as possible."""
     pairs = groupby(zip(text, owners(text, markers), strict=True), key=lambda pair: pair[1])
     return ["".join(letter for letter, _ in group) for _, group in pairs]
 
@@ -66,7 +66,7 @@ def owners_of_items(items: Sequence[str], markers: Sequence[str]) -> list[Owner]
 
 
 def certain_owners(markers: tuple[str, ...]) -> dict[str, list[Owner]]:
-    """Give what every continuation agrees on, for every text over the markers' letters and one letter of none.
+    """Return what every continuation agrees on, for every text over the markers' letters and one letter of none.
 
     The texts reach two characters beyond the longest marker, the continuations as far as can make a difference.
     """
@@ -87,7 +87,7 @@ def certain_owners(markers: tuple[str, ...]) -> dict[str, list[Owner]]:
 
 
 def wrongly_withheld(operator: Operator[str, str], markers: tuple[str, ...]) -> list[str]:
-    """Give the texts after which another number of characters has come out than is certain, or otherwise."""
+    """Return the texts after which another number of characters has come out than is certain, or otherwise."""
     wrong: list[str] = []
     for text, certain in certain_owners(markers).items():
         chain = stage(operator)

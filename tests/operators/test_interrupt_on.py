@@ -507,7 +507,7 @@ def test_a_signal_from_another_thread_closes_the_connection_of_a_sync_stream_wit
 
 
 def _cut_in_mid_answer(sdk: Sdk) -> tuple[bytes, list[int]]:
-    """Give a body, and the lengths of its parts, of which the first begins a segment and ends none."""
+    """Return a body, and the lengths of its parts, of which the first begins a segment and ends none."""
     body = sdk.body_of("thinking" if sdk.api == "ollama" else "write_file")
     if sdk.api == "ollama":  # its recordings are short
         body = b"".join(frames_of(body)[:1] * 40)

@@ -57,7 +57,7 @@ def _is_escape(text: str, place: int) -> bool:
 
 
 def _open_string(body: str) -> str:
-    """Give what is certain of the inside of a string that goes on."""
+    """Return what is certain of the inside of a string that goes on."""
     cut = _CUT_ESCAPE.search(body)
     tail = ""
     if cut is not None and _is_escape(body, cut.start()):
@@ -124,7 +124,7 @@ def _container(text: str, at: int, path: Path, finished: set[Path]) -> Read:
 
 
 def oracle(text: str) -> tuple[Any, set[Path]]:
-    """Give the arguments of which a text is the beginning, and the paths of what is finished in them."""
+    """Return the arguments of which a text is the beginning, and the paths of what is finished in them."""
     finished: set[Path] = set()
     value = begun(text, 0, (), finished).value
     return (value if isinstance(value, dict) else {}), finished
@@ -169,7 +169,7 @@ def partial(chunks: Iterable[ChunkResponse], operator: Any = CALLS) -> list[Part
 
 
 def seen(pieces: Sequence[str], tool: str = "f") -> list[tuple[Any, Any, Any]]:
-    """Give the arguments, what is finished of them and what the text so far says of both, after each piece."""
+    """Return the arguments, what is finished of them and what the text so far says of both, after each piece."""
     chain = stage(to_segments(turn_id=TURN), stream_fields(), partial_arguments())
     given: list[tuple[Any, Any, Any]] = []
     text = ""

@@ -43,7 +43,7 @@ MARKED = FieldSpec("write_file", "content", ("path",), ("path",), markers=("<S>"
 
 
 def chunks_of(pieces: Iterable[str], name: str = "write_file", **said: Any) -> list[ChunkResponse]:
-    """Give a call in chunks: its id and name, its argument text in pieces, the end of the answer."""
+    """Return a call in chunks: its id and name, its argument text in pieces, the end of the answer."""
     first = ChunkResponse(tool_calls=(ToolCallDelta(0, "c", name, **said),))
     rest = [ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta=piece),)) for piece in pieces]
     return [first, *rest, CALLS]
@@ -54,7 +54,7 @@ def run(*pieces: str, name: str = "write_file", fields: Operator[Any, Any] | Non
 
 
 def told(events: list[Any]) -> list[tuple[str, str | None, Any]]:
-    """Give what events say without ids: START with metadata, CONTENT with text, END with its payload."""
+    """Return what events say without ids: START with metadata, CONTENT with text, END with its payload."""
     lines: list[tuple[str, str | None, Any]] = []
     for event in events:
         kind = event.type.removeprefix("SEGMENT_")
@@ -66,7 +66,7 @@ def told(events: list[Any]) -> list[tuple[str, str | None, Any]]:
 
 
 def joined(events: list[Any]) -> tuple[list[Any], str, list[Any]]:
-    """Give the same with all content in one piece, and no segment without its content."""
+    """Return the same with all content in one piece, and no segment without its content."""
     lines = told(events)
     content = "".join(said for kind, _, said in lines if kind == "CONTENT")
     return [line for line in lines if line[0] == "START"], content, [line for line in lines if line[0] == "END"]

@@ -55,7 +55,7 @@ def contents(draw: st.DrawFn, start: str, end: str) -> str:
 
 
 def wrongly_withheld(operator: Operator[str, str], start: str, end: str, alphabet: str) -> list[str]:
-    """Give the texts after which more or less has come out than is common to the results of all continuations."""
+    """Return the texts after which more or less has come out than is common to the results of all continuations."""
     most = 7
     depth = most + max(len(start), len(end))
 

@@ -50,7 +50,7 @@ class Add(BaseModel):
 
 
 def segments_of(*pieces: str, name: str = "add", fields: bool = True, **said: Any) -> list[Any]:
-    """Give the segment events of one call whose arguments come in pieces."""
+    """Return the segment events of one call whose arguments come in pieces."""
     deltas = [ToolCallDelta(0, "c", name, **said), *(ToolCallDelta(0, arguments_delta=piece) for piece in pieces)]
     chunks = [*(ChunkResponse(tool_calls=(delta,)) for delta in deltas), CALLS]
     return list(drive(chunks, to_segments(turn_id="t"), stream_fields() if fields else stream_fields(())))
@@ -65,7 +65,7 @@ def result(*pieces: str, tools: Any = None, **said: Any) -> ToolInvocation | Inv
 def by_hand(
     payload: dict[str, Any], *deltas: str, kind: str = "tool_call", metadata: dict[str, Any] | None = None
 ) -> list[Any]:
-    """Give a call's events as they may come from foreign JSON: no raw, no fragments, the type at START only."""
+    """Return a call's events as they may come from foreign JSON: no raw, no fragments, the type at START only."""
     return [
         SegmentEvent("SEGMENT_START", "s", kind, {"metadata": metadata} if metadata else {}),
         *(SegmentEvent("SEGMENT_CONTENT", "s", None, {"delta": delta}) for delta in deltas),
@@ -563,7 +563,7 @@ READ_BACK: dict[str, dict[str, Any]] = {
 
 
 def essence(results: Iterable[Any]) -> list[Any]:
-    """Give what counts of results; the raw text of a field's segment is not in its JSON."""
+    """Return what counts of results; the raw text of a field's segment is not in its JSON."""
     given: list[Any] = []
     for each in results:
         if isinstance(each, ToolInvocation):

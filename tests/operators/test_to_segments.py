@@ -31,7 +31,7 @@ def run(*chunks: ChunkResponse, how: How | None = None, **options: Any) -> list[
 
 
 def told(events: list[Any]) -> list[str]:
-    """Give events as short lines: S type id, C delta, E id status (reason), ! code."""
+    """Return events as short lines: S type id, C delta, E id status (reason), ! code."""
     lines: list[str] = []
     for event in events:
         if isinstance(event, Notice):
@@ -47,7 +47,7 @@ def told(events: list[Any]) -> list[str]:
 
 
 def ends(events: list[Any]) -> dict[str, dict[str, Any]]:
-    """Give the payload of each END by the segment's id."""
+    """Return the payload of each END by the segment's id."""
     return {each.segment_id: each.payload for each in events if getattr(each, "type", "") == "SEGMENT_END"}
 
 
@@ -764,7 +764,7 @@ def test_every_start_has_one_end(seen: tuple[ChunkResponse, ...]) -> None:
 
 
 def joined(events: list[Any]) -> list[Any]:
-    """Give events with the content of each segment in one piece, so that different cuttings compare."""
+    """Return events with the content of each segment in one piece, so that different cuttings compare."""
     given: list[Any] = []
     contents: dict[str, list[Any]] = {}
     for event in events:

@@ -27,7 +27,7 @@ NAMES = ("hermes", "qwen3_coder", "glm45", "pythonic", "json_bare")
 
 
 def said(events: Sequence[Any]) -> list[tuple[str, str, str]]:
-    """Give each segment as its type, its text and its status."""
+    """Return each segment as its type, its text and its status."""
     texts: dict[str, str] = {}
     out = []
     for event in events:

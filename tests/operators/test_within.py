@@ -140,7 +140,7 @@ def texts(*deltas: str) -> list[SegmentEvent]:
 
 
 def said(events: Iterable[Any]) -> list[tuple[str, Any, str]]:
-    """Give type, id and what it says of each event."""
+    """Return type, id and what it says of each event."""
     return [
         (
             event.type.removeprefix("SEGMENT_"),
@@ -160,7 +160,7 @@ def raws(events: Iterable[Any]) -> list[str]:
 
 
 def read_back(events: Iterable[Any]) -> list[Any]:
-    """Give segments as they are after their JSON form."""
+    """Return segments as they are after their JSON form."""
     return [
         msgspec.structs.replace(event, raw="", fragments=None) if isinstance(event, SegmentEvent) else event
         for event in events
@@ -383,7 +383,7 @@ def test_a_file_is_shown_without_its_sentinels_and_called_as_it_was_written() ->
 
 
 def is_shown(event: Any) -> bool:
-    """Tell whether it is more than a carrier of arguments that came whole, which another cutting does not need."""
+    """Return whether it is more than a carrier of arguments that came whole, which another cutting does not need."""
     return not isinstance(event, SegmentEvent) or event.payload.get("delta") != ""
 
 

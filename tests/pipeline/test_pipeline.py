@@ -76,7 +76,7 @@ def observed(observable: Any) -> list[Any]:
 
 
 def ways(pipeline: Pipeline, items: list[Any]) -> list[list[Any]]:
-    """Give the events of items in every way that a pipeline runs."""
+    """Return the events of items in every way that a pipeline runs."""
     return [
         list(pipeline.stream(items)),
         list(pipeline.stream(lambda: items)),
@@ -424,7 +424,7 @@ def test_cancel_of_an_async_run_wakes_it_at_once(sdk: Sdk):
 
 
 def early(pipeline: Pipeline, scene: Scene) -> list[Any]:
-    """Give the events that are certain with what the server sends first."""
+    """Return the events that are certain with what the server sends first."""
     chain = stage(pipeline.operator)
     return [event for chunk in scene.chunks for event in chain.feed(chunk)]
 

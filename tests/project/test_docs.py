@@ -23,7 +23,7 @@ def text_of(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """Give what links may name in a page, as GitHub makes it of headings."""
+    """Return what links may name in a page, as GitHub makes it of headings."""
     without_code = re.sub(r"^```.*?^```$", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
     slugs: set[str] = set()
     for heading in HEADING.findall(without_code):

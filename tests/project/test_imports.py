@@ -33,7 +33,7 @@ class Import(NamedTuple):
 
 
 def inner_imports(path: str, code: str) -> Iterator[Import]:
-    """Give the imports of our own modules in a file at `path` (as "operators/engine/stage.py"), in any of their forms."""
+    """Yield the imports of our own modules in a file at `path` (as "operators/engine/stage.py"), in any of their forms."""
     folder = path.split("/")[:-1]
     for node in ast.walk(ast.parse(code, path)):
         if isinstance(node, ast.Import):
@@ -63,7 +63,7 @@ def against_the_way(path: str, code: str) -> list[str]:
 
 
 def short_forms(path: str, code: str) -> list[str]:
-    """Give the imports that are not from a file: where file and function share a name they may bind the module."""
+    """Return the imports that are not from a file: where file and function share a name they may bind the module."""
     return [
         f"{path}:{each.line} imports {each.name or 'all'} from the folder {each.origin or '.'}, not from a file"
         for each in inner_imports(path, code)

@@ -29,7 +29,7 @@ def code_cells(notebook: Any) -> list[Any]:
 
 
 def plain(output: Any) -> dict[str, Any]:
-    """Give what an output shows, without what belongs to one run."""
+    """Return what an output shows, without what belongs to one run."""
     return {name: output[name] for name in ("output_type", "name", "text", "data") if name in output}
 
 
@@ -44,7 +44,7 @@ def texts(notebook: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Give an environment in which a kernel finds this checkout, and none of the user's settings."""
+    """Return an environment in which a kernel finds this checkout, and none of the user's settings."""
     folder = tmp_path_factory.mktemp("kernel")
     (folder / "penstock").symlink_to(ROOT)
     own = {name: str(folder / name.lower()) for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR")}

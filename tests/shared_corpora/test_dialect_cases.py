@@ -26,7 +26,7 @@ def cases(shared: Path) -> dict[str, Case]:
 
 @pytest.fixture(scope="module")
 def problems(cases: dict[str, Case]) -> dict[str, list[str]]:
-    """Give what does not hold of each case that says something for us to keep."""
+    """Return what does not hold of each case that says something for us to keep."""
     found = {}
     for name, case in cases.items():
         if OURS & set(case["asserted"]):
@@ -46,7 +46,7 @@ def test_every_case_passes_or_is_refused(
 
 
 def table(cases: dict[str, Case], problems: dict[str, list[str]]) -> str:
-    """Give how many of each file's cases pass, of those that say something for us to keep."""
+    """Return how many of each file's cases pass, of those that say something for us to keep."""
     ours = Counter((peer_of(cases[name]), cases[name]["dialect"]) for name in problems)
     passed = Counter((peer_of(cases[name]), cases[name]["dialect"]) for name, wrongs in problems.items() if not wrongs)
     lines = [f"{peer:14}{dialect:20}{passed[peer, dialect]:4}/{ours[peer, dialect]}" for peer, dialect in sorted(ours)]

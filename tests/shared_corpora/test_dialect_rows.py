@@ -35,7 +35,7 @@ PEERS: Final = {"vllm": "vLLM", "sglang": "SGLang", "ollama": "Ollama"}
 
 @pytest.fixture(scope="module")
 def rows(shared: Path) -> dict[str, str]:
-    """Give the first cell of each row of sections 1 to 5, with the last one: how the row is verified."""
+    """Return the first cell of each row of sections 1 to 5, with the last one: how the row is verified."""
     survey = text_of(shared / "conformance" / "dialects.md").partition("\n## 6.")[0]
     lines = [
         line for line in survey.splitlines() if line.startswith("|") and not line.startswith(("|---", "| dialect"))

@@ -24,7 +24,7 @@ Entry = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def truth(shared: Path) -> dict[str, Entry]:
-    """Give the index of the chat recordings, by path."""
+    """Return the index of the chat recordings, by path."""
     folder = shared / "recordings"
     entries = json.loads((folder / "index.json").read_text(encoding="utf-8"))
     return {str(folder / entry["file"]): entry for entry in entries if entry["family"] == "chat"}
@@ -60,7 +60,7 @@ def assert_true(entry: Entry, answer: Entry) -> None:
 
 
 def _is_whole(text: str, finish: Sequence[str]) -> bool:
-    """Give whether arguments are JSON to their end; none at all are whole where the answer was not cut."""
+    """Return whether arguments are JSON to their end; none at all are whole where the answer was not cut."""
     if not text:
         return bool(finish) and finish[0] in ("tool_calls", "stop")
     try:

@@ -26,7 +26,7 @@ LOST = Failed(ProviderError("reset", transport=True))
 
 @pytest.fixture(scope="module")
 def recorded(shared: Path) -> dict[str, list[ChunkResponse]]:
-    """Give the chunks of each recorded chat stream, all choices of it, up to the error that some end with."""
+    """Return the chunks of each recorded chat stream, all choices of it, up to the error that some end with."""
     folder = shared / "recordings"
     entries: list[dict[str, Any]] = json.loads((folder / "index.json").read_text())
     answers: dict[str, list[ChunkResponse]] = {}

@@ -38,7 +38,7 @@ from penstock.sources.decode_wire import decode_wire
 
 
 def all_cases() -> dict[str, Case]:
-    """Give the cases by name; none without the corpora, of which a test below tells."""
+    """Return the cases by name; none without the corpora, of which a test below tells."""
     if not (folder := os.environ.get("SHARED")):
         return {}
     paths = sorted((Path(folder) / "conformance" / "seeds").glob("*.jsonl"))
@@ -361,7 +361,7 @@ def check_event_builder(case: Case) -> None:
 
 
 def as_builder_event(segment: Segment, invoked: dict[str, ToolInvocation]) -> dict[str, Any]:
-    """Give a segment as the event that jp's builder makes at a flush."""
+    """Return a segment as the event that jp's builder makes at a flush."""
     if segment.type != "tool_call":
         return {words.KINDS[segment.type]: segment.content}
     assert segment.id in invoked, segment
@@ -447,7 +447,7 @@ def check_provider(case: Case) -> None:
 
 
 def natives_of(result: Collected, kind: str) -> list[Any]:
-    """Give what is kept for a replay of calls, or of another kind of segment."""
+    """Return what is kept for a replay of calls, or of another kind of segment."""
     if kind == "tool_call":
         return [invocation.native for invocation in result.invocations]
     return [segment.metadata.get("native") for segment in result.segments if words.KINDS[segment.type] == kind]

@@ -46,7 +46,7 @@ RUNS = [run_plain, run_async]
 
 
 def then(error: BaseException) -> Iterator[Any]:
-    """Give a stream that breaks after one event."""
+    """Yield a stream that breaks after one event."""
     yield SEGMENT
     raise error
 

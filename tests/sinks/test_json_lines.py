@@ -50,7 +50,7 @@ def segment(*deltas: str, segment_id: str = "s", kind: str = "text", end: str = 
 
 
 def stored(events: Iterable[Any], which: Any = "final") -> list[Any]:
-    """Give what is written, read back; as JSON has it."""
+    """Return what is written, read back; as JSON has it."""
     file = io.BytesIO()
     number = json_lines(file, events=which)(events)
     lines = file.getvalue().splitlines(keepends=True)

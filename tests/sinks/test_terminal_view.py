@@ -66,7 +66,7 @@ class Played:
 
 
 def shown(*events: Any, width: int = 80, height: int = 24) -> str:
-    """Give what is on the terminal when all is over."""
+    """Return what is on the terminal when all is over."""
     played = Played(width, height)
     played.feed(*events)
     return played.close()

@@ -80,7 +80,7 @@ class Stream:
 
 
 def chunks_of(events: Any, **options: Any) -> list[bytes]:
-    """Give what a reader gets of events that may be a plain iterable."""
+    """Return what a reader gets of events that may be a plain iterable."""
 
     async def main() -> list[bytes]:
         stream = events if hasattr(events, "__aiter__") else Stream(events)
@@ -90,7 +90,7 @@ def chunks_of(events: Any, **options: Any) -> list[bytes]:
 
 
 def chunks_before(exception: type[Exception], stream: Stream) -> list[bytes]:
-    """Give what a reader gets before to_sse raises."""
+    """Return what a reader gets before to_sse raises."""
     chunks: list[bytes] = []
 
     async def main() -> None:
@@ -103,7 +103,7 @@ def chunks_before(exception: type[Exception], stream: Stream) -> list[bytes]:
 
 
 def objects_in(chunks: list[bytes]) -> list[Any]:
-    """Give the objects in chunks of bytes, each of which must be one whole event with one line of data."""
+    """Return the objects in chunks of bytes, each of which must be one whole event with one line of data."""
     for chunk in chunks:
         assert chunk.startswith(b"data: ")
         assert chunk.endswith(b"\n\n")

@@ -31,7 +31,7 @@ class _Server(uvicorn.Server):
 
 @contextmanager
 def serving(app: Any) -> Iterator[str]:
-    """Give the address, as 127.0.0.1:PORT, of an application that serves until the end of the block."""
+    """Yield the address, as 127.0.0.1:PORT, of an application that serves until the end of the block."""
     before = set(threading.enumerate())
     with socket.create_server(("127.0.0.1", 0)) as listening:
         config = uvicorn.Config(app, loop="asyncio", ws="websockets-sansio", log_config=None)

@@ -44,12 +44,12 @@ class Seen(NamedTuple):
 
 
 def reading(text: str, dialects: Iterable[str | Dialect], options: dict[str, Any]) -> list[Seen]:
-    """Give what a text is for some dialects together."""
+    """Return what a text is for some dialects together."""
     return seen(drive([text], parse_text(*dialects, turn_id="t", **options)))
 
 
 def seen(events: Iterable[Any]) -> list[Seen]:
-    """Give the segments of some events."""
+    """Return the segments of some events."""
     raws: dict[str, str] = {}
     texts: dict[str, str] = {}
     types: dict[str, str] = {}
@@ -80,7 +80,7 @@ def explained_by(
     others: Iterable[Dialect],
     options: dict[str, Any],
 ) -> list[str]:
-    """Give those of the others who, alone, find a call or reasoning where the readings part."""
+    """Return those of the others who, alone, find a call or reasoning where the readings part."""
     at = next((theirs.at for ours, theirs in zip(own, together, strict=False) if ours != theirs), 0)
     parted = next((each for each in together if each.at >= at and each.type != "text"), None)
     if parted is None:
@@ -97,7 +97,7 @@ def explained_by(
 
 
 def is_cut_short(own: Sequence[Seen], together: Sequence[Seen]) -> bool:
-    """Tell whether the readings part in a call that failed in both, which another dialect's opener then ended."""
+    """Return whether the readings part in a call that failed in both, which another dialect's opener then ended."""
     ours, theirs = next(both for both in zip(own, together, strict=False) if both[0] != both[1])
     return ours.start == theirs.start and ours.raw.startswith(theirs.raw) and theirs.end["status"] == "failed"
 

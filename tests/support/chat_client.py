@@ -57,6 +57,6 @@ async def by_async_sdk(url: str, **options: Any) -> Run:
 
 
 def plain(chunks: list[ChunkResponse]) -> list[dict[str, Any]]:
-    """Give chunks for comparison, without `raw`, and without those that had nothing else to say."""
+    """Return chunks for comparison, without `raw`, and without those that had nothing else to say."""
     forms = [{key: value for key, value in to_dict(chunk).items() if key != "raw"} for chunk in chunks]
     return [form for form in forms if form.keys() - {"type", "response_id", "model", "choice"}]

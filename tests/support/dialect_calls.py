@@ -29,7 +29,7 @@ class Written(NamedTuple):
 
 
 def written(name: str, value: str = "x") -> Written:
-    """Give a call with a text among its arguments, and others where the dialect has them.
+    """Return a call with a text among its arguments, and others where the dialect has them.
 
     >>> written("hermes", "abc").text
     '<tool_call>\\n{"name": "f", "arguments": {"content": "abc", "n": {"a": [1]}, "path": "p"}}\\n</tool_call>'

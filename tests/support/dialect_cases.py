@@ -81,7 +81,7 @@ class Outcome(NamedTuple):
 
 
 def pieces_of(case: Case, row: Row) -> list[str]:
-    """Give a case's text as it came, behind what the peer's prompt ends with."""
+    """Return a case's text as it came, behind what the peer's prompt ends with."""
     text = list(case["chunks"]) if "chunks" in case else [case["text"]]
     prompt = row.prompts.get(case["name"].split("@")[0], "") if thinking_of(case, row) is not False else ""
     if row.opened is not None:
@@ -92,7 +92,7 @@ def pieces_of(case: Case, row: Row) -> list[str]:
 
 
 def merged(fragments: Iterable[Fragment | JsonError]) -> tuple[tuple[Any, ...], ...]:
-    """Give fragments without their places, those of one string as one."""
+    """Return fragments without their places, those of one string as one."""
     out: list[list[Any]] = []
     for each in fragments:
         if isinstance(each, JsonError):
@@ -141,7 +141,7 @@ def outcome(events: Iterable[Any]) -> Outcome:
 
 
 def case_ids(cases: Iterable[Case]) -> Iterator[tuple[str, Case]]:
-    """Give each case with its name, which is made unique."""
+    """Yield each case with its name, which is made unique."""
     seen: dict[str, int] = {}
     for case in cases:
         name = f"{case['dialect']}/{peer_of(case)}/{case['name']}"
@@ -154,7 +154,7 @@ def peer_of(case: Case) -> str:
 
 
 def options_of(row: Row, case: Case, dialects: Sequence[Dialect]) -> dict[str, Any]:
-    """Give the options for one case: its row's, its tools, and whether the prompt has opened the reasoning."""
+    """Return the options for one case: its row's, its tools, and whether the prompt has opened the reasoning."""
     options = dict(row.options)
     tools = [each for each in case["tools"] if isinstance(each.get("parameters"), dict | None)]
     if tools:
@@ -176,17 +176,17 @@ def _starts_in_reasoning(row: Row, case: Case, dialects: Sequence[Dialect]) -> b
 
 
 def is_whole(case: Case, row: Row) -> bool:
-    """Tell whether broken calls are given back as text."""
+    """Return whether broken calls are given back as text."""
     return row.whole and not case["streaming"]
 
 
 def is_ended(case: Case, row: Row) -> bool:
-    """Tell whether the peer's test says that the text has ended."""
+    """Return whether the peer's test says that the text has ended."""
     return "expected_steps" not in case and (row.ends or not case["streaming"]) and not case.get("partial_input")
 
 
 def varied(name: str, **changes: Any) -> Dialect:
-    """Give a dialect whose values are read a little otherwise: fields of its `Text` for values, and of its `CallArgs`."""
+    """Return a dialect whose values are read a little otherwise: fields of its `Text` for values, and of its `CallArgs`."""
     dialect = DIALECTS[name]
     return replace(dialect, grammar=tuple(_varied(each, changes) for each in dialect.grammar))
 
@@ -202,7 +202,7 @@ def _varied(item: Item, changes: dict[str, Any]) -> Item:
 
 
 def dialects_of(row: Row, case: Case) -> tuple[Dialect, ...]:
-    """Give the dialects in which a case is read."""
+    """Return the dialects in which a case is read."""
     if row.blocks is not None and "expected_steps" in case:
         found: tuple[Dialect, ...] = (row.blocks,)
     else:
@@ -216,7 +216,7 @@ def dialects_of(row: Row, case: Case) -> tuple[Dialect, ...]:
 
 
 def is_plain(row: Row, case: Case) -> bool:
-    """Tell whether markers of reasoning are text in a case."""
+    """Return whether markers of reasoning are text in a case."""
     params = case.get("params", {})
     if "llama.cpp" in peer_of(case):
         return params.get("reasoning_format", "_NONE").endswith("_NONE")
@@ -226,7 +226,7 @@ def is_plain(row: Row, case: Case) -> bool:
 
 
 def thinking_of(case: Case, row: Row) -> bool | None:
-    """Tell whether a case's parameters, or its peer's test, switch thinking on or off, or say nothing of it."""
+    """Return whether a case's parameters, or its peer's test, switch thinking on or off, or say nothing of it."""
     params = case.get("params", {})
     for key in ("enable_thinking", "hasThinking", "think", "thinkValue", "thinkingEnabled"):
         if key in params:
@@ -236,7 +236,7 @@ def thinking_of(case: Case, row: Row) -> bool | None:
 
 
 def wrong(case: Case, row: Row, both: tuple[Outcome, Outcome]) -> list[str]:
-    """Give what of a case's expectation does not hold."""
+    """Return what of a case's expectation does not hold."""
     found = both[is_ended(case, row)]
     expected, asserted = case["expected"], set(case["asserted"])
     problems = []
@@ -257,14 +257,14 @@ def wrong(case: Case, row: Row, both: tuple[Outcome, Outcome]) -> list[str]:
 
 
 def counted(case: Case, row: Row, found: Outcome) -> list[Call]:
-    """Give the calls that the peer would count."""
+    """Return the calls that the peer would count."""
     cut = row.unfinished == "calls" or (row.unfinished == "streamed" and case["streaming"])
     counts = {"complete": True, "failed": row.malformed == "calls"}
     return [each for each in found.calls if counts.get(each.status, cut)]
 
 
 def joined(calls: Sequence[Call]) -> Call:
-    """Give calls as a recorder joined them that took all under one index."""
+    """Return calls as a recorder joined them that took all under one index."""
     return Call("".join(each.name for each in calls), [each.arguments for each in calls], "complete", "", ())
 
 
@@ -273,7 +273,7 @@ def short(call: Call) -> str:
 
 
 def wrong_call(case: Case, call: Call, theirs: dict[str, Any]) -> list[str]:
-    """Give what of an expected call does not hold."""
+    """Return what of an expected call does not hold."""
     problems: list[str] = []
     asserted = set(case["asserted"])
     if "name" in theirs and asserted & {"calls", "calls.name"} and call.name != theirs["name"]:
@@ -299,7 +299,7 @@ def wrong_call(case: Case, call: Call, theirs: dict[str, Any]) -> list[str]:
 
 
 def texts_of(text: str) -> list[Any] | None:
-    """Give the JSON values of a text, one after the other; None where it is no such text."""
+    """Return the JSON values of a text, one after the other; None where it is no such text."""
     values = []
     while text:
         try:
@@ -312,14 +312,14 @@ def texts_of(text: str) -> list[Any] | None:
 
 
 def holds(ours: Any, theirs: Any) -> bool:
-    """Tell whether a value has all that another one has, in the objects inside too."""
+    """Return whether a value has all that another one has, in the objects inside too."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         return all(key in ours and holds(ours[key], value) for key, value in theirs.items())
     return same(ours, theirs)
 
 
 def same(ours: Any, theirs: Any) -> bool:
-    """Tell whether two JSON values are one: `1` is `1.0`, as in JSON, and not `True`."""
+    """Return whether two JSON values are one: `1` is `1.0`, as in JSON, and not `True`."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         return ours.keys() == theirs.keys() and all(same(ours[key], theirs[key]) for key in ours)
     if isinstance(ours, list) and isinstance(theirs, list):

@@ -145,7 +145,7 @@ async def all_have_ended() -> None:
 
 
 def sockets() -> set[tuple[int, int]]:
-    """Give the open sockets of this process, by descriptor and inode."""
+    """Return the open sockets of this process, by descriptor and inode."""
     found: set[tuple[int, int]] = set()
     for path in Path("/dev/fd").iterdir():
         try:

@@ -27,7 +27,7 @@ def start(client: Any, **config: Any) -> Any:
 
 
 def astart(client: Any, **config: Any) -> Any:
-    """Give the awaitable of an async stream."""
+    """Return the awaitable of an async stream."""
     return client.aio.models.generate_content_stream(model="m", contents="-", config=config or None)
 
 

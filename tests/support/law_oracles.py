@@ -47,7 +47,7 @@ def loaded(text: str) -> Any:
 
 
 def root_keys(text: str) -> list[str]:
-    """Give the keys of a JSON object in their order, repeated ones too."""
+    """Return the keys of a JSON object in their order, repeated ones too."""
     pairs: list[tuple[str, Any]] = []
 
     def keep(entries: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def root_keys(text: str) -> list[str]:
 
 
 def verdict(text: str) -> str:
-    """Say whether a text is `valid` JSON, the `beginning` of some, or `wrong` whatever follows."""
+    """Return whether a text is `valid` JSON, the `beginning` of some, or `wrong` whatever follows."""
     brackets: list[str] = []
     in_string = escape = False
     for char in text:
@@ -83,7 +83,7 @@ def verdict(text: str) -> str:
 
 
 def root_end(text: str) -> int | None:
-    """Give where the root value is known to have ended, or None."""
+    """Return where the root value is known to have ended, or None."""
     start = len(text) - len(text.lstrip(BLANKS))
     try:
         value, end = _DECODER.raw_decode(text, start)
@@ -304,7 +304,7 @@ class Expected:
 
 
 def outcomes(steps: Sequence[Iterable[Any]]) -> dict[str, Outcome]:
-    """Give what became of each call, from what each item and the close gave; no call may have two fates."""
+    """Return what became of each call, from what each item and the close gave; no call may have two fates."""
     given: dict[str, Outcome] = {}
     for at, step in enumerate(steps):
         for event in step:
@@ -324,7 +324,7 @@ def settled_by_us(expected: Expected) -> dict[str, Outcome]:
 
 
 def comparable(events: Iterable[Any]) -> list[Any]:
-    """Give events so that those of two cuttings can be compared.
+    """Return events so that those of two cuttings can be compared.
 
     Neighbouring CONTENT of a segment is joined, source text and fragments are left to the laws about them, a notice is
     its code.

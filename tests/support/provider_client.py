@@ -55,7 +55,7 @@ class Provider(NamedTuple):
         return truth
 
     def events_of(self, body: bytes) -> list[Any]:
-        """Give the decoded events of a body."""
+        """Return the decoded events of a body."""
         return [json.loads(event.data) for event in self.decoder().feed(body) if event.data != "[DONE]"]
 
     def by_wire(self, pieces: Any) -> Run:

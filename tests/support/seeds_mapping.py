@@ -141,7 +141,7 @@ MADE_ID = re.compile(r"run_me_\d+")
 
 
 def case_ids(cases: Iterable[Case]) -> Iterator[tuple[str, Case]]:
-    """Give each case with its name, which is made unique."""
+    """Yield each case with its name, which is made unique."""
     seen: dict[str, int] = {}
     for case in cases:
         name = f"{case['system']}/{case['strategy']}/{case['name']}"
@@ -201,7 +201,7 @@ def from_delta(delta: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_state(state: dict[str, Any]) -> list[dict[str, Any]]:
-    """Give the deltas that lead to the state in which Tarko's test begins."""
+    """Return the deltas that lead to the state in which Tarko's test begins."""
     calls = [
         {"index": index, "id": each["id"], "function": {"name": each["name"], "arguments": each["arguments"]}}
         for index, each in enumerate(state.get("tool_calls", ()))
@@ -211,7 +211,7 @@ def from_state(state: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def from_converters(config: dict[str, Any], chunks: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Give what a converter is fed as events of the wire, and before it the events that lead to where it begins.
+    """Return what a converter is fed as events of the wire, and before it the events that lead to where it begins.
 
     The original's converters are functions of one event, a part of it or an item; ours begin at the beginning.
     """
@@ -269,13 +269,13 @@ def from_part(part: dict[str, Any]) -> ChunkResponse:
 
 
 def as_diagnostic(notice: Notice) -> dict[str, str]:
-    """Give a warning of a call in text as AutoByteus' diagnostic, whose message and snippet are apart."""
+    """Return a warning of a call in text as AutoByteus' diagnostic, whose message and snippet are apart."""
     message, _, snippet = notice.detail.partition(" The text: ")
     return {"code": DIAGNOSTICS[notice.code], "message": message, "snippet": snippet}
 
 
 def as_event(event: SegmentEvent) -> dict[str, Any]:
-    """Give an event as AutoByteus' tests look at it."""
+    """Return an event as AutoByteus' tests look at it."""
     told = {"event_type": event.type, **event.payload}
     return {**told, "segment_type": event.segment_type} if event.type == "SEGMENT_START" else told
 
@@ -291,7 +291,7 @@ def as_invocation(invocation: ToolInvocation) -> dict[str, Any]:
 
 
 def as_delta(provider: str, delta: ToolCallDelta) -> dict[str, Any]:
-    """Give our delta in AutoByteus' words, which have the provider's whole block where ours have what it adds."""
+    """Return our delta in AutoByteus' words, which have the provider's whole block where ours have what it adds."""
     native = delta.native or {}
     told = {
         "index": delta.index,
@@ -312,12 +312,12 @@ def as_delta(provider: str, delta: ToolCallDelta) -> dict[str, Any]:
 
 
 def as_end_flags(payload: dict[str, Any]) -> dict[str, Any]:
-    """Give how a segment ended in AutoByteus' flags."""
+    """Return how a segment ended in AutoByteus' flags."""
     return {payload["status"]: True} if payload["status"] in ("failed", "interrupted") else {}
 
 
 def as_updates(events: Iterable[SegmentEvent], names: dict[str, str]) -> list[dict[str, Any]]:
-    """Give what one chunk said of calls as Tarko's updates: a start and its first arguments are one.
+    """Return what one chunk said of calls as Tarko's updates: a start and its first arguments are one.
 
     `names` has the tool of each call that has begun, and is kept up to date.
     """
@@ -337,7 +337,7 @@ def as_updates(events: Iterable[SegmentEvent], names: dict[str, str]) -> list[di
 
 
 def as_parts(chunks: Iterable[ChunkResponse]) -> list[tuple[str, Any]]:
-    """Give chunks as jp's normalized parts, adjacent text joined: where it is cut is no part of the meaning."""
+    """Return chunks as jp's normalized parts, adjacent text joined: where it is cut is no part of the meaning."""
     parts: list[tuple[str, Any]] = []
     for chunk in chunks:
         texts = (("reasoning", chunk.reasoning), ("message", chunk.content), ("message", chunk.refusal))
@@ -351,7 +351,7 @@ def as_parts(chunks: Iterable[ChunkResponse]) -> list[tuple[str, Any]]:
 
 
 def expected_parts(normalized: Iterable[dict[str, Any]]) -> list[tuple[str, Any]]:
-    """Give jp's normalized parts in the same form; a flush is told by our ENDs, `finished` by our finish reason."""
+    """Return jp's normalized parts in the same form; a flush is told by our ENDs, `finished` by our finish reason."""
     known = ("reasoning", "message", "tool_start", "arguments_chunk", "structured")
     parts = [
         ("message" if kind == "structured" else kind, part[kind])
@@ -363,7 +363,7 @@ def expected_parts(normalized: Iterable[dict[str, Any]]) -> list[tuple[str, Any]
 
 
 def with_our_ids(case: Case) -> Any:
-    """Give what a case expects, with our made ids for those that the original makes; ids of the wire stay."""
+    """Return what a case expects, with our made ids for those that the original makes; ids of the wire stay."""
     wire, expected = json.dumps(case["chunks"]), json.dumps(case["expected"])
     if '"functionCall"' in wire:
         made = [f'"{each}"' for each in dict.fromkeys(MADE_ID.findall(expected))]
@@ -373,7 +373,7 @@ def with_our_ids(case: Case) -> Any:
 
 
 def kept(wanted: Iterable[dict[str, Any]]) -> Iterator[tuple[str, set[str]]]:
-    """Give of jp's normalized parts what is kept for a replay: of which kind, under one of which keys of ours."""
+    """Yield of jp's normalized parts what is kept for a replay: of which kind, under one of which keys of ours."""
     parts = list(wanted)
     told = {"structured": "message", "tool_start": "tool_call", "arguments_chunk": "tool_call"}
     kinds = {
@@ -389,7 +389,7 @@ def kept(wanted: Iterable[dict[str, Any]]) -> Iterator[tuple[str, set[str]]]:
 
 
 def keys_in(value: Any) -> Iterator[str]:
-    """Give the keys of a plain value, at any depth."""
+    """Yield the keys of a plain value, at any depth."""
     if isinstance(value, dict):
         yield from value
     for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():

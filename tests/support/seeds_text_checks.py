@@ -57,7 +57,7 @@ class Ran:
         return [event for event in self.of("SEGMENT_END") if event.segment_type != "text"]
 
     def metadata(self, kind: str) -> dict[str, Any]:
-        """Give what the START or the END of the one call says."""
+        """Return what the START or the END of the one call says."""
         (event,) = (event for event in self.of(kind) if event.segment_type != "text")
         found: dict[str, Any] = event.payload.get("metadata", {})
         return found
@@ -391,6 +391,6 @@ _CHECKS: dict[str, Callable[[Ran, Any], None]] = {
 
 
 def _count(ran: Ran, kind: str) -> int:
-    """Give how many events of a kind the calls have, or all if there is no call."""
+    """Return how many events of a kind the calls have, or all if there is no call."""
     events = [event for event in ran.of(kind) if event.segment_type != "text"]
     return len(events or ran.of(kind))

@@ -55,7 +55,7 @@ REST = {
 
 
 def dialects(case: Case) -> tuple[str | Dialect, ...]:
-    """Give the dialect of a case; keys that a user names are a grammar of one item."""
+    """Return the dialect of a case; keys that a user names are a grammar of one item."""
     patterns = case["config"].get("json_patterns")
     if isinstance(patterns, list):
         return (Dialect("custom", (Json(name=tuple(each.strip('{"') for each in patterns)),)),)
@@ -63,7 +63,7 @@ def dialects(case: Case) -> tuple[str | Dialect, ...]:
 
 
 def in_profile(profile: str) -> tuple[str, dict[str, Any]]:
-    """Give the name and the arguments of the call in a profile's example."""
+    """Return the name and the arguments of the call in a profile's example."""
     call = json.loads(PROFILES[profile])
     inner = call.get("tool", call)
     return inner.get("function", inner.get("name")), inner.get("parameters", inner.get("args"))
@@ -81,13 +81,13 @@ def from_text_chunk(chunk: str | dict[str, Any]) -> str | ChunkResponse:
 
 
 def from_text_state(state: dict[str, Any]) -> list[dict[str, Any]]:
-    """Give the delta that leads to the state in which Tarko's test begins."""
+    """Return the delta that leads to the state in which Tarko's test begins."""
     text = state.get("raw_content") or state.get("content") or state.get("normal_content")
     return [{"content": text, "finish_reason": state.get("finish_reason")}] if text else []
 
 
 def as_tag(event: dict[str, Any]) -> str:
-    """Give the text of which AutoByteus' parser makes a segment event."""
+    """Return the text of which AutoByteus' parser makes a segment event."""
     match event["type"]:
         case "SEGMENT_START":
             return f'<tool name="{event["payload"]["metadata"]["tool_name"]}">'

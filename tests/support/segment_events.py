@@ -30,13 +30,13 @@ def whole(kind: str, *pieces: str, segment_id: str = "s", turn_id: str | None = 
 
 
 def file(path: str, *pieces: str, segment_id: str = "s") -> list[Any]:
-    """Give a file that is written, and the invocation behind it."""
+    """Return a file that is written, and the invocation behind it."""
     arguments = {"path": path, "content": "".join(pieces)}
     events = whole("write_file", *pieces, segment_id=segment_id, tool_name="write_file", path=path)
     return [*events, ToolInvocation(segment_id, name="write_file", arguments=arguments)]
 
 
 def together(*streams: Iterable[Any]) -> Iterator[Any]:
-    """Give the events of several streams by turns."""
+    """Yield the events of several streams by turns."""
     for events in zip_longest(*streams):
         yield from (event for event in events if event is not None)

@@ -43,7 +43,7 @@ class TerminalScreen(io.StringIO):
 
     @property
     def lines(self) -> list[str]:
-        """Give all rows, those that have scrolled out too, without what is blank at the end."""
+        """Return all rows, those that have scrolled out too, without what is blank at the end."""
         return "\n".join("".join(row).rstrip() for row in self._rows).rstrip("\n").split("\n")
 
     @property

@@ -21,7 +21,7 @@ from penstock.operators.to_invocations import to_invocations
 
 
 def joined(events: Sequence[Any]) -> list[Any]:
-    """Give events with adjacent CONTENT of a segment as one, and adjacent TEXT in it as one."""
+    """Return events with adjacent CONTENT of a segment as one, and adjacent TEXT in it as one."""
     out: list[Any] = []
     last: list[Any] = []
     for event in events:
@@ -64,7 +64,7 @@ def _joined_fragments(pieces: Sequence[Fragment]) -> list[tuple[Any, ...]]:
 
 
 def run(operator: Operator[Any, Any], items: Sequence[Any], flow: Flow, freeze_at: int = -1) -> tuple[list[Any], str]:
-    """Give all events, and the raw text of those that text and the end brought; freeze before an item."""
+    """Return all events, and the raw text of those that text and the end brought; freeze before an item."""
     chain = stage(operator)
     events: list[Any] = []
     raw: list[str] = []
@@ -94,7 +94,7 @@ def check(dialects: Sequence[str | Dialect], flow: Flow, options: dict[str, Any]
 
 
 def outcomes_of(events: Sequence[Any]) -> list[tuple[str, bool]]:
-    """Give for each call how it ended and whether it was invoked; that each has one outcome is asked here."""
+    """Return for each call how it ended and whether it was invoked; that each has one outcome is asked here."""
     statuses: dict[str, str] = {}
     invoked: dict[str, bool] = {}
     for event in events:

@@ -87,7 +87,7 @@ class AttrsSlot:
         self._state = "between"
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         return [self.ended, self._state, "".join(self._name), "".join(self._value), self._quote, self.said]
 
     def load(self, state: Any) -> None:
@@ -97,7 +97,7 @@ class AttrsSlot:
 
 
 def renamed(said: Mapping[str, Any], also: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Give attributes under the names that are meant; what is written under the meant one counts.
+    """Return attributes under the names that are meant; what is written under the meant one counts.
 
     >>> renamed({"timeoutSeconds": 1}, (("timeoutSeconds", "timeout"),))
     {'timeout': 1}
@@ -108,7 +108,7 @@ def renamed(said: Mapping[str, Any], also: Iterable[tuple[str, str]]) -> dict[st
 
 
 def starts_attribute(char: str) -> bool:
-    """Tell whether an attribute may begin with this character."""
+    """Return whether an attribute may begin with this character."""
     return _NAME_START.match(char) is not None
 
 

@@ -45,7 +45,7 @@ class JsonAttrsSlot:
         return len(text)
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         return [self._machine.dump(), self._values.dump()]
 
     def load(self, state: Any) -> None:

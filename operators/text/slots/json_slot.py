@@ -114,7 +114,7 @@ class JsonSlot:
         return self._saying
 
     def feed(self, text: str) -> list[Found]:
-        """Give what the JSON says up to the end of this text, or up to its own end."""
+        """Return what the JSON says up to the end of this text, or up to its own end."""
         begin = self.machine.at
         items = self.machine.feed(text)
         return self.take(items, begin, len(text))
@@ -291,7 +291,7 @@ class JsonSlot:
                 self._fragments.append(Fragment(item.path, item.kind, item.value, self._args_from + 1 + item.at))
 
     def _strip(self, path: Path) -> Path:
-        """Give a path within the arguments, the same object for the same object."""
+        """Return a path within the arguments, the same object for the same object."""
         if path is not self._outer:
             self._outer = path
             self._stripped = path[len(self._at_args or ()) :]
@@ -343,7 +343,7 @@ class JsonSlot:
         self._prefix = None
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         state = {name: getattr(self, name) for name in _PLAIN}
         state["machine"] = self.machine.dump()
         state["inner"] = None if self._inner is None else self._inner.dump()

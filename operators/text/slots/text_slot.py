@@ -82,7 +82,7 @@ class TextSlot:
         return not self.item.chars and not self.keep
 
     def feed(self, piece: str) -> str:
-        """Give what of the text is certain with this piece."""
+        """Return what of the text is certain with this piece."""
         if self.straight:
             if self.keep:
                 self._kept.append(piece)
@@ -118,7 +118,7 @@ class TextSlot:
         self.is_clear = False
 
     def take_held(self) -> str:
-        """Give what waited to be trimmed."""
+        """Return what waited to be trimmed."""
         if not self._held:
             return ""
         held = "".join(self._held)
@@ -137,7 +137,7 @@ class TextSlot:
         return text
 
     def _decoded(self, text: str, *, ends: bool) -> str:
-        """Give a text with its entities decoded; `ends`: whether something else comes behind it."""
+        """Return a text with its entities decoded; `ends`: whether something else comes behind it."""
         self.gave = len(text)
         entities = self._entities
         if entities is not None:
@@ -151,7 +151,7 @@ class TextSlot:
         return text
 
     def before(self, following: str) -> str:
-        """Give what waits if it is no entity when a text follows that may be the beginning of the end."""
+        """Return what waits if it is no entity when a text follows that may be the beginning of the end."""
         if self._entities is None or not self._entities.withheld_length:
             return ""
         text = self._entities.close_before(following)
@@ -175,7 +175,7 @@ class TextSlot:
         return held + piece
 
     def end(self) -> str:
-        """Give what the end of the text settles."""
+        """Return what the end of the text settles."""
         if self._chars is not None and self.item.trim == "blanks":
             self._kept = [self.text.rstrip(BLANKS)]  # blanks may be among its characters
         text = self.take_held()
@@ -225,7 +225,7 @@ class TextSlot:
         return text
 
     def dump(self) -> Any:
-        """Give the state as plain data."""
+        """Return the state as plain data."""
         entities = None if self._entities is None else self._entities.dump()
         return [self.keep, "".join(self._kept), "".join(self._held), self._begun, self._over, entities]
 
@@ -240,7 +240,7 @@ class TextSlot:
 
 
 def _newline_at_end(text: str) -> int:
-    """Give the length of what may be a last newline: a carriage return may be the beginning of one."""
+    """Return the length of what may be a last newline: a carriage return may be the beginning of one."""
     return 2 if text.endswith("\r\n") else int(text.endswith(("\r", "\n")))
 
 

@@ -36,7 +36,7 @@ def segments(chunks: Iterable[ChunkResponse], *, fields: bool = False) -> list[S
 
 
 def read_back(events: Iterable[SegmentEvent]) -> list[SegmentEvent]:
-    """Give events as they are after their JSON form; made without JSON, which has no infinities."""
+    """Return events as they are after their JSON form; made without JSON, which has no infinities."""
     return [msgspec.structs.replace(event, raw="", fragments=None) for event in events]
 
 
@@ -62,7 +62,7 @@ def texts(events: Iterable[SegmentEvent]) -> dict[str, str]:
 
 
 def fragments(events: Iterable[SegmentEvent]) -> dict[str, list[Fragment]]:
-    """Give the fragments of each call, neighbouring pieces of a text as one."""
+    """Return the fragments of each call, neighbouring pieces of a text as one."""
     given: dict[str, list[Fragment]] = {}
     for key, batches in per_call(events, "fragments").items():
         mine = given[key] = []

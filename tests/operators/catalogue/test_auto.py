@@ -36,7 +36,7 @@ LEFT_OUT = [name for name in NOT_IN_AUTO if name not in STOOD_FOR]
 
 
 def rendered(name: str) -> list[tuple[str, dict[str, Any]]]:
-    """Give texts with a call of a dialect, and the options with which its values have types."""
+    """Return texts with a call of a dialect, and the options with which its values have types."""
     dialect = DIALECTS[name]
     texts: list[tuple[str, dict[str, Any]]] = []
     for tool, arguments in CALLS:

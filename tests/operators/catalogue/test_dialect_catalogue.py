@@ -48,7 +48,7 @@ def test_every_dialect_has_an_entry_whose_call_it_reads(name: str):
 
 
 def files_of_dialects() -> dict[str, Path]:
-    """Give the file that each dialect stands in."""
+    """Return the file that each dialect stands in."""
     made = [
         (re.search(r'^\w+ = Dialect\(\s*"(\w+)"', text_of(path), re.MULTILINE), path) for path in FOLDER.glob("*.py")
     ]

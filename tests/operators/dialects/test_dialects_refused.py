@@ -18,7 +18,7 @@ REASONS = list({each.rule: each for each in REFUSED.values()}.values())
 
 
 def said(events: list[SegmentEvent]) -> Iterator[str]:
-    """Give what each segment is: its text, if it is not only markup, or its call."""
+    """Yield what each segment is: its text, if it is not only markup, or its call."""
     texts: dict[str, str] = {}
     for event in events:
         texts[event.segment_id] = texts.get(event.segment_id, "") + event.payload.get("delta", "")

@@ -104,7 +104,7 @@ CALLS: tuple[tuple[str, str, str, list[tuple[str, dict[str, Any]]]], ...] = (
 
 
 def cuts(text: str) -> list[list[str]]:
-    """Give a text whole, by characters, and cut in two at every place."""
+    """Return a text whole, by characters, and cut in two at every place."""
     return [[text], list(text), *([text[:place], text[place:]] for place in range(1, len(text)))]
 
 

@@ -42,7 +42,7 @@ def joined(items: Iterable[Item]) -> list[Item]:
 
 
 def shown(items: Iterable[Item]) -> list[str]:
-    """Give fragments as short lines."""
+    """Return fragments as short lines."""
     lines: list[str] = []
     for item in items:
         if isinstance(item, JsonError):
@@ -397,7 +397,7 @@ def test_surrogates_become_one_character_as_an_escaped_pair_and_ufffd_alone(raw:
 
 
 def certain_text(raw: str) -> str:
-    """Give what a string's raw text surely says, whatever follows: the agreement of all that may follow."""
+    """Return what a string's raw text surely says, whatever follows: the agreement of all that may follow."""
     suffixes = [whole[start:] for whole in ("\\ude00", "\\u0041", "\\n", "\\ud83d") for start in range(len(whole) + 1)]
     suffixes += ["x", '"', "\x00", *(f"{first}\\ude00" for first in ("0", "d", "3d", "83d", "d83d", "ud83d"))]
     decoded = [decoded_slowly(raw + suffix) for suffix in suffixes]

@@ -58,7 +58,7 @@ def value_of(items: Iterable[Item]) -> Any:
 
 
 def shown(items: Iterable[Item]) -> list[str]:
-    """Give fragments as short lines."""
+    """Return fragments as short lines."""
     lines: list[str] = []
     for item in items:
         if isinstance(item, JsonError):

@@ -212,7 +212,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
 
 
 def completed(shell: str, *words: str) -> list[str]:
-    """Give what a shell is told when Tab is pressed behind these words."""
+    """Return what a shell is told when Tab is pressed behind these words."""
     asked = {
         "bash": {"COMP_WORDS": "\n".join(("penstock", *words)), "COMP_CWORD": str(len(words))},
         "zsh": {"_TYPER_COMPLETE_ARGS": " ".join(("penstock", *words))},

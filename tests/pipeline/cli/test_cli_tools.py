@@ -29,7 +29,7 @@ number = 3
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a folder to be in, with a module of the user's."""
+    """Return a folder to be in, with a module of the user's."""
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path not in ("", str(tmp_path))])
     monkeypatch.delitem(sys.modules, "penstock_test_shop", raising=False)
     monkeypatch.chdir(tmp_path)

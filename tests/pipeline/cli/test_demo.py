@@ -40,7 +40,7 @@ def by_wire(answer: Answer) -> list[StrategyEvent]:
 
 
 def told(events: list[StrategyEvent]) -> tuple[Any, ...]:
-    """Give what an answer amounts to, without the ids that are made anew each time."""
+    """Return what an answer amounts to, without the ids that are made anew each time."""
     amount = collect(events)
     return amount.text, amount.reasoning, [(each.name, each.arguments) for each in amount.invocations]
 

@@ -14,7 +14,7 @@ TEXT = {"type": "string"}
 
 
 def of(schema: Any) -> Any:
-    """Give what becomes of one property."""
+    """Return what becomes of one property."""
     root = {"type": "object", "properties": {"a": schema}, "$defs": {"D": {"enum": ["x"]}}}
     return ollama_parameters(root, "f")["properties"]["a"]
 

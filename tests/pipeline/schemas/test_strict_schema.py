@@ -24,7 +24,7 @@ def described(schema: Any, *, required: bool = True) -> dict[str, Any]:
 
 
 def strict(schema: Any, mode: StrictMode = OPENAI, *, required: bool = True) -> Any:
-    """Give what becomes of one property's schema."""
+    """Return what becomes of one property's schema."""
     return strict_schema(described(schema, required=required), mode, "f")["properties"]["a"]
 
 

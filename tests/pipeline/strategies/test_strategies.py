@@ -49,7 +49,7 @@ def one_call(name: str, arguments: str, **options: Any) -> list[ChunkResponse]:
 
 
 def joined(events: list[Any]) -> list[dict[str, Any]]:
-    """Give events for comparison, neighbouring CONTENT of a segment as one."""
+    """Return events for comparison, neighbouring CONTENT of a segment as one."""
     forms: list[dict[str, Any]] = []
     for form in map(to_dict, events):
         last = forms[-1] if forms else {}

@@ -64,7 +64,7 @@ def invocations(events: Iterable[Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def joined(events: Iterable[Any]) -> list[dict[str, Any]]:
-    """Give events for comparison, neighbouring CONTENT of a segment as one."""
+    """Return events for comparison, neighbouring CONTENT of a segment as one."""
     forms: list[dict[str, Any]] = []
     for form in map(to_dict, events):
         last = forms[-1] if forms else {}
@@ -458,7 +458,7 @@ def test_native_calls_and_both_ways_in_text_give_equal_updates():
 
 
 def merged(events: Iterable[Any]) -> list[tuple[str, Any, str | None]]:
-    """Give of each call its name, its whole arguments and how it ended, as its updates say it."""
+    """Return of each call its name, its whole arguments and how it ended, as its updates say it."""
     calls: dict[str, tuple[str, str, str | None]] = {}
     for each in events:
         if isinstance(each, ToolCallUpdate):

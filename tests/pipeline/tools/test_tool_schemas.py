@@ -342,7 +342,7 @@ def test_ollamas_types_accept_them():
 
 
 def _camel(value: Any) -> Any:
-    """Give our form in the spelling that Google's SDK sends; it leaves `parameters_json_schema` as it is."""
+    """Return our form in the spelling that Google's SDK sends; it leaves `parameters_json_schema` as it is."""
     spelled = {
         "function_declarations": "functionDeclarations",
         "function_calling_config": "functionCallingConfig",

@@ -101,7 +101,7 @@ class SlowNote(Note):
 
 
 def over(sink: Any) -> Any:
-    """Give a function that does not show what it gives."""
+    """Return a function that does not show what it gives."""
 
     def given(events: Any) -> Any:
         return sink(events)

@@ -89,7 +89,7 @@ def updates_in(frames: UiFrames, events: list[Any]) -> list[Any]:
 
 
 def told(updates: list[Any]) -> list[Any]:
-    """Give what updates say of each call together, and its last one."""
+    """Return what updates say of each call together, and its last one."""
     ids = dict.fromkeys(each["toolCallId"] for each in updates)
     calls = [[each for each in updates if each["toolCallId"] == call_id] for call_id in ids]
     return [["".join(each["arguments"] for each in call), call[-1]] for call in calls]

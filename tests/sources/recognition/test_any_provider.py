@@ -36,7 +36,7 @@ def machine_of(api: str) -> Machine:
 
 
 def items_of(api: str, body: bytes) -> list[Any]:
-    """Give the decoded events of a body, up to one that is no JSON."""
+    """Return the decoded events of a body, up to one that is no JSON."""
     decoder = api_of(api).new_decoder()
     items: list[Any] = []
     for event in [*decoder.feed(body), *decoder.close()]:

@@ -24,7 +24,7 @@ def faulty(sdk: Sdk, fault: str | None = None, **options: Any) -> ReplayServer:
 
 
 def amount(events: list[Any]) -> Collected:
-    """Give what events amount to, having looked that every START has its END."""
+    """Return what events amount to, having looked that every START has its END."""
     opened = [each.segment_id for each in events if isinstance(each, SegmentEvent) and each.type == "SEGMENT_START"]
     ended = [each.segment_id for each in events if isinstance(each, SegmentEvent) and each.type == "SEGMENT_END"]
     assert sorted(opened) == sorted(ended)

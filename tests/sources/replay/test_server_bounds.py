@@ -237,7 +237,7 @@ def test_half_a_character_of_a_request_neither_breaks_it_nor_comes_out(
 
 
 def has_halves(value: object) -> bool:
-    """Tell whether a text of JSON data has no UTF-8."""
+    """Return whether a text of JSON data has no UTF-8."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:

@@ -37,7 +37,7 @@ _KINDS = {bool: "boolean", int: "integer", float: "number", str: "string", list:
 
 
 def markers(dialect: Dialect) -> list[str]:
-    """Give the texts that mean something in a dialect."""
+    """Return the texts that mean something in a dialect."""
     found = [text for pair in dialect.reasoning for text in pair] + [written for written, _ in dialect.aliases]
     for leaf in leaves_of(dialect.grammar):
         match leaf:
@@ -58,7 +58,7 @@ def markers(dialect: Dialect) -> list[str]:
 
 @lru_cache
 def texts(name: str) -> st.SearchStrategy[str]:
-    """Give texts that may be mistaken for markup of the dialect of a name, and others."""
+    """Return texts that may be mistaken for markup of the dialect of a name, and others."""
     marker = st.sampled_from(markers(DIALECTS[name]))
     cut = st.builds(lambda text, length: text[: 1 + length % len(text)], marker, st.integers(0, 30))
     near = st.builds(
@@ -76,7 +76,7 @@ def texts(name: str) -> st.SearchStrategy[str]:
 
 @lru_cache
 def values(name: str) -> st.SearchStrategy[Any]:
-    """Give JSON values with such texts in them."""
+    """Return JSON values with such texts in them."""
     return st.recursive(
         st.one_of(
             texts(name),
@@ -94,7 +94,7 @@ def values(name: str) -> st.SearchStrategy[Any]:
 
 @lru_cache
 def arguments(name: str, *, any_key: bool = False) -> st.SearchStrategy[dict[str, Any]]:
-    """Give arguments; their names are plain ones unless any will do."""
+    """Return arguments; their names are plain ones unless any will do."""
     keys = st.one_of(PLAIN_KEYS, texts(name)) if any_key else PLAIN_KEYS
     own = [leaf.key for leaf in leaves_of(DIALECTS[name].grammar) if isinstance(leaf, Text) and leaf.key]
     return st.one_of(
@@ -106,14 +106,14 @@ def arguments(name: str, *, any_key: bool = False) -> st.SearchStrategy[dict[str
 
 
 def schema_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a schema by which each value's type is known."""
+    """Return a schema by which each value's type is known."""
     types = {key: {"type": _KINDS.get(type(value), "null")} for key, value in given.items()}
     return {"type": "object", "properties": types}
 
 
 @lru_cache
 def calls(name: str) -> st.SearchStrategy[CallToRender]:
-    """Give calls of tools whose schemas say the type of each argument."""
+    """Return calls of tools whose schemas say the type of each argument."""
     ids = st.sampled_from((None, None, "call_7", "abc123XYZ"))
     constant = [each.name for each in all_items(DIALECTS[name].grammar) if isinstance(each, Call) and each.name]
     tools = st.one_of(NAMES, st.sampled_from(constant)) if constant else NAMES

@@ -172,7 +172,7 @@ def _put(whole: dict[str, Any], key: str, value: Any) -> None:
 
 
 def literals(items: Iterable[Item]) -> Iterator[str]:
-    """Give the markers of a grammar."""
+    """Yield the markers of a grammar."""
     for item in items:
         if isinstance(item, str):
             yield item
@@ -183,6 +183,6 @@ def literals(items: Iterable[Item]) -> Iterator[str]:
 
 
 def markers(dialect: Dialect) -> list[str]:
-    """Give all that a dialect marks something with, however it is written."""
+    """Return all that a dialect marks something with, however it is written."""
     reasoning = (each for pair in dialect.reasoning for each in pair)
     return list(dict.fromkeys((*literals(dialect.grammar), *reasoning, *(written for written, _ in dialect.aliases))))

@@ -14,7 +14,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r
 
 
 def _notations(letter: str) -> list[str]:
-    """Give every way to write a character in a string: raw where it may be, short escape, \\u escapes."""
+    """Return every way to write a character in a string: raw where it may be, short escape, \\u escapes."""
     units = letter.encode("utf-16-be", "surrogatepass")
     escaped = "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
     raw = [letter] if letter >= " " and letter not in '"\\' else []
@@ -32,7 +32,7 @@ SAMPLE = (
 
 
 def in_words(value: Any) -> Any:
-    """Give a value as the machine must: lone surrogates become U+FFFD, in keys too."""
+    """Return a value as the machine must: lone surrogates become U+FFFD, in keys too."""
     if isinstance(value, str):
         return re.sub("[\ud800-\udfff]", "\ufffd", value)
     if isinstance(value, list):
@@ -43,7 +43,7 @@ def in_words(value: Any) -> Any:
 
 
 def loads(text: str) -> Any:
-    """Give what `json.loads` does, strictly: NaN and the infinities are not JSON; surrogates as the machine must."""
+    """Return what `json.loads` does, strictly: NaN and the infinities are not JSON; surrogates as the machine must."""
 
     def refuse(name: str) -> Any:
         raise ValueError(name)

@@ -13,7 +13,7 @@ _HEX = "0123456789abcdef"
 
 
 def _notations(letter: str) -> list[str]:
-    """Give ways to write a character that are right in every string with escapes."""
+    """Return ways to write a character that are right in every string with escapes."""
     code = ord(letter)
     if code > 0xFFFF:
         units = letter.encode("utf-16-be").hex()
@@ -88,7 +88,7 @@ def call_arguments(draw: st.DrawFn) -> str:
 
 
 def loads(text: str) -> dict[str, Any]:
-    """Give what Python reads, as JSON has it: tuples are arrays, keys are text; surrogates as the machine must."""
+    """Return what Python reads, as JSON has it: tuples are arrays, keys are text; surrogates as the machine must."""
     # It reads \r as a newline, which is the same between literals, and in no string of these texts.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", (DeprecationWarning, SyntaxWarning))  # of escapes that are none

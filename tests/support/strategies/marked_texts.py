@@ -35,7 +35,7 @@ MODEL_MARKERS: tuple[str, ...] = (
 
 
 def proper_prefixes(markers: tuple[str, ...]) -> list[str]:
-    """Give every proper prefix of every marker, without the empty one."""
+    """Return every proper prefix of every marker, without the empty one."""
     return sorted({marker[:length] for marker in markers for length in range(1, len(marker))})
 
 

@@ -11,6 +11,6 @@ randoms: st.SearchStrategy[Random] = st.integers(0, 2**32).map(Random)
 
 
 def examples(number: int) -> settings:
-    """Give the settings for so many examples where a profile has a hundred; one that failed is not made smaller."""
+    """Return the settings for so many examples where a profile has a hundred; one that failed is not made smaller."""
     number = max(1, settings().max_examples * number // 100)
     return settings(max_examples=number, phases=[Phase.explicit, Phase.generate])

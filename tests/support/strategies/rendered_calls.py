@@ -75,7 +75,7 @@ def arguments_by(random: Random) -> dict[str, Any]:
 
 
 def schema_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a schema by which each value's type is known."""
+    """Return a schema by which each value's type is known."""
     types = {key: {"type": _KINDS.get(type(value), "null")} for key, value in arguments.items()}
     return {"type": "object", "properties": types}
 

@@ -54,7 +54,7 @@ class Flow(NamedTuple):
         return "".join(part for part in self.parts if isinstance(part, str))
 
     def items(self, cut: Callable[[str], Sequence[str]]) -> list[Any]:
-        """Give what to feed, with the texts cut."""
+        """Return what to feed, with the texts cut."""
         out: list[Any] = []
         for part in self.parts:
             if isinstance(part, str):

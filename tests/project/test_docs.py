@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import runpy
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -18,7 +19,16 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
+COMPLETED = {DOCS / "dialect-catalogue.md": "make_dialects_page.py", DOCS / "operators.md": "make_operators_page.py"}
+"""Pages that a script completes from the code when the site is built."""
+
+
+@cache
 def text_of(page: Path) -> str:
+    """Return a page as the site has it."""
+    if page in COMPLETED:
+        whole: str = runpy.run_path(str(DOCS / COMPLETED[page]))["whole_page"]()
+        return whole
     return page.read_text(encoding="utf-8")
 
 

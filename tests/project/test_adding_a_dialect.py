@@ -7,6 +7,7 @@ import json
 import pytest
 from checkout_copy import CheckoutCopy, code_blocks
 
+pytestmark = pytest.mark.slow
 PAGE = "new-dialect.md"
 TABLE = "operators/catalogue/table.py"
 FILES = ["CHANGELOG.md", TABLE, "operators/dialects/otter.py"]

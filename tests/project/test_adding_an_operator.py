@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from checkout_copy import CheckoutCopy, code_blocks
 
+pytestmark = pytest.mark.slow
 PAGE = "new-operator.md"
 NAME = "single_spaces"
 

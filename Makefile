@@ -78,7 +78,7 @@ fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones
 bench: $(READY) ## measure in plain function calls of the same run, against bounds
 	$(RUN)/python benchmarks/bench.py
 
-docs: $(READY) ## write the pages of operators and of dialects anew from the code
+docs: $(READY) ## write the whole pages of operators and of dialects into build/docs
 	$(RUN)/python docs/make_operators_page.py
 	$(RUN)/python docs/make_dialects_page.py
 

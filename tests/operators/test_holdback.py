@@ -11,6 +11,7 @@ import pytest
 import reactivex
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from operator_contract import Case
 from reactivex import operators as rx
 from reactivex.subject import Subject
 from strategies.cuts import cuts, every_cut_in_two
@@ -19,6 +20,14 @@ from strategies.marked_texts import MARKER_SETS, MODEL_MARKERS, marked_texts, ma
 from penstock.events.errors import UsageError
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, compose, drive, lift, stage
 from penstock.operators.holdback import holdback
+
+CONTRACT = (
+    Case(
+        "holdback",
+        holdback("<tool>", "</tool>", "🔧🔨"),
+        (("a<", "to", "ol>b</t", "x🔧", "🔨"), ("a", "<too"), ("", "<")),
+    ),
+)
 
 Owner = tuple[int, int] | None
 """Of a character: from where to where its marker reaches, or None in text."""

@@ -12,6 +12,7 @@ import pytest
 import reactivex
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from operator_contract import Case
 from reactivex.subject import Subject
 from strategies.cuts import cuts, every_cut_in_two
 from strategies.marked_texts import marked_texts
@@ -19,6 +20,14 @@ from strategies.marked_texts import marked_texts
 from penstock.events.errors import UsageError
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, drive, lift, stage
 from penstock.operators.strip_markers import strip_markers
+
+CONTRACT = (
+    Case(
+        "strip_markers",
+        strip_markers("__S__", "__E__"),
+        ((" __", "S__\n", "a__", "E", "__ \n"), ("__S__a__E__", " b"), (" _",)),
+    ),
+)
 
 PAIRS: tuple[tuple[str, str], ...] = (
     ("__START_CONTENT__", "__END_CONTENT__"),

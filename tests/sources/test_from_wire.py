@@ -13,10 +13,23 @@ from chat_client import acollected, by_wire, collected
 from chunk_grammar import checked
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from operator_contract import TURN, Case
 
 from penstock.events import ChunkResponse, ProviderError, ToolCallDelta, UsageError
 from penstock.operators.engine.stage import adrive, drive, lift, stage
 from penstock.sources import decode_wire, from_wire
+
+BYTES = (
+    (
+        b'data: {"id":"r","choices":[{"index":0,"delta":{"role":"assistant","content":"H\xc3',
+        b'\xa9"}}]}\r\n\r\ndata: {"id":"r","choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":',
+        b'{"name":"f","arguments":"{\\"a\\":"}}]}}]}\n\nda',
+        b'ta: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}}]}\n\n',
+        b'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n',
+    ),
+    (b'data: {"choices":[{"delta":{"content":"never en',),
+)
+CONTRACT = (Case("decode_wire", decode_wire("openai-chat", turn_id=TURN), BYTES),)
 
 STREAMS = Path(__file__).parents[1] / "streams" / "openai_chat"
 NAMES = sorted(path.stem for path in STREAMS.glob("*.sse"))

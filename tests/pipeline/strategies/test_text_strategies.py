@@ -30,7 +30,7 @@ from penstock.events import (
 )
 from penstock.operators import Dialect, FieldSpec, Limits, drive, render_call
 from penstock.operators.catalogue import DIALECTS
-from penstock.operators.catalogue.auto import AUTO
+from penstock.operators.catalogue.table import AUTO
 from penstock.operators.grammar.dialect import NAME, Call, Json, Maybe
 from penstock.pipeline import (
     STRATEGIES,

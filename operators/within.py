@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Any, TypeAlias, cast
 
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ..events.errors import ProviderError, UsageError
@@ -15,6 +14,7 @@ from ..events.fragment import Fragment
 from ..events.segment_event import SegmentEvent
 from .calls.segment_end import OpenSegments, end_payload
 from .engine.stage import Completed, Failed, How, Interrupted, Operator, StageChain, checked_operators, compose, stage
+from .engine.state import Stateful
 
 Selector: TypeAlias = str | Collection[str] | Callable[[SegmentEvent], bool]
 
@@ -87,10 +87,10 @@ class _Raise:
     def load(self, _state: None) -> None: ...
 
 
-class _Text:
+class _Text(Stateful):
     """One chosen segment: its operators, and the source text that no event has accounted for yet."""
 
-    __slots__ = ("chain", "fragments", "raw", "unparsed")
+    STATE = __slots__ = ("chain", "fragments", "raw", "unparsed")
 
     def __init__(self, chain: StageChain[str, str]) -> None:
         self.chain = chain
@@ -117,7 +117,9 @@ class _Text:
         return taken
 
 
-class _Within:
+class _Within(Stateful):
+    STATE = ("_open", "_texts")
+
     def __init__(
         self, selector: frozenset[str] | Callable[[SegmentEvent], bool], text_operator: Operator[str, str]
     ) -> None:
@@ -219,22 +221,8 @@ class _Within:
         error = cast("Exception", self._error)
         return [*events, *self._ends(Failed(error)), _Raised(error)]
 
-    def dump(self) -> Any:
-        texts = [
-            # Fragments as JSON text: arguments may have infinities and integers of any size.
-            [*identity, text.chain.dump(), text.raw, text.unparsed, json.dumps(to_builtins(text.fragments))]
-            for identity, text in self._texts.items()
-        ]
-        return {"texts": texts, "open": self._open.dump()}
-
-    def load(self, state: Any) -> None:
-        self._texts = {}
-        for turn_id, segment_id, chain, raw, unparsed, fragments in state["texts"]:
-            text = self._texts[turn_id, segment_id] = _Text(stage(self._text_operator))
-            text.chain.load(chain)
-            text.raw, text.unparsed = raw, unparsed
-            text.fragments = convert(json.loads(fragments), list[Fragment])
-        self._open.load(state["open"])
+    def new_part(self, _name: str, _state: Any, /) -> _Text:
+        return _Text(stage(self._text_operator))
 
 
 def _how(end: SegmentEvent) -> How:

@@ -32,8 +32,8 @@ _finds_half = re.compile("[\ud800-\udfff]").search
 class Stateful:
     """Mixin: `dump` and `load` for the attributes in `STATE`; every other attribute is configuration, or follows.
 
-    `load` wants an object made with the same configuration. What is stateful itself, and Structs, are parts: a part
-    that is there is loaded where it is; for one that is not, being optional, or one of many, `new_part` makes it.
+    `load` wants an object made with the same configuration. Whatever has a `load` itself, and any Struct, is a part: a
+    part that is an attribute is loaded where it is; `new_part` makes those that are optional, or many in a container.
 
     >>> class Counter(Stateful):
     ...     STATE = ("counts",)
@@ -56,11 +56,15 @@ class Stateful:
     def load(self, state: Any, /) -> None:
         """Go on from a dumped state."""
         for name in self.STATE:
-            setattr(self, name, _read(state[name], partial(self.new_part, name)))
+            setattr(self, name, _read(state[name], partial(self._part, name)))
 
-    def new_part(self, name: str, _state: Any, /) -> Any:
-        """Return the part of an attribute into which a state will be loaded."""
-        return getattr(self, name)
+    def new_part(self, name: str, state: Any, /) -> Any:
+        """Return a fresh part of the attribute `name`, into which its dumped `state` will be loaded."""
+        raise NotImplementedError(name, state)
+
+    def _part(self, name: str, state: Any) -> Any:
+        there = getattr(self, name)
+        return there if hasattr(there, "load") else self.new_part(name, state)
 
 
 def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
@@ -79,7 +83,7 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
     if kind is tuple or kind is set:
         return {f"${kind.__name__}": [_plain(each) for each in value]}
     if kind is dict:
-        if all(type(key) is str and key[:1] != "$" and not _finds_half(key) for key in value):
+        if all(type(key) is str and not _finds_half(key) for key in value) and not _is_marked(value):
             return {key: _plain(each) for key, each in value.items()}
         return {"$dict": [[_plain(key), _plain(each)] for key, each in value.items()]}
     if kind is bytes:
@@ -89,6 +93,11 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
     if kind is ProviderError:
         return {"$ProviderError": {name: getattr(value, name) for name in _OF_ERROR}}
     return {"$part": _fields(value) if isinstance(value, Struct) else value.dump()}
+
+
+def _is_marked(data: dict[str, Any]) -> bool:
+    """Return whether it stands for a value that JSON has not."""
+    return len(data) == 1 and next(iter(data)).startswith("$")
 
 
 def _fields(value: Struct) -> dict[str, Any]:
@@ -102,9 +111,9 @@ def _read(state: Any, new_part: Callable[[Any], Any]) -> Any:  # noqa: PLR0911 -
     if type(state) is not dict:
         return state
     given = cast("dict[str, Any]", state)
-    kind, inner = next(iter(given.items()), ("", None))
-    if kind[:1] != "$":
+    if not _is_marked(given):
         return {key: _read(each, new_part) for key, each in given.items()}
+    ((kind, inner),) = given.items()
     match kind:
         case "$part":
             return _loaded(new_part(inner), inner, new_part)

@@ -143,7 +143,6 @@ class JsonMachine(Stateful):
         self._containers: list[tuple[str, Path]] = []
         """The open ones: their bracket and path."""
         self._path: Path = ()
-        """Of the value that is open, comes next, or closed last."""
         self._text_path: Path | None = None
         """Of the open string: while there is one, `feed` need not ask for the state."""
         self._pending = ""
@@ -192,6 +191,11 @@ class JsonMachine(Stateful):
                         self._pending = raw[len(body) :]
                         return (Fragment(path, "TEXT", decoded, at),) if decoded else ()
         return self._feed(text)
+
+    @property
+    def path(self) -> Path:
+        """Of the value that is open, comes next, or closed last."""
+        return self._path
 
     @property
     def withheld_length(self) -> int:

@@ -189,7 +189,10 @@ class TextEngine:
         block.gap = [state["gap"]] if state["gap"] else []
         block.gap_at = self._account.offset - len(state["gap"])
         block.arguments = [(name, value, is_text) for name, value, is_text in json.loads(state["arguments"])]
-        block.call = None if state["call"] is None else TextCall.loaded(state["call"])
+        block.call = None
+        if state["call"] is not None:
+            block.call = TextCall("", "", None, 0)
+            block.call.load(state["call"])
         kind, at, inner = state["reader"] or ("", (), None)
         at = tuple(at)
         here = at if kind == "text" else block.at

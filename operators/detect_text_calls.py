@@ -94,7 +94,9 @@ class _Text(Stateful):
     cut makes no difference. A character is searched once, `REACH` of a block twice.
     """
 
-    STATE = __slots__ = ("_at_begin", "_length", "_pieces", "_wanted", "snippet")
+    STATE = ("_at_begin", "_length", "_wanted", "snippet")
+    PIECES = ("_pieces",)
+    __slots__ = (*STATE, *PIECES)
 
     def __init__(self) -> None:
         self._pieces: list[str] = []

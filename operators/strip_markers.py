@@ -50,8 +50,9 @@ class _StripMarkers(Stateful):
     # Cost: what is withheld is read again only when it turns out to be content, apart from the beginning of a marker,
     # which is shorter than the marker. Blanks, of which there may be any number, are kept as the pieces they came in.
 
-    STATE = ("_begun", "_phase", "_withheld")
-    __slots__ = (*STATE, "_end", "_search", "_start")
+    STATE = ("_begun", "_phase")
+    PIECES = ("_withheld",)
+    __slots__ = (*STATE, *PIECES, "_end", "_search", "_start")
 
     def __init__(self, start: str, end: str) -> None:
         self._start = start

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from math import isfinite
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
@@ -48,23 +48,34 @@ class Stateful:
     __slots__ = ()
 
     STATE: ClassVar[tuple[str, ...]] = ()
+    PIECES: ClassVar[tuple[str, ...]] = ()
+    """More state: lists of the pieces of one text, or of bytes, which are kept as one piece."""
 
     def dump(self) -> Any:
         """Return the state as plain data."""
-        return {name: _plain(getattr(self, name)) for name in self.STATE}
+        pieces = {name: _plain(_joined(getattr(self, name))) for name in self.PIECES}
+        return pieces | {name: _plain(getattr(self, name)) for name in self.STATE}
 
     def load(self, state: Any, /) -> None:
         """Go on from a dumped state."""
-        for name in self.STATE:
-            setattr(self, name, _read(state[name], partial(self._part, name)))
+        for name in (*self.STATE, *self.PIECES):
+            value = _read(state[name], partial(_part, self, name))
+            if name in self.PIECES:
+                value = [value] if value else []
+            setattr(self, name, value)
 
     def new_part(self, name: str, state: Any, /) -> Any:
         """Return a fresh part of the attribute `name`, into which its dumped `state` will be loaded."""
         raise NotImplementedError(name, state)
 
-    def _part(self, name: str, state: Any) -> Any:
-        there = getattr(self, name)
-        return there if hasattr(there, "load") else self.new_part(name, state)
+
+def _part(owner: Stateful, name: str, state: Any) -> Any:
+    there = getattr(owner, name)
+    return there if hasattr(there, "load") else owner.new_part(name, state)
+
+
+def _joined(pieces: list[Any]) -> Any:
+    return pieces[0][:0].join(pieces) if pieces else ""
 
 
 def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
@@ -106,15 +117,15 @@ def _fields(value: Struct) -> dict[str, Any]:
 
 def _read(state: Any, new_part: Callable[[Any], Any]) -> Any:  # noqa: PLR0911 - one line for each type
     """Return the value of a dumped state."""
-    if type(state) is list:
-        return [_read(each, new_part) for each in cast("list[Any]", state)]
-    if type(state) is not dict:
+    kind = type(state)
+    if kind is list:
+        return [_read(each, new_part) for each in state]
+    if kind is not dict:
         return state
-    given = cast("dict[str, Any]", state)
-    if not _is_marked(given):
-        return {key: _read(each, new_part) for key, each in given.items()}
-    ((kind, inner),) = given.items()
-    match kind:
+    if not _is_marked(state):
+        return {key: _read(each, new_part) for key, each in state.items()}
+    ((mark, inner),) = state.items()
+    match mark:
         case "$part":
             return _loaded(new_part(inner), inner, new_part)
         case "$tuple":
@@ -130,7 +141,7 @@ def _read(state: Any, new_part: Callable[[Any], Any]) -> Any:  # noqa: PLR0911 -
         case "$ProviderError":
             return ProviderError(**inner)
         case _:
-            return _VALUES[kind](**_read(inner, new_part))
+            return _VALUES[mark](**_read(inner, new_part))
 
 
 def _loaded(part: Any, state: Any, new_part: Callable[[Any], Any]) -> Any:

@@ -31,8 +31,9 @@ class FragmentAggregator(Stateful):
     - `path`: where the root value lies.
     """
 
-    STATE = ("_keys", "_open", "_pieces", "_text_path", "done", "path")
-    __slots__ = (*STATE, "_containers", "value")
+    STATE = ("_keys", "_open", "_text_path", "done", "path")
+    PIECES = ("_pieces",)
+    __slots__ = (*STATE, *PIECES, "_containers", "value")
 
     def __init__(self) -> None:
         self._containers: list[Any] = []
@@ -107,7 +108,6 @@ class FragmentAggregator(Stateful):
 
     def dump(self) -> Any:
         """Return the state as plain data; the value as JSON text, however deep it is."""
-        self._pieces[:] = ["".join(self._pieces)]
         return {**super().dump(), "value": json.dumps(self.value), "is_inside": bool(self._containers)}
 
     def load(self, state: Any, /) -> None:

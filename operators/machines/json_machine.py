@@ -106,21 +106,11 @@ class JsonMachine(Stateful):
     - `error`: the error, once there was one.
     """
 
-    STATE = (
-        "_after",
-        "_number_state",
-        "_path",
-        "_pending",
-        "_pieces",
-        "_start",
-        "_state",
-        "_word",
-        "at",
-        "error",
-        "root_closed",
-    )
+    STATE = ("_after", "_number_state", "_path", "_pending", "_start", "_state", "_word", "at", "error", "root_closed")
+    PIECES = ("_pieces",)
     __slots__ = (
         *STATE,
+        *PIECES,
         "_base",
         "_containers",
         "_limits",

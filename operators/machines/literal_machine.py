@@ -88,7 +88,6 @@ class LiteralMachine(Stateful):
     """
 
     STATE = (
-        "_after_quote",
         "_groups",
         "_in_key",
         "_joining",
@@ -96,7 +95,6 @@ class LiteralMachine(Stateful):
         "_number_state",
         "_path",
         "_pending",
-        "_pieces",
         "_start",
         "_state",
         "_word",
@@ -104,8 +102,10 @@ class LiteralMachine(Stateful):
         "error",
         "root_closed",
     )
+    PIECES = ("_after_quote", "_pieces")
     __slots__ = (
         *STATE,
+        *PIECES,
         "_assign",
         "_base",
         "_close",

@@ -57,8 +57,9 @@ class BlockText(Stateful):
       without blanks first, as long as it may become the call's closer, which makes the end one.
     """
 
-    STATE = ("depth", "behind", "form", "in_section", "null", "path", "streams", "tail", "typing")
-    __slots__ = (*STATE, "_block", "_call", "at", "search", "slot")
+    STATE = ("depth", "behind", "form", "in_section", "null", "path", "streams", "typing")
+    PIECES = ("tail",)
+    __slots__ = (*STATE, *PIECES, "_block", "_call", "at", "search", "slot")
 
     def __init__(self, block: TextBlock, at: At, call: TextCall | None) -> None:
         self._block = block

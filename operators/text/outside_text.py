@@ -47,9 +47,11 @@ class OutsideText(Stateful):
     - `ways`: where a block was none, what else its opener may be, which is where the position in the buffer is.
     """
 
-    STATE = ("_blanks", "_closer", "_fenced", "_leading", "_margin", "_owed", "calls", "kind", "resume", "said_any")
+    STATE = ("_closer", "_fenced", "_leading", "_margin", "_owed", "calls", "kind", "resume", "said_any")
+    PIECES = ("_blanks",)
     __slots__ = (
         *STATE,
+        *PIECES,
         "_account",
         "_answer",
         "_grammar",

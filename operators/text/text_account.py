@@ -16,8 +16,9 @@ class TextAccount(Stateful):
     - `events`: where events go.
     """
 
-    STATE = ("before", "loose", "offset", "wait")
-    __slots__ = (*STATE, "buffer", "events", "position", "since")
+    STATE = ("before", "offset", "wait")
+    PIECES = ("loose",)
+    __slots__ = (*STATE, *PIECES, "buffer", "events", "position", "since")
 
     def __init__(self) -> None:
         self.buffer = ""

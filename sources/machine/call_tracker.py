@@ -209,6 +209,12 @@ class CallTracker(Stateful):
                 self._give_up(call)
         return [*held, *announced, *self._contradictions(), *self.ended.told(), *self.owed()]
 
+    def dump(self) -> Any:
+        """Return the state as plain data."""
+        for call in (*self._open.values(), *self._left):
+            call.waiting, call.kept = ["".join(call.waiting)], ["".join(call.kept)]
+        return super().dump()
+
     def load(self, state: Any, /) -> None:
         """Go on from a dumped state."""
         super().load(state)

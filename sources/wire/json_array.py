@@ -23,7 +23,9 @@ class JsonArrayDecoder(Stateful):
     becomes U+FFFD. The events have no name.
     """
 
-    STATE = __slots__ = ("_depth", "_in_array", "_in_scalar", "_in_string", "_is_escaped", "_parts")
+    STATE = ("_depth", "_in_array", "_in_scalar", "_in_string", "_is_escaped")
+    PIECES = ("_parts",)
+    __slots__ = (*STATE, *PIECES)
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []

@@ -17,7 +17,8 @@ class NdjsonDecoder(Stateful):
     without its end too. What is not UTF-8 becomes U+FFFD. The events have no name.
     """
 
-    STATE = __slots__ = ("_line",)
+    PIECES = ("_line",)
+    __slots__ = (*PIECES,)
 
     def __init__(self) -> None:
         self._line: list[bytes] = []

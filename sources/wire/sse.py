@@ -26,7 +26,9 @@ class SseDecoder(Stateful):
     demands and the SDKs do. Events without data are none. `id` and `retry` are for reconnecting and are left out.
     """
 
-    STATE = __slots__ = ("_begun", "_data", "_event", "_line", "_skip_lf")
+    STATE = ("_begun", "_data", "_event", "_skip_lf")
+    PIECES = ("_line",)
+    __slots__ = (*STATE, *PIECES)
 
     def __init__(self) -> None:
         self._line: list[bytes] = []

@@ -28,8 +28,9 @@ class AttrsSlot(Stateful):
     - `is_wrong`: never; what is no attribute ends them.
     """
 
-    STATE = ("_name", "_quote", "_state", "_value", "ended", "said")
-    __slots__ = (*STATE, "is_wrong")
+    STATE = ("_quote", "_state", "ended", "said")
+    PIECES = ("_name", "_value")
+    __slots__ = (*STATE, *PIECES, "is_wrong")
 
     def __init__(self) -> None:
         self.said: dict[str, Any] = {}

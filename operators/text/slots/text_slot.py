@@ -32,8 +32,21 @@ class TextSlot(Stateful):
     - `is_open`: nothing but blanks is held, and only at a piece's end, if it has no entity.
     """
 
-    STATE = ("_begun", "_entities", "_held", "_held_length", "_kept", "_over", "keep")
-    __slots__ = (*STATE, "_chars", "edge", "gave", "held_length", "is_clear", "is_open", "item", "straight", "wrong")
+    STATE = ("_begun", "_entities", "_held_length", "_over", "keep")
+    PIECES = ("_held", "_kept")
+    __slots__ = (
+        *STATE,
+        *PIECES,
+        "_chars",
+        "edge",
+        "gave",
+        "held_length",
+        "is_clear",
+        "is_open",
+        "item",
+        "straight",
+        "wrong",
+    )
 
     def __init__(self, item: Text, *, keep: bool = False) -> None:
         self.item = item

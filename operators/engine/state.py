@@ -24,6 +24,7 @@ _VALUES: dict[str, type[Struct]] = {
     f"${each.__name__}": each for each in (Fragment, JsonError, SegmentEvent, TokenUsage, ToolCallDelta)
 }
 """The events that a state may have."""
+_COLLECTIONS: dict[str, Callable[[Any], Any]] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset, "$dict": dict}
 _OF_ERROR = ("detail", "code", "type", "status", "transport")
 _KEPT_INTEGERS = range(-(2**63), 2**63)
 _finds_half = re.compile("[\ud800-\udfff]").search
@@ -91,7 +92,9 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
         return value if isfinite(value) else {"$json": json.dumps(value)}
     if kind is list:
         return [_plain(each) for each in value]
-    if kind is tuple or kind is set:
+    if isinstance(value, tuple):  # a named one comes back as a plain one
+        return {"$tuple": [_plain(each) for each in value]}
+    if kind is set or kind is frozenset:
         return {f"${kind.__name__}": [_plain(each) for each in value]}
     if kind is dict:
         if all(type(key) is str and not _finds_half(key) for key in value) and not _is_marked(value):
@@ -128,12 +131,8 @@ def _read(state: Any, new_part: Callable[[Any], Any]) -> Any:  # noqa: PLR0911 -
     match mark:
         case "$part":
             return _loaded(new_part(inner), inner, new_part)
-        case "$tuple":
-            return tuple(_read(inner, new_part))
-        case "$set":
-            return set(_read(inner, new_part))
-        case "$dict":
-            return dict(_read(inner, new_part))
+        case "$tuple" | "$set" | "$frozenset" | "$dict":
+            return _COLLECTIONS[mark](_read(inner, new_part))
         case "$json":
             return json.loads(inner)
         case "$bytes":

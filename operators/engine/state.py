@@ -81,7 +81,7 @@ def _joined(pieces: list[Any]) -> Any:
 
 def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
     """Return a value as data that JSON has."""
-    kind = type(value)
+    kind: Any = type(value)
     if value is None or kind is bool:
         return value
     if kind is str:
@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
         return value if isfinite(value) else {"$json": json.dumps(value)}
     if kind is list:
         return [_plain(each) for each in value]
-    if isinstance(value, tuple):  # a named one comes back as a plain one
+    if issubclass(kind, tuple):  # a named one comes back as a plain one
         return {"$tuple": [_plain(each) for each in value]}
     if kind is set or kind is frozenset:
         return {f"${kind.__name__}": [_plain(each) for each in value]}
@@ -120,7 +120,7 @@ def _fields(value: Struct) -> dict[str, Any]:
 
 def _read(state: Any, new_part: Callable[[Any], Any]) -> Any:  # noqa: PLR0911 - one line for each type
     """Return the value of a dumped state."""
-    kind = type(state)
+    kind: Any = type(state)
     if kind is list:
         return [_read(each, new_part) for each in state]
     if kind is not dict:

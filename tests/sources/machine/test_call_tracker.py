@@ -308,7 +308,8 @@ def test_of_a_call_over_the_limit_nothing_is_kept():
     it.delta(0, call_id="a", name="f")
     for _ in range(5):
         it.delta(0, arguments="12345")
-    assert it.dump()["open"][0]["kept"] == ['""']
+    ((_, call),) = it.dump()["_open"]["$dict"]
+    assert call["$part"]["kept"] == [""]
 
 
 def test_a_contradiction_is_told_before_the_next_call_begins():

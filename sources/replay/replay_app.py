@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
@@ -36,6 +37,8 @@ class Settings(NamedTuple):
     chunk: Chunk | None = None
     fault: Fault | None = None
     hosts: ServedHosts = ServedHosts()
+    gate: asyncio.Semaphore | None = None
+    """A piece is sent only when this lets it pass."""
 
 
 class _Refusal(Exception):  # noqa: N818 - an answer, not an error
@@ -117,7 +120,8 @@ class ReplayApp:
             bytes_total=len(recording.body),
         )
         kind = content_type(api.name, form_of(recording.body))
-        return PlayedAnswer(self._log, self._connections, entry, kind, pieces, answer.ending)
+        gate = self._settings.gate
+        return PlayedAnswer(self._log, self._connections, entry, kind, pieces, answer.ending, gate)
 
 
 class _Endpoint:

@@ -285,3 +285,8 @@ def _finish(candidate: _Candidate, reason: str, message: str | None) -> None:
         candidate.said["error"] = {"detail": message or f"the model's answer ended with {reason}", "type": reason}
     elif is_first and message:
         candidate.raw({"finishMessage": message})
+
+
+def is_gemini_response(event: Fields) -> bool:
+    """Return whether an item, decoded or as the fields of an SDK's object, is one of this API's."""
+    return any(key in event for key in ("candidates", "usageMetadata", "promptFeedback"))

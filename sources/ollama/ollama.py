@@ -115,3 +115,8 @@ def _finish(answer: _Answer, chunk: Fields) -> None:
     prompt, completion = token_count(chunk, "prompt_eval_count"), token_count(chunk, "eval_count")
     if prompt or completion:
         answer.said["usage"] = TokenUsage(prompt, completion, prompt + completion)
+
+
+def is_ollama_response(event: Fields) -> bool:
+    """Return whether an item, decoded or as the fields of an SDK's object, is one of this API's."""
+    return "done" in event and ("message" in event or "response" in event)

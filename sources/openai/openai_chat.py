@@ -160,3 +160,12 @@ def _key(index: Any) -> Key:
     if isinstance(index, float) and index.is_integer():
         return int(index)
     return index if isinstance(index, int | str) else None
+
+
+def is_chat_chunk(event: Fields) -> bool:
+    """Return whether an item, decoded or as the fields of an SDK's object, is one of this API's."""
+    if event.get("object") == "text_completion":  # the older API: its choices have `text`, which nobody reads here
+        return False
+    inner = fields_of(event.get("data")) or {}  # Mistral's SDK wraps its chunks in events
+    has_choices = isinstance(event.get("choices"), list) or isinstance(inner.get("choices"), list)
+    return has_choices or str(event.get("object", "")).startswith("chat.completion")

@@ -7,20 +7,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeAlias
 
-from ..tools.tool_providers import ToolProvider
-from .provider_requests import Request
+from ..providers.provider_requests import Request
+from ..providers.providers import PROVIDERS
 from .run_provider import NO_KEY, client_of, connected
 
 Start: TypeAlias = Callable[[], Any]
 
 _PROMPT = "Play the recording."
-SDKS: Mapping[str, ToolProvider] = {
-    "openai-chat": "openai-chat",
-    "openai-responses": "openai-responses",
-    "anthropic-messages": "anthropic",
-    "gemini": "gemini",
-    "ollama": "ollama",
-}
+SDKS: Mapping[str, str] = {each.api: each.name for each in PROVIDERS.values() if each.api}
 """Whose SDK asks, by the name of the API."""
 
 

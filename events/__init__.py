@@ -1,6 +1,5 @@
 """The vocabulary: everything that flows, as immutable values. Imports nothing else of Penstock."""
 
-from . import event_card  # noqa: F401 - how events look in a notebook
 from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from .errors import PenstockError, ProviderError, UsageError
 from .fragment import Fragment, JsonError, Path

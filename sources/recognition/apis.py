@@ -44,7 +44,7 @@ class Decoder(Protocol):
 
 
 class Api(NamedTuple):
-    """One wire format: how to read it, how one of its events is known (decoded, or an SDK's fields), how it is served."""
+    """One wire format: how to read it, how one of its events is known (decoded, or of an SDK), how it is served."""
 
     name: str
     aliases: tuple[str, ...]

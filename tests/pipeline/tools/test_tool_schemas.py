@@ -160,7 +160,7 @@ def parameters_of(definition: dict[str, Any]) -> Any:
     return function.get("parameters") or function.get("input_schema")
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", FORMS)
 def test_tools_in_each_providers_form(provider: str):
     assert tool_schemas(TOOLS, provider) == FORMS[provider]
 

@@ -91,7 +91,7 @@ clean: ## remove what the other targets made
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Debian has venv without ensurepip unless python3-venv is installed: then virtualenv, else the system's pip, helps out.
-$(READY): pyproject.toml setup.cfg
+$(READY): pyproject.toml setup.cfg setup.py
 	@$(PYTHON) $(AT_LEAST_3_11) 2>/dev/null || { \
 		echo "Penstock needs Python >= 3.11; $(PYTHON) is $$($(PYTHON) --version 2>&1 | head -n 1)." >&2; \
 		echo "Name another one: make PYTHON=/path/to/python" >&2; exit 1; }

@@ -1298,9 +1298,9 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{SERVERS} too_long",),
     ),
     Mutant(
-        "the loopback server reads any length",
-        (Edit("sources/replay/loopback_request.py", "if size > LONGEST_BODY:", "if False:"),),
-        (f"{SERVERS} too_long",),
+        "the replay server reads a body that says that it is too long",
+        (Edit("sources/replay/replay_requests.py", "declared.isdecimal() and int(declared) > longest", "False"),),
+        (f"{SERVERS} too_long", f"{SERVERS} behind_the_bound"),
     ),
     Mutant(
         "the log of the replay server has halves of characters",

@@ -39,10 +39,6 @@ class _Unknown(Struct):
         self.apis += [name for name in apis if name not in self.apis]
 
 
-_STREAMED_AS_JSON = ("gemini", "ollama")
-"""APIs whose streams may begin as any JSON does."""
-
-
 class CheckedMachine(Stateful):
     """A provider's machine, for an answer that has to be its own.
 
@@ -78,7 +74,7 @@ class CheckedMachine(Stateful):
     def look_at(self, body: bytes) -> None:
         """Take the beginning of the body whose events were fed, if there were any; called before `close`."""
         if not self.is_understood:
-            self._unknown.body = described_body(body, may_be_cut_json=self._api in _STREAMED_AS_JSON)
+            self._unknown.body = described_body(body, may_be_cut_json=api_of(self._api).served.forms != {"sse"})
             self._unknown.apis += [name for name in apis_of_body(body) if name != self._api]
 
     def close(self, how: How, /) -> list[ChunkResponse]:

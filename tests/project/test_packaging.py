@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -25,9 +25,7 @@ SETUPTOOLS_WITH_LICENSE_EXPRESSIONS = 77
 
 
 def listed_packages() -> set[str]:
-    config = configparser.ConfigParser()
-    config.read(ROOT / "setup.cfg", encoding="utf-8")
-    return set(config["options"]["packages"].split())
+    return set(runpy.run_path(str(ROOT / "setup.py"))["packages"]())
 
 
 def folders_with_code() -> set[str]:

@@ -23,7 +23,6 @@ from penstock.operators.calls.call_arguments import CallArguments
 from penstock.operators.calls.each_call import each_call
 from penstock.operators.engine.state import Stateful
 
-
 EMPTY = {"_machines": {}, "_others": {"$part": {"_open": {}}}}
 
 

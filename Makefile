@@ -18,7 +18,7 @@ READY := $(VENV)/.ready
 RUN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test check lint types test-all test-shared mutants fuzz bench docs wheel clean
+.PHONY: help demo test laws check lint types test-all test-shared mutants fuzz bench docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -26,8 +26,11 @@ help: ## print this list
 demo: $(READY) ## show a file being written while the model is still writing it; needs no API key
 	@$(RUN)/penstock demo
 
-test: $(READY) ## run the tests
-	$(RUN)/python -m pytest
+test: $(READY) ## run the tests: property tests with 25 examples, brute force less deep; within 240 s on two cores
+	$(RUN)/python -m pytest -n auto --dist worksteal --hypothesis-profile=quick
+
+laws: $(READY) ## run what `make test` shortens, at full depth: all examples, all texts; together they run everything
+	$(RUN)/python -m pytest -n auto --dist worksteal --hypothesis-profile=repeatable -m 'hypothesis or laws'
 
 check: lint types ## ruff, mypy and pyright
 
@@ -69,11 +72,11 @@ test-shared: $(READY) ## run the tests over outside corpora: make test-shared SH
 mutants: $(READY) ## run the laws against deliberately broken copies; each must be caught
 	$(RUN)/python tests/mutants.py
 
-# A test that sets its own number of examples keeps it.
+# A test that asks for more or fewer than a hundred gets more or fewer here too.
 fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones every time
 	$(RUN)/python -c 'import sys, hypothesis as h, pytest; \
 		h.settings.register_profile("fuzz", max_examples=$(EXAMPLES), deadline=None, derandomize=False); \
-		sys.exit(pytest.main(["-m", "hypothesis", "--hypothesis-profile=fuzz", "-W", "ignore:Module already"]))'
+		sys.exit(pytest.main(["-m", "hypothesis or laws", "--hypothesis-profile=fuzz", "-W", "ignore:Module already"]))'
 
 bench: $(READY) ## measure in plain function calls of the same run, against bounds
 	$(RUN)/python benchmarks/bench.py

@@ -11,8 +11,8 @@ import pytest
 import reactivex
 from chat_client import acollected, async_client, by_async_sdk, by_sdk, by_wire, collected, create, plain, sync_client
 from chunk_grammar import checked
-from every_sdk import all_have_ended
 from depth import scaled
+from every_sdk import all_have_ended
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai._models import construct_type

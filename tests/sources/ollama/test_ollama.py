@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from chat_client import collected
 from chunk_grammar import checked
-from framed_wire import by_ollama_wire, ollama_wire
 from depth import scaled
+from framed_wire import by_ollama_wire, ollama_wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_truth import assert_truth

@@ -16,6 +16,8 @@ SHARED ?=
 ROOMS := command events operators pipeline sinks sources
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
+# Each worker is a process and runs one test at a time in its main thread: signals, profilers and ports are its own.
+ALL_CORES := -n auto --dist worksteal
 PIP := -m pip --disable-pip-version-check
 
 .PHONY: help demo test laws check lint types test-all test-shared mutants fuzz bench docs wheel clean
@@ -26,11 +28,12 @@ help: ## print this list
 demo: $(READY) ## show a file being written while the model is still writing it; needs no API key
 	@$(RUN)/penstock demo
 
-test: $(READY) ## run the tests: property tests with 25 examples, brute force less deep; within 240 s on two cores
-	$(RUN)/python -m pytest -n auto --dist worksteal --hypothesis-profile=quick
+test: $(READY) ## run the tests, in at most 240 s on two cores: property tests with 25 examples, brute force less deep
+	@echo 'at most 240 s on two quiet cores; pytest says at its end how long it took'
+	$(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=quick
 
-laws: $(READY) ## run what `make test` shortens, at full depth: all examples, all texts; together they run everything
-	$(RUN)/python -m pytest -n auto --dist worksteal --hypothesis-profile=repeatable -m 'hypothesis or laws'
+laws: $(READY) ## run in full what `make test` shortens: all examples, all texts; the two together run everything
+	$(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=repeatable -m 'hypothesis or laws'
 
 check: lint types ## ruff, mypy and pyright
 

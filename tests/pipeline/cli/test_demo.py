@@ -23,7 +23,7 @@ from penstock.sources import from_recording
 from penstock.sources.replay.loopback_server import LoopbackServer
 
 Played = tuple[Answer, list[StrategyEvent], Proof]
-STREAMS = Path(__file__).parents[3] / "pipeline"
+STREAMS = Path(__file__).parents[3] / "pipeline/cli"
 
 
 def by_sdk(answer: Answer, *, seconds: float = 0) -> Played:

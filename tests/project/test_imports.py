@@ -177,14 +177,14 @@ def test_imports_run_one_way_and_come_from_the_file(path: Path):
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        ("events/fragment.py", "from ..operators.stage import lift"),
+        ("events/fragment.py", "from ..operators.engine.stage import lift"),
         ("events/fragment.py", "def f():\n    import penstock.pipeline"),
         ("operators/engine/stage.py", "from penstock.sources.wire.sse import x"),
         ("operators/engine/stage.py", "from penstock import sinks"),
-        ("operators/engine/stage.py", "from .. import sources"),
-        ("operators/dialects/hermes.py", "from ...sources.sse import x"),
-        ("sources/wire/sse.py", "from ..sinks.terminal import x"),
-        ("sinks/terminal.py", "if TYPE_CHECKING:\n    from ..sources.sse import x"),
+        ("operators/engine/stage.py", "from ... import sources"),
+        ("operators/dialects/hermes.py", "from ...sources.wire.sse import x"),
+        ("sources/wire/sse.py", "from ...sinks.terminal_view import x"),
+        ("sinks/terminal_view.py", "if TYPE_CHECKING:\n    from ..sources.wire.sse import x"),
     ],
 )
 def test_an_import_against_the_way_is_found(path: str, code: str):
@@ -194,11 +194,11 @@ def test_an_import_against_the_way_is_found(path: str, code: str):
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        ("pipeline/cli/cli.py", "from ..operators import drive"),
+        ("pipeline/cli/cli.py", "from ...operators import drive"),
         ("pipeline/cli/cli.py", "from penstock.operators import drive"),
         ("pipeline/cli/cli.py", "import penstock.operators"),
         ("operators/engine/stage.py", "from . import limits"),
-        ("operators/engine/stage.py", "from ..events import Fragment"),
+        ("operators/engine/stage.py", "from ...events import Fragment"),
     ],
 )
 def test_an_import_that_is_not_from_a_file_is_found(path: str, code: str):
@@ -209,8 +209,8 @@ def test_an_import_that_is_not_from_a_file_is_found(path: str, code: str):
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        ("operators/__init__.py", "from .limits import Limits"),
-        ("operators/dialects/hermes.py", "from ..limits import Limits"),
+        ("operators/__init__.py", "from .engine.limits import Limits"),
+        ("operators/dialects/hermes.py", "from ..engine.limits import Limits"),
         ("operators/dialects/hermes.py", "from ...events.fragment import Fragment"),
         ("pipeline/cli/cli.py", "from penstock.operators.engine.stage import drive, lift"),
         ("sources/wire/sse.py", "import json\nfrom reactivex import Observable\nfrom penstocks import other"),
@@ -264,6 +264,7 @@ def test_the_front_door_has_the_names_of_a_first_hour_each_from_its_room():
         _ = penstock.nothing
 
 
-def test_every_folder_with_code_is_marked_as_typed():
-    folders = {path.parent for path in FILES}
-    assert sorted(str(folder.relative_to(ROOT)) for folder in folders if not (folder / "py.typed").is_file()) == []
+def test_one_mark_of_types_stands_at_the_door_and_holds_for_every_folder():
+    """PEP 561: a package's mark is its sub-packages' too."""
+    assert (ROOT / "penstock/py.typed").is_file()
+    assert [str(path) for room in MAY_IMPORT for path in (ROOT / room).rglob("py.typed")] == []

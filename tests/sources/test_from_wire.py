@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from chat_client import acollected, by_wire, collected
 from chunk_grammar import checked
+from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from operator_contract import TURN, Case
@@ -97,7 +98,7 @@ def assert_end(truth: dict[str, Any], chunks: list[ChunkResponse], ends: list[Ex
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=scaled(15), deadline=None)
 @given(data=st.data())
 def test_any_cutting_of_the_bytes_gives_the_same(name: str, data: st.DataObject):
     body, options = body_of(name), options_of(name)

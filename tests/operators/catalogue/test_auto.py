@@ -85,6 +85,7 @@ def test_what_is_left_out_can_be_given_beside_it(name: str) -> None:
         assert reading(text, [*AUTO, name], options) == reading(text, [name], options)
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize("name", AUTO)
 def test_whatever_a_grammar_says_is_the_same_or_a_call_of_another_dialect(name: str) -> None:
     others = [DIALECTS[other] for other in AUTO if other != name]
@@ -106,6 +107,7 @@ def test_the_laws_hold_for_all_of_them_together(random: Random) -> None:
     check(["auto"], flow_by(random, answer.text), options_by(random, answer.tools), random)
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize("kind", PROSE)
 def test_what_is_no_call_stays_as_it_is(kind: str) -> None:
     text = PROSE[kind]

@@ -6,6 +6,7 @@ import re
 from typing import Any, Literal
 
 import pytest
+from depth import scaled
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
@@ -137,7 +138,7 @@ def test_an_example_fits_its_schema(schema: dict[str, Any], value: Any):
 
 
 @given(fitting)
-@settings(max_examples=200)
+@settings(max_examples=scaled(200))
 def test_an_example_validates(drawn: Fitting):
     parameters = {"properties": {"k": drawn.schema}, "required": ["k"], "$defs": DEFINITIONS}
     assert Draft202012Validator(parameters).is_valid(example_arguments(parameters))

@@ -17,7 +17,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "`ChunkResponse` → `SegmentEvent`": ("to_segments",),
     "`str` or `ChunkResponse` → `SegmentEvent`": (
         *("parse_text", "split_reasoning"),
-        *("dialect_for", "ModelDialect", "Dialect", "render_call"),
+        *("dialect_for", "ModelDialect", "Dialect", "TypingRules", "render_call"),
     ),
     "`SegmentEvent` → `SegmentEvent`": (
         *("stream_fields", "FieldSpec", "FILE_TOOLS", "MARKED_FILE_TOOLS"),

@@ -12,9 +12,11 @@ from .calls.call_arguments import CallArguments
 from .calls.each_call import each_call
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .engine.limits import DEFAULT_LIMITS
+from .engine.public_operator import public_operator
 from .engine.stage import Operator
 
 
+@public_operator
 def tool_call_updates(
     *,
     message_id: str | None = None,

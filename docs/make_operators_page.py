@@ -74,7 +74,7 @@ def _public() -> dict[str, str]:
     """Return the public names with the files they come from."""
     tree = ast.parse((FOLDER / "__init__.py").read_text(encoding="utf-8"))
     return {
-        alias.name: node.module
+        alias.name: node.module.replace(".", "/")
         for node in tree.body
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names

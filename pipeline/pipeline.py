@@ -124,6 +124,8 @@ class Pipeline:
         self._turn_id = turn_id
         self.chain: Chain = self._new_chain(turn_id)
         """The strategy's operators in their order, of the tools and the turn id; equal chains do the same."""
+        if self.sinks:
+            operator_of(self.chain, "sinks= run with stream(...), which")
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread starts a stream
         self._runs: WeakSet[Any] = WeakSet()
         self._new_machine = any_machine(api, choices=choices, turn_id=turn_id, limits=self._limits)

@@ -35,7 +35,7 @@ NOT_IN_AUTO: Final[dict[str, str]] = {
     "json_bare": _JSON,
     "json_array_bare": _JSON,
     "generic_json": _JSON,
-    "structured_output": _JSON,
+    "json_answer": _JSON,
     "llama3_json": _JSON,
     "xlam": _JSON,
     "fenced_json": "a JSON example in a fence would be a call",

@@ -87,7 +87,7 @@ PROVENANCE: Final[Mapping[str, Provenance]] = MappingProxyType(
         "sentinel": Provenance(("AutoByteus",)),
         "step3": Provenance(("smg", "vLLM")),
         "step3p5": Provenance(("llama.cpp", "vLLM")),
-        "structured_output": Provenance(("Tarko",)),
+        "json_answer": Provenance(("Tarko",)),
         "think_tags": Provenance(("Ollama",)),
         "tool_call": Provenance(("Tarko",)),
         "tool_code": Provenance(written_from="Google's guide to agents with Gemma 3"),

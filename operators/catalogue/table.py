@@ -71,7 +71,7 @@ from ..dialects.seed_oss import SEED_OSS
 from ..dialects.sentinel import SENTINEL
 from ..dialects.step3 import STEP3
 from ..dialects.step3p5 import STEP3P5
-from ..dialects.structured_output import STRUCTURED_OUTPUT
+from ..dialects.json_answer import JSON_ANSWER
 from ..dialects.think_tags import THINK_TAGS
 from ..dialects.tool_call import TOOL_CALL
 from ..dialects.tool_code import TOOL_CODE
@@ -151,7 +151,7 @@ DIALECTS: Final[dict[str, Dialect]] = {
         SEED_OSS,
         STEP3,
         STEP3P5,
-        STRUCTURED_OUTPUT,
+        JSON_ANSWER,
         THINK_TAGS,
         TOOL_CODE,
         XLAM,

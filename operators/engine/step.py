@@ -87,6 +87,9 @@ def short_form(value: Any) -> str:
         return quoted(value if len(value) <= _LONGEST else value[:_LONGEST] + "…")
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(short_form, cast('Iterable[Any]', value)))}]"
+    if isinstance(value, partial):
+        bound = cast("partial[Any]", value)
+        return f"partial({stage_name(bound)}{', …' if bound.args or bound.keywords else ''})"
     name = getattr(value, "name", None) or getattr(value, "__name__", None)
     if isinstance(name, str):
         return name

@@ -742,7 +742,7 @@ def test_an_observable_with_sinks_is_refused():
 
 
 def test_it_says_what_it_is_made_of():
-    assert repr(Pipeline(tools=[run_bash])).startswith("Pipeline(Operator(")
+    assert repr(Pipeline(tools=[run_bash])).startswith("Pipeline([to_segments(), stream_fields(), ")
     assert "tools=[run_bash]" in repr(Pipeline(tools=[run_bash]))
 
 

@@ -501,7 +501,7 @@ def test_values_without_a_schema_may_be_read_as_literals():
 
 
 def test_every_dialect_has_a_text():
-    assert {each[0] for each in TEXTS} >= set(DIALECTS) - {"json", "sentinel", "structured_output", "tool_call", "xml"}
+    assert {each[0] for each in TEXTS} >= set(DIALECTS) - {"json", "sentinel", "json_answer", "tool_call", "xml"}
 
 
 LINES: Final = st.lists(st.text("ab<>=`\n ", max_size=8), max_size=4).map(

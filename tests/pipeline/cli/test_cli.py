@@ -92,7 +92,7 @@ def test_without_a_command_it_shows_the_help(penstock: Penstock) -> None:
 
 
 def test_version_is_the_installed_one(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli_commands, "version", lambda name: {"penstock": "7.8.9"}[name])
+    monkeypatch.setattr(metadata, "version", lambda name: {"penstock": "7.8.9"}[name])
     assert penstock("--version") == (0, "penstock 7.8.9\n", "")
 
 
@@ -100,7 +100,7 @@ def test_version_of_a_checkout_says_that_it_is_one(penstock: Penstock, monkeypat
     def version(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(cli_commands, "version", version)
+    monkeypatch.setattr(metadata, "version", version)
     assert penstock("--version") == (0, "penstock from a checkout that is not installed\n", "")
 
 

@@ -2,7 +2,7 @@
 
 from ..grammar.dialect import Dialect, Json
 
-STRUCTURED_OUTPUT = Dialect(
-    "structured_output",
+JSON_ANSWER = Dialect(
+    "json_answer",
     (Json(args=("args", "arguments"), calls=("toolCall",), content=("content",), root="object", under="object"),),
 )

@@ -28,7 +28,7 @@ from ..sources.machine.choices import Choices
 from ..sources.streams.sdk_stream import translated
 from ..sources.streams.wake_stream import wake_stream
 from .chain import Chain, chain_of, dialect_in, operator_of, parted, place_of
-from .pipeline_code import pipeline_code
+from .pipeline_code import INDENT, pipeline_code
 from .runs.async_run import AsyncRun
 from .runs.flow import Flow
 from .runs.run import Run
@@ -42,7 +42,6 @@ from .tools.tool_providers import tool_provider
 from .tools.tool_schemas import schemas_for
 
 _NewChain: TypeAlias = Callable[[str | None], Chain]
-_INDENT = "    "
 _Cancellable = TypeVar("_Cancellable", bound="Run | AsyncRun | _Signal")
 
 
@@ -250,7 +249,7 @@ class Pipeline:
         What it gives has an equal `chain`. `UsageError` for what has no name: a lambda, a grammar of your own, a sink.
         Where the stream decides between two strategies, it is the one for a provider's stream.
         """
-        return self._code(indent=_INDENT)
+        return self._code(indent=INDENT)
 
     def replace(self, name: str, operator: Operator[Any, Any] | RxOperator) -> Pipeline:
         """Return a pipeline with another operator in the place of the one with this name.
@@ -295,7 +294,7 @@ class Pipeline:
 
     def __str__(self) -> str:
         in_text = "" if self._new_text_chain is None else f'  # for plain text: Pipeline("{DEFAULT_IN_TEXT}")'
-        return self._code(is_shown=True, indent=_INDENT) + in_text
+        return self._code(is_shown=True, indent=INDENT) + in_text
 
     def _code(self, *, is_shown: bool = False, indent: str = "") -> str:
         defaults = signature(Pipeline).parameters

@@ -11,7 +11,10 @@ from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..operators.engine.stage import Operator
 from ..operators.interrupt_on import RxOperator
 from ..operators.writing.chain_code import ChainCode
-from .chain import Chain, name_of, takes, without_tools
+from .chain import Chain, chain_of, name_of, takes, without_tools
+from .strategies.strategy import Strategy
+
+INDENT = "    "
 
 
 def pipeline_code(
@@ -40,6 +43,18 @@ def pipeline_code(
         named.append(f"settings=Settings(limits={code.setting('Limits', changed)})")
     inside = "".join(f"\n{indent}{each}," for each in operators) + "\n" if indent else ", ".join(operators)
     return f"Pipeline({', '.join((f'[{inside}]', *named))})"
+
+
+def strategy_code(strategy: Strategy) -> str:
+    """Return the chain of a strategy as it is without options.
+
+    >>> from penstock.pipeline import pass_through
+    >>> print(strategy_code(pass_through))
+    Pipeline([
+        to_segments(),
+    ])
+    """
+    return pipeline_code(chain_of([strategy()]), {}, DEFAULT_LIMITS, indent=INDENT)
 
 
 def _operator(part: Operator[Any, Any] | RxOperator, code: ChainCode) -> str:

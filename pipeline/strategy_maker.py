@@ -59,7 +59,10 @@ def strategy_maker(
     """
     if isinstance(strategy, Operator):
         if tools is not None:
-            message = "tools= goes to the operator itself, where the strategy is one: to_invocations(tools)"
+            message = (
+                "tools= goes to the operator itself, where the strategy is one: to_invocations(tools); "
+                "operators in a list get it from here"
+            )
             raise UsageError(message)
         ready = chain_of([strategy])
         return lambda turn_id: _ready_made(ready, options, [] if turn_id is None else ["turn_id"])

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
         auto,
         harmony,
         hermes,
-        json,
         json_answer,
         pythonic,
         qwen3_coder,
         sentinel,
         tool_call,
-        xml,
     )
+    from .strategies.text_strategies import json as json
+    from .strategies.text_strategies import xml as xml
     from .strategies.text_strategy import TextStrategy
     from .tools.file_tools import FILE_TOOL_DEFINITIONS
     from .tools.tool import Tool, as_tools, tool
@@ -64,7 +64,18 @@ _FILES: Final = {
     "settings": ("Settings",),
     "strategies.strategies": ("STRATEGIES", "api_tool_call", "pass_through"),
     "strategies.text_strategies": (
-        *("auto", "harmony", "hermes", "json", "json_answer", "pythonic", "qwen3_coder", "sentinel", "tool_call", "xml"),
+        *(
+            "auto",
+            "harmony",
+            "hermes",
+            "json",
+            "json_answer",
+            "pythonic",
+            "qwen3_coder",
+            "sentinel",
+            "tool_call",
+            "xml",
+        ),
     ),
     "strategies.text_strategy": ("TextStrategy",),
     "tools.file_tools": ("FILE_TOOL_DEFINITIONS",),

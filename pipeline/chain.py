@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from inspect import Signature, signature
-from typing import Any, NamedTuple, TypeAlias, cast
-
-from reactivex import Observable
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from ..events.errors import UsageError
 from ..operators.catalogue.dialects_named import dialects_named
@@ -17,7 +15,8 @@ from ..operators.parse_text import parse_text
 from ..operators.to_invocations import to_invocations
 from .tools.tool import Tool
 
-Chain: TypeAlias = tuple[Operator[Any, Any] | RxOperator, ...]
+Part: TypeAlias = Operator[Any, Any] | RxOperator
+Chain: TypeAlias = tuple[Part, ...]
 
 
 def chain_of(given: Iterable[Any]) -> Chain:
@@ -29,26 +28,32 @@ def chain_of(given: Iterable[Any]) -> Chain:
     return tuple(part for each in several for part in _parts(each))
 
 
+def is_ours(part: object) -> TypeGuard[Operator[Any, Any]]:
+    """Return whether a part of a chain is an operator of Penstock, and not one of Rx."""
+    return isinstance(part, Operator)
+
+
 def operator_of(chain: Chain, name: str) -> Operator[Any, Any]:
     """Return a chain as one operator; `UsageError` where an Rx operator is in it, for the function `name`."""
-    for each in chain:
-        if not isinstance(each, Operator):
-            message = (
-                f"{name} takes Penstock operators only, and {name_of(each)!r} in this chain is a plain Rx operator, which "
-                "works with observable(...) only; a function of your own becomes an operator with lift(...)"
-            )
-            raise UsageError(message)
-    return compose(*cast("tuple[Operator[Any, Any], ...]", chain))
+    ours = tuple(filter(is_ours, chain))
+    if len(ours) < len(chain):
+        others = ", ".join(repr(name_of(each)) for each in chain if not is_ours(each))
+        message = (
+            f"{name} takes Penstock operators only, and {others} in this chain is a plain Rx operator, which works "
+            "with observable(...) only; a function of your own becomes an operator with lift(...)"
+        )
+        raise UsageError(message)
+    return compose(*ours)
 
 
-def name_of(part: Operator[Any, Any] | RxOperator) -> str:
+def name_of(part: Part) -> str:
     """Return the name of an operator of a chain.
 
     >>> from penstock.operators import to_segments
     >>> name_of(to_segments(eager=True))
     'to_segments'
     """
-    if isinstance(part, Operator):
+    if is_ours(part):
         return part.steps[0].name
     written = str(getattr(part, "__qualname__", type(part).__qualname__)).partition(".<locals>")[0]
     return "Rx operator" if str(getattr(part, "__module__", "")).startswith("reactivex.") else written
@@ -80,10 +85,10 @@ def without_tools(chain: Chain, tools: tuple[Tool, ...]) -> Chain | None:
     """Return the chain that `with_tools` completes to this one; None where there is none."""
     if not tools:
         return chain
-    taking = [each for each in chain if isinstance(each, Operator) and each.steps[0].takes("tools")]
-    if any(each.steps[0].settings.get("tools") != tools for each in taking):
+    taking = [each for each in chain if _takes(each, "tools")]
+    if any(each.steps[0].settings.get("tools") != tools for each in filter(is_ours, taking)):
         return None
-    return tuple(each.steps[0].again(tools=None) if each in taking else each for each in chain)  # type: ignore[union-attr]
+    return tuple(_again(each, tools=None) if each in taking else each for each in chain)
 
 
 def with_turn_id(chain: Chain, turn_id: str | None) -> Chain:
@@ -91,19 +96,21 @@ def with_turn_id(chain: Chain, turn_id: str | None) -> Chain:
     if turn_id is None:
         return chain
     if not takes(chain, "turn_id"):
-        message = f"turn_id= is given by to_segments, parse_text or split_reasoning, and none is in this chain: {said(chain)}"
+        message = (
+            f"turn_id= is given by to_segments, parse_text or split_reasoning, and none is in this chain: {said(chain)}"
+        )
         raise UsageError(message)
     return _with(chain, "turn_id", turn_id)
 
 
 def takes(chain: Chain, setting: str) -> bool:
-    return any(isinstance(each, Operator) and each.steps[0].takes(setting) for each in chain)
+    return any(_takes(each, setting) for each in chain)
 
 
 def dialect_in(chain: Chain) -> Dialect | None:
     """Return the dialect in which a chain finds calls in text, the first of several; None where calls are native."""
     for each in chain:
-        if isinstance(each, Operator) and _is_of(each, parse_text) and each.steps[0].settings.get("calls", True):
+        if is_ours(each) and _is_of(each, parse_text) and each.steps[0].settings.get("calls", True):
             return dialects_named(*each.steps[0].args)[0]
     return None
 
@@ -118,17 +125,17 @@ class Parted(NamedTuple):
 
 def parted(chain: Chain) -> Parted:
     """Return a chain for an Observable, operators that stand side by side composed."""
-    groups: list[Operator[Any, Any] | RxOperator] = []
+    groups: list[Part] = []
     for each in chain:
         last = groups[-1] if groups else None
-        if isinstance(each, Operator) and isinstance(last, Operator):
+        if is_ours(each) and is_ours(last):
             groups[-1] = compose(last, each)
         else:
             groups.append(each)
-    first = next((place for place, each in enumerate(groups) if isinstance(each, Operator)), None)
-    if first is None:
-        return Parted(groups, None, ())
-    return Parted(groups[:first], cast("Operator[Any, Any]", groups[first]), groups[first + 1 :])
+    for place, each in enumerate(groups):
+        if is_ours(each):
+            return Parted(groups[:place], each, groups[place + 1 :])
+    return Parted(groups, None, ())
 
 
 def said(chain: Chain) -> str:
@@ -155,19 +162,27 @@ def _makes_operators(given: Callable[..., Any]) -> bool:
 
 
 def _is_of(part: object, function: Callable[..., Any]) -> bool:
-    return isinstance(part, Operator) and part.steps[0].function is function
+    return is_ours(part) and part.steps[0].function is function
+
+
+def _takes(part: Part, setting: str) -> bool:
+    return is_ours(part) and part.steps[0].takes(setting)
+
+
+def _again(part: Part, **settings: Any) -> Part:
+    return part.steps[0].again(**settings) if is_ours(part) else part
 
 
 def _with(chain: Chain, setting: str, value: Any) -> Chain:
-    def completed(part: Operator[Any, Any] | RxOperator) -> Operator[Any, Any] | RxOperator:
-        if not isinstance(part, Operator) or not part.steps[0].takes(setting):
+    def completed(part: Part) -> Part:
+        if not is_ours(part) or not _takes(part, setting):
             return part
         own = part.steps[0].settings.get(setting)
-        if own is None:
-            return part.steps[0].again(**{setting: value})
-        if own != value:
-            message = f"{setting}= has two values: {name_of(part)}({setting}=...) has one of its own; say it in one place"
+        if own is not None and own != value:
+            message = (
+                f"{setting}= has two values: {name_of(part)}({setting}=...) has one of its own; say it in one place"
+            )
             raise UsageError(message)
-        return part
+        return _again(part, **{setting: value})
 
     return tuple(map(completed, chain))

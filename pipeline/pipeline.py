@@ -18,7 +18,7 @@ from ..operators.engine.attempts import Attempts
 from ..operators.engine.limits import Limits
 from ..operators.engine.stage import Operator, stage
 from ..operators.engine.step import lasting
-from ..operators.interrupt_on import RxOperator, interrupt_on, interruptible
+from ..operators.interrupt_on import interrupt_on, interruptible
 from ..operators.writing.dialect_instructions import dialect_instructions
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
@@ -27,7 +27,7 @@ from ..sources.from_stream import any_exception, any_machine, check_any_stream, 
 from ..sources.machine.choices import Choices
 from ..sources.streams.sdk_stream import translated
 from ..sources.streams.wake_stream import wake_stream
-from .chain import Chain, chain_of, dialect_in, operator_of, parted, place_of
+from .chain import Chain, Part, chain_of, dialect_in, operator_of, parted, place_of
 from .pipeline_code import INDENT, pipeline_code
 from .runs.async_run import AsyncRun
 from .runs.flow import Flow
@@ -181,9 +181,7 @@ class Pipeline:
             asked = stream_through(signal.noting(given), machines) if callable(given) else chunks
             asked = asked.pipe(*before)
             ended = (
-                interrupt_on(signal)(asked)
-                if operator is None
-                else interruptible(signal, operator, asked, attempts)
+                interrupt_on(signal)(asked) if operator is None else interruptible(signal, operator, asked, attempts)
             )
             return ended.pipe(*behind).subscribe(observer, scheduler=scheduler)
 
@@ -251,7 +249,7 @@ class Pipeline:
         """
         return self._code(indent=INDENT)
 
-    def replace(self, name: str, operator: Operator[Any, Any] | RxOperator) -> Pipeline:
+    def replace(self, name: str, operator: Part) -> Pipeline:
         """Return a pipeline with another operator in the place of the one with this name.
 
             Pipeline(tools=[now]).replace("to_segments", to_segments(eager=True))
@@ -263,9 +261,7 @@ class Pipeline:
         place = place_of(chain, name)
         return self._changed((*chain[:place], operator, *chain[place + 1 :]))
 
-    def insert(
-        self, operator: Operator[Any, Any] | RxOperator, *, before: str | None = None, after: str | None = None
-    ) -> Pipeline:
+    def insert(self, operator: Part, *, before: str | None = None, after: str | None = None) -> Pipeline:
         """Return a pipeline with one more operator, before or after the one with this name.
 
             Pipeline("hermes").insert(whole_calls(), after="parse_text")

@@ -8,10 +8,8 @@ from typing import Any
 from msgspec.structs import asdict
 
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
-from ..operators.engine.stage import Operator
-from ..operators.interrupt_on import RxOperator
 from ..operators.writing.chain_code import ChainCode
-from .chain import Chain, chain_of, name_of, takes, without_tools
+from .chain import Chain, Part, chain_of, is_ours, name_of, takes, without_tools
 from .strategies.strategy import Strategy
 
 INDENT = "    "
@@ -20,13 +18,13 @@ INDENT = "    "
 def pipeline_code(
     chain: Chain, arguments: Mapping[str, Any], limits: Limits, *, is_shown: bool = False, indent: str = ""
 ) -> str:
-    """Return a pipeline of a chain as a call; `UsageError` for what has no name, unless `is_shown`.
+    r"""Return a pipeline of a chain as a call; `UsageError` for what has no name, unless `is_shown`.
 
     `arguments`: the pipeline's, as far as they are not the defaults. `indent`: of the operators, each in a line.
 
     >>> from penstock.pipeline import Pipeline
     >>> Pipeline("pass_through", turn_id="t").code()
-    'Pipeline([\\n    to_segments(),\\n], turn_id="t")'
+    'Pipeline([\n    to_segments(),\n], turn_id="t")'
     """
     code = ChainCode(is_shown=is_shown)
     given = dict(arguments)
@@ -57,5 +55,5 @@ def strategy_code(strategy: Strategy) -> str:
     return pipeline_code(chain_of([strategy()]), {}, DEFAULT_LIMITS, indent=INDENT)
 
 
-def _operator(part: Operator[Any, Any] | RxOperator, code: ChainCode) -> str:
-    return code.operator(part) if isinstance(part, Operator) else code.named(part, f"the Rx operator {name_of(part)}")
+def _operator(part: Part, code: ChainCode) -> str:
+    return code.operator(part) if is_ours(part) else code.named(part, f"the Rx operator {name_of(part)}")

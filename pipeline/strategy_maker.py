@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeGuard, cast
 
 from ..events.errors import UsageError
 from ..operators.engine.limits import Limits
@@ -34,7 +34,7 @@ def resolved(strategy: Any) -> Operator[Any, Any] | Chain | Callable[..., Any]:
     if isinstance(strategy, Dialect):
         return TextStrategy(strategy)
     if isinstance(strategy, Iterable):
-        several = tuple(cast("Iterable[Any]", strategy))
+        several = tuple(cast("tuple[Any, ...]", strategy))
         named = [each for each in several if isinstance(each, str | Dialect)]
         if several and len(named) == len(several):
             return TextStrategy(*named)
@@ -66,7 +66,7 @@ def strategy_maker(
             raise UsageError(message)
         ready = chain_of([strategy])
         return lambda turn_id: _ready_made(ready, options, [] if turn_id is None else ["turn_id"])
-    if isinstance(strategy, tuple):
+    if _is_chain(strategy):
         chain = with_tools(_ready_made(strategy, options), tools) or chain_of([pass_through(limits=limits)])
         return lambda turn_id: with_turn_id(chain, turn_id)
     maker = strategy
@@ -93,6 +93,10 @@ def _checked(
         message = f"a strategy function takes (tools, *, turn_id=...); {name} does not: {error}"
         raise UsageError(message) from error
     return given
+
+
+def _is_chain(strategy: object) -> TypeGuard[Chain]:
+    return isinstance(strategy, tuple)
 
 
 def _ready_made(chain: Chain, options: Iterable[str], more: Iterable[str] = ()) -> Chain:

@@ -40,6 +40,7 @@ from ..dialects.hunyuan_v3 import HUNYUAN_V3
 from ..dialects.inkling import INKLING
 from ..dialects.internlm2 import INTERNLM2
 from ..dialects.jamba import JAMBA
+from ..dialects.json_answer import JSON_ANSWER
 from ..dialects.json_array_bare import JSON_ARRAY_BARE
 from ..dialects.json_bare import JSON_BARE
 from ..dialects.json_shapes import JSON
@@ -71,7 +72,6 @@ from ..dialects.seed_oss import SEED_OSS
 from ..dialects.sentinel import SENTINEL
 from ..dialects.step3 import STEP3
 from ..dialects.step3p5 import STEP3P5
-from ..dialects.json_answer import JSON_ANSWER
 from ..dialects.think_tags import THINK_TAGS
 from ..dialects.tool_call import TOOL_CALL
 from ..dialects.tool_code import TOOL_CODE

@@ -24,7 +24,7 @@ def public_operator(
 
 
 def public_operator(function: Any = None, /, *, positional: Callable[[Any], Any] = kept) -> Any:
-    """Make the operators that `function` returns one step of its name, with the arguments that differ from the defaults.
+    """Let the operators that `function` returns know its name, and the arguments that are not the defaults.
 
     >>> from penstock.operators import holdback, stream_fields
     >>> holdback("<tool>"), stream_fields(start="immediate", ignore_case=False)

@@ -61,7 +61,7 @@ def lasting(value: Any) -> Any:
 def kept(value: Any) -> Any:
     """Return an argument as it is now, whatever becomes of a list or a dict."""
     if isinstance(value, list):
-        return tuple(cast("list[Any]", value))
+        return tuple(cast("Iterable[Any]", value))
     return dict(cast("Mapping[Any, Any]", value)) if isinstance(value, dict) else value
 
 
@@ -72,7 +72,7 @@ def stage_name(factory: object) -> str:
     'dict'
     """
     while isinstance(factory, partial):
-        factory = cast("partial[Any]", factory).func
+        factory = getattr(factory, "func", None)
     written = str(getattr(factory, "__qualname__", type(factory).__qualname__))
     return written.rpartition(".")[2]
 
@@ -87,9 +87,8 @@ def short_form(value: Any) -> str:
         return quoted(value if len(value) <= _LONGEST else value[:_LONGEST] + "…")
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(short_form, cast('Iterable[Any]', value)))}]"
-    if isinstance(value, partial):
-        bound = cast("partial[Any]", value)
-        return f"partial({stage_name(bound)}{', …' if bound.args or bound.keywords else ''})"
+    if type(value) is partial:
+        return f"partial({stage_name(value)}{', …' if value.args or value.keywords else ''})"
     name = getattr(value, "name", None) or getattr(value, "__name__", None)
     if isinstance(name, str):
         return name

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from keyword import iskeyword
 from math import isfinite
-from typing import Any, Final, NoReturn, cast
+from typing import Any, Final, cast
 
 from msgspec import Struct
 from msgspec.structs import fields
@@ -48,7 +48,9 @@ class ChainCode:
     def step(self, step: Step) -> str:
         name = step.function.__name__
         argument = partial(self._item, name=f"{name}(...)")
-        return self._written(step.function, step.written(argument, lambda key, each: self.setting(f"{name}({key}=...)", each)))
+        return self._written(
+            step.function, step.written(argument, lambda key, each: self.setting(f"{name}({key}=...)", each))
+        )
 
     def setting(self, name: str, value: Any) -> str:
         """Return the code of a value; `name`: of what, for a complaint."""
@@ -77,7 +79,8 @@ class ChainCode:
         if type(value) is float and isfinite(value):
             return repr(value)
         if isinstance(value, Operator):
-            return self.operator(cast("Operator[Any, Any]", value))
+            operator: Operator[Any, Any] = value
+            return self.operator(operator)
         if isinstance(value, _VALUES):
             return self._struct(value, name)
         if type(value) in (tuple, list, set, frozenset, dict):
@@ -121,13 +124,10 @@ class ChainCode:
         return code
 
     def _nameless(self, thing: object, name: str, why: str = "") -> str:
-        if self._is_shown:
-            return short_form(thing)
-        self._refuse(thing, name, why)
-
-    def _refuse(self, thing: object, name: str, why: str) -> NoReturn:
-        message = f"{name}: {why or f'{short_form(thing)} has no name that code could use'}; {_ADVICE}"
-        raise UsageError(message)
+        if not self._is_shown:
+            message = f"{name}: {why or f'{short_form(thing)} has no name that code could use'}; {_ADVICE}"
+            raise UsageError(message)
+        return short_form(thing)
 
 
 def _importable(thing: object) -> str:

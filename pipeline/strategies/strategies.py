@@ -11,7 +11,7 @@ from ...events.errors import UsageError
 from ...operators.calls.field_spec import FILE_TOOLS, FieldSpec
 from ...operators.engine.known_names import known_names
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
-from ...operators.engine.stage import Operator
+from ...operators.engine.stage import Operator, compose
 from ...operators.to_invocations import Tools
 from ...operators.to_segments import to_segments
 from .act_on_calls import act_on_calls
@@ -78,7 +78,7 @@ def pass_through(
     >>> [event.payload["delta"] for event in events if event.type == "SEGMENT_CONTENT"]
     ['<tool>']
     """
-    return to_segments(turn_id=turn_id, limits=limits)
+    return compose(to_segments(turn_id=turn_id, limits=limits))
 
 
 _NATIVE: Mapping[str, Strategy] = {"api_tool_call": api_tool_call, "pass_through": pass_through}

@@ -58,15 +58,9 @@ CASES = (
         "json_answer",
         ('{"name": "f", "args": {}, "content": "a', IMAGE, '"}'),
     ),
-    Case(
-        "text after arguments whose name came late", "json_answer", ('{"args": {}, "name": "f", "content": "a"}',)
-    ),
-    Case(
-        "text between arguments and their name", "json_answer", ('{"args":{},"content":"","":{"":""},"name":"a"',)
-    ),
-    Case(
-        "text between arguments and a name that never comes", "json_answer", ('{"args": {}, "content": "a"} b',)
-    ),
+    Case("text after arguments whose name came late", "json_answer", ('{"args": {}, "name": "f", "content": "a"}',)),
+    Case("text between arguments and their name", "json_answer", ('{"args":{},"content":"","":{"":""},"name":"a"',)),
+    Case("text between arguments and a name that never comes", "json_answer", ('{"args": {}, "content": "a"} b',)),
     Case(
         "text with escapes after arguments that are a JSON text",
         "json_answer",

@@ -89,7 +89,12 @@ def test_the_installed_command_is_the_one_that_looks_after_ctrl_c(tmp_path: Path
 def test_ctrl_c_that_is_ignored_stays_ignored(tmp_path: Path):
     ignoring = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *START]
     (tmp_path / "sitecustomize.py").write_text(HOOK.replace("signal.default_int_handler)", "signal.SIG_IGN)"))
-    environment = {**ENVIRONMENT, "PYTHONPATH": str(tmp_path), "INTERRUPT_AT": "penstock.pipeline", "INTERRUPT_BY": "signal"}
+    environment = {
+        **ENVIRONMENT,
+        "PYTHONPATH": str(tmp_path),
+        "INTERRUPT_AT": "penstock.pipeline",
+        "INTERRUPT_BY": "signal",
+    }
     done = subprocess.run(
         [*ignoring, "--version"], capture_output=True, encoding="utf-8", env=environment, timeout=120, check=False
     )

@@ -41,10 +41,10 @@ from penstock.pipeline import (
     auto,
     harmony,
     hermes,
+    json_answer,
     pythonic,
     qwen3_coder,
     sentinel,
-    json_answer,
     tool_call,
     xml,
 )

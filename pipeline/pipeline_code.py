@@ -56,4 +56,4 @@ def strategy_code(strategy: Strategy) -> str:
 
 
 def _operator(part: Part, code: ChainCode) -> str:
-    return code.operator(part) if is_ours(part) else code.named(part, f"the Rx operator {name_of(part)}")
+    return code.operator(part) if is_ours(part) else code.named(part, "an Rx operator", short=name_of(part))

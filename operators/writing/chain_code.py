@@ -23,6 +23,8 @@ from ..schemas.value_typing import TypingRules
 _CONSTANTS: Final[Mapping[str, Any]] = {"FILE_TOOLS": FILE_TOOLS, "MARKED_FILE_TOOLS": MARKED_FILE_TOOLS}
 _VALUES: Final = (FieldSpec, Limits, TypingRules)
 """Values that are written as the call that makes them."""
+_TAKEN: Final = ("Pipeline", "Settings", "set", "frozenset")
+"""Names that the code means otherwise."""
 _ADVICE: Final = "give it a name at the top of a module, or write the chain as a function"
 
 
@@ -61,11 +63,14 @@ class ChainCode:
             return f"[{', '.join(self._item(each, name) for each in cast('Iterable[Any]', value))}]"
         return self._item(value, name)
 
-    def named(self, thing: object, name: str, *, called: str = "") -> str:
-        """Return the name of a tool, a function or a class; `called`: the name that a tool has of its own."""
+    def named(self, thing: object, name: str, *, called: str = "", short: str = "") -> str:
+        """Return the name of a tool, a function or a class.
+
+        `called`: the name that a tool has of its own; `short`: what is shown of a thing without a name.
+        """
         written = called or _importable(thing)
-        if not written.isidentifier() or iskeyword(written):
-            return self._nameless(thing, name)
+        if not written.isidentifier() or iskeyword(written) or written in _TAKEN:
+            return self._nameless(thing, name, short=short)
         if self._named.setdefault(written, thing) is not thing:
             return self._nameless(thing, name, f"two things in this chain are named {written!r}")
         return written
@@ -113,8 +118,6 @@ class ChainCode:
                 given.append(self._item(each, name))
             elif each != field.default and not (field.name == "segment_type" and each == getattr(value, "tool", "")):
                 given.append(f"{field.name}={self._item(each, name)}")
-            if self._is_shown and kind is FieldSpec:
-                return f"{kind.__name__}({given[0]}{', …' if len(fields(value)) > 1 else ''})"
         return self._written(kind, f"{kind.__name__}({', '.join(given)})")
 
     def _written(self, thing: object, code: str) -> str:
@@ -123,11 +126,12 @@ class ChainCode:
             return self._nameless(thing, name, f"{name!r} is the name of an operator and of something else")
         return code
 
-    def _nameless(self, thing: object, name: str, why: str = "") -> str:
+    def _nameless(self, thing: object, name: str, why: str = "", *, short: str = "") -> str:
+        short = short or short_form(thing)
         if not self._is_shown:
-            message = f"{name}: {why or f'{short_form(thing)} has no name that code could use'}; {_ADVICE}"
+            message = f"{name}: {why or f'{short} has no name that code could use'}; {_ADVICE}"
             raise UsageError(message)
-        return short_form(thing)
+        return short
 
 
 def _importable(thing: object) -> str:

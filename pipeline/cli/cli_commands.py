@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
@@ -94,7 +95,7 @@ def penstock(
 def run_command() -> int:
     """Run the command of `sys.argv` and give the exit code; errors that the user can mend are said in one line."""
     try:
-        return int(app(prog_name="penstock", standalone_mode=False) or 0)
+        return int(app(sys.argv[1:] or ["--help"], prog_name="penstock", standalone_mode=False) or 0)
     except TyperException as error:
         message = error.format_message()
         for theirs, ours in _WORDING:

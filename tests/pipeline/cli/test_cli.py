@@ -255,23 +255,42 @@ def test_the_completion_script_is_shown(shell: str, word: str) -> None:
     assert word in done.stdout
 
 
-def test_help_imports_no_sdk_and_no_rich() -> None:
-    code = """
+HEAVY = ("openai", "anthropic", "google.genai", "mistralai", "ollama", "rich", "starlette", "uvicorn")
+OF_A_RUN = ("reactivex", "pydantic", "pydantic_settings", "penstock.pipeline.pipeline", "penstock.pipeline.cli.cli_run")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unneeded"),
+    [
+        (["--version"], (*HEAVY, *OF_A_RUN, "typer", "msgspec")),
+        (["--help"], (*HEAVY, *OF_A_RUN)),
+        ([], (*HEAVY, *OF_A_RUN)),
+        (["run", "--help"], HEAVY),
+    ],
+    ids=" ".join,
+)
+def test_what_only_explains_itself_imports_nothing_of_a_run(arguments: list[str], unneeded: tuple[str, ...]) -> None:
+    code = f"""
 import sys
-sys.argv = ["penstock", "--help"]
-from typer.main import get_command
-from penstock.pipeline.cli import cli
+from penstock.command import main
 try:
-    cli.main()
+    main()
 finally:
-    heavy = ("openai", "anthropic", "google.genai", "mistralai", "ollama", "rich", "starlette", "uvicorn")
-    print(*(name for name in heavy if name in sys.modules), file=sys.stderr)
+    print(*(name for name in {unneeded} if name in sys.modules), file=sys.stderr)
 """
     program = CODE.replace("from penstock.pipeline.cli.cli import main\nmain()", code)
     done = subprocess.run(
-        [sys.executable, "-c", program, str(ROOT), ""], capture_output=True, encoding="utf-8", check=False
+        [sys.executable, "-c", program, str(ROOT), "", *arguments], capture_output=True, encoding="utf-8", check=False
     )
     assert (done.returncode, done.stderr.split()) == (0, [])
+    assert "penstock" in done.stdout
+
+
+@pytest.mark.parametrize("name", cli_commands.COMMANDS)
+def test_the_list_of_commands_says_what_each_says_of_itself(penstock: Penstock, name: str) -> None:
+    _, out, _ = penstock(name, "--help")
+    said = " ".join(out.partition("\n\n")[2].partition("\n\n")[0].split())
+    assert said == cli_commands.COMMANDS[name].about
 
 
 def test_an_output_without_utf8_gets_what_it_can_show() -> None:

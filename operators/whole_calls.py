@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from ..events.segment_event import SegmentEvent, Status
 from .calls.segment_end import OpenSegments, end_payload, end_status
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
 
@@ -15,6 +16,7 @@ End: TypeAlias = tuple[Status, str | None]
 
 
 # Any, and not what flows here: it may stand between any two operators, invocations among the events or not.
+@public_operator
 def whole_calls() -> Operator[Any, Any]:
     """Hold a call in text back until it is complete; one that breaks off or is malformed is text again.
 

@@ -12,6 +12,7 @@ from ..events.errors import ProviderError, UsageError
 from ..events.fragment import Fragment
 from ..events.segment_event import SegmentEvent
 from .calls.segment_end import OpenSegments, end_payload
+from .engine.public_operator import public_operator
 from .engine.stage import (
     Completed,
     Failed,
@@ -32,6 +33,7 @@ _NO_CALLS = frozenset(("text", "reasoning", "refusal", "media"))
 
 
 # Any, and not what flows here: it may stand between any two operators, invocations among the events or not.
+@public_operator
 def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, Any]:
     """Run text operators on the content of the chosen segments; everything else passes unchanged.
 

@@ -51,10 +51,10 @@ class Pipeline:
 
     >>> from penstock.events import ChunkResponse
     >>> for event in Pipeline().stream([ChunkResponse(content="Hi", finish_reason="stop", is_complete=True)]):
-    ...     print(event.type, event.payload)
-    SEGMENT_START {}
-    SEGMENT_CONTENT {'delta': 'Hi'}
-    SEGMENT_END {'status': 'complete'}
+    ...     print(event)
+    SegmentStart(segment_id='text_0', segment_type='text', ...)
+    SegmentContent(segment_id='text_0', segment_type='text', delta='Hi', ...)
+    SegmentEnd(segment_id='text_0', segment_type='text', status='complete', ...)
 
     - `strategy`: a name, an operator, several in a row, or a function that makes one of `tools=` and options, as
       `api_tool_call` is, or a `Dialect`. Without one the environment decides: PENSTOCK_STREAM_PARSER, else the stream:

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from reactivex import Observable
 from reactivex import operators as rx
 
-from ..events.segment_event import SegmentEvent
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.showing.shown_by import shown_by
 from ..events.tool_invocation import InvocationFailed, ToolInvocation
 
@@ -66,7 +66,7 @@ class _Fold:
 
     def feed(self, event: Any) -> None:
         self.collected.events.append(event)
-        if isinstance(event, SegmentEvent):
+        if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             self._segment(event)
         elif isinstance(event, ToolInvocation):
             self.collected.invocations.append(event)
@@ -78,9 +78,9 @@ class _Fold:
             self._end(identity)
         return self.collected
 
-    def _segment(self, event: SegmentEvent) -> None:
+    def _segment(self, event: AnySegmentEvent) -> None:
         identity = (event.turn_id, event.segment_id)
-        if event.type == "SEGMENT_START":
+        if isinstance(event, SegmentStart):
             segment = Segment(event.segment_id, event.segment_type or "", turn_id=event.turn_id)
             self.collected.segments.append(segment)
             self._open[identity] = (segment, [], [])
@@ -89,12 +89,13 @@ class _Fold:
             return
         segment, content, raw = entry
         raw.append(event.raw)
-        segment.metadata.update(event.payload.get("metadata", {}))
-        if event.type == "SEGMENT_CONTENT":
-            content.append(event.payload["delta"])
-        elif event.type == "SEGMENT_END":
-            segment.status = event.payload.get("status", "complete")
-            segment.reason = event.payload.get("reason")
+        if isinstance(event, SegmentContent):
+            content.append(event.delta)
+            return
+        segment.metadata.update(event.metadata)
+        if isinstance(event, SegmentEnd):
+            segment.status = event.status or "complete"
+            segment.reason = event.reason
             self._end(identity)
 
     def _end(self, identity: _Identity) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Protocol, TypeAlias
 
 from ...events.chunk_response import ChunkResponse
-from ...events.segment_event import SegmentEvent
+from ...events.segment_event import AnySegmentEvent
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...operators.engine.stage import Operator
 from ...operators.to_invocations import Tools
 
-StrategyEvent: TypeAlias = SegmentEvent | ToolInvocation | InvocationFailed | Notice
+StrategyEvent: TypeAlias = AnySegmentEvent | ToolInvocation | InvocationFailed | Notice
 
 
 class Strategy(Protocol):

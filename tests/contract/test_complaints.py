@@ -41,7 +41,7 @@ def outcome(complaint: Complaint, pieces: Iterable[str]) -> tuple[list[Any], str
                 elif event.type == "SEGMENT_END":
                     open_segments.remove(event.segment_id)
                 elif event.segment_type in said:
-                    said[event.segment_type] += event.payload["delta"]
+                    said[event.segment_type] += event.delta
     assert raw == "".join(complaint.pieces)
     assert not open_segments
     return calls, said["text"], said["reasoning"]

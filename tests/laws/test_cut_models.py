@@ -53,7 +53,7 @@ def assert_no_half_call(answer: Answer, events: list[Any]) -> None:
         event.segment_id
         for event in begun
         if event.segment_type not in ("text", "reasoning", "refusal")
-        and event.payload["metadata"].get("executed_by") != "provider"
+        and event.metadata.get("executed_by") != "provider"
     }
     results = {each.id: each for each in events if isinstance(each, ToolInvocation | InvocationFailed)}
     assert set(results) == calls, name

@@ -91,7 +91,7 @@ def assert_statuses(given: Told, chunks: list[ChunkResponse]) -> None:
             wanted = "complete" if is_closed(raw) and event.segment_id not in made else "truncated"
         else:
             wanted = "complete" if finishes and finishes[0] not in ("length", "content_filter") else "truncated"
-        assert event.payload["status"] == wanted, event
+        assert event.status == wanted, event
     assert open_ == {}
 
 

@@ -53,7 +53,7 @@ def test_the_end_and_a_notice_tell(dialect: str, text: str, mistyped: list[str],
         chain = parse_text(dialect, tools=TOOLS, turn_id="t"), stream_fields()
         segments = list(drive(pieces, *chain))
         end = next(each for each in segments if isinstance(each, SegmentEvent) and each.type == "SEGMENT_END")
-        assert end.payload["metadata"].get("mistyped", []) == mistyped
+        assert end.metadata.get("mistyped", []) == mistyped
         *notices, call = drive(segments, to_invocations())
         assert isinstance(call, ToolInvocation)
         assert call.arguments == arguments

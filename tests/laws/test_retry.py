@@ -239,7 +239,7 @@ def test_what_was_interrupted_has_ended_in_order_and_is_no_attempt():
         stop.on_next("enough")
         assert turns(seen) == ["t"]
         assert isinstance(seen[-1], SegmentEvent)
-        assert seen[-1].payload["status"] == "interrupted"
+        assert seen[-1].status == "interrupted"
 
 
 def test_an_attempt_goes_on_elsewhere_with_its_number():

@@ -311,7 +311,7 @@ def test_an_exception_of_the_stream_comes_after_the_ends(way: str):
     with pytest.raises(_LostError):
         loop()
     assert [type(event).__name__ for event in events[-2:]] == ["SegmentEvent", "InvocationFailed"]
-    assert events[-2].payload["status"] == "interrupted"
+    assert events[-2].status == "interrupted"
 
 
 @every_sdk
@@ -441,8 +441,8 @@ def assert_ended(events: list[Any]) -> None:
 def assert_interrupted(events: list[Any], reason: str) -> None:
     assert_ended(events)
     ends = of_type(events, "SEGMENT_END")
-    assert ends[-1].payload["status"] == "interrupted"
-    assert ends[-1].payload["reason"] == reason
+    assert ends[-1].status == "interrupted"
+    assert ends[-1].reason == reason
     if ends[-1].segment_type != "text":
         assert isinstance(events[-1], InvocationFailed)
         assert events[-1].reason == "interrupted"
@@ -947,7 +947,7 @@ def test_a_sink_that_fails_the_stream_fails_it_after_every_end(kind: str):
     with pytest.raises(SlowSinkError):
         loop()
     assert_ended(events)
-    assert events[-1].payload["status"] == "interrupted"
+    assert events[-1].status == "interrupted"
     assert isinstance(run.results[0], SlowSinkError)
 
 
@@ -977,7 +977,9 @@ def test_what_is_of_the_wrong_kind_is_told_at_once(make: Callable[[], Any], mess
 def test_options_that_can_be_read_once_serve_every_stream():
     pipeline = Pipeline(fields=(each for each in FILE_TOOLS))
     for turn_id in ("one", "two"):
-        kinds = {each.segment_type for each in pipeline.stream(one_call(), turn_id=turn_id) if hasattr(each, "payload")}
+        kinds = {
+            each.segment_type for each in pipeline.stream(one_call(), turn_id=turn_id) if isinstance(each, SegmentEvent)
+        }
         assert "write_file" in kinds
 
 

@@ -10,7 +10,7 @@ import pytest
 from penstock.events import (
     InvocationFailed,
     Notice,
-    SegmentEvent,
+    SegmentStart,
     ToolCallUpdate,
     ToolInvocation,
     UsageError,
@@ -18,7 +18,7 @@ from penstock.events import (
 from penstock.sinks.callbacks import callbacks
 from penstock.sinks.running.channel import StreamCutError
 
-SEGMENT = SegmentEvent("SEGMENT_START", "s", "text")
+SEGMENT = SegmentStart("s", "text")
 INVOCATION = ToolInvocation("i", name="f", arguments={"key": "secret"})
 FAILURE = InvocationFailed("j", name="g")
 NOTICE = Notice("c", "d")

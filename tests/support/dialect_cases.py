@@ -125,13 +125,13 @@ def outcome(events: Iterable[Any]) -> Outcome:
         assert isinstance(event, SegmentEvent)
         everything += event.raw
         if event.segment_type in texts:
-            texts[event.segment_type] += event.payload.get("delta", "")
+            texts[event.segment_type] += getattr(event, "delta", "")
         elif event.segment_type == "tool_call":
             key = event.segment_id
             raws[key] = raws.get(key, "") + event.raw
             fragments.setdefault(key, []).extend(event.fragments or ())
             if event.type != "SEGMENT_CONTENT":
-                heads[key] = (event.payload["metadata"]["tool_name"], event.payload.get("status", ""))
+                heads[key] = (event.metadata["tool_name"], getattr(event, "status", ""))
     calls = []
     for key, (name, status) in heads.items():
         values = FragmentAggregator()

@@ -341,7 +341,7 @@ def comparable(events: Iterable[Any]) -> list[Any]:
                 and isinstance(last, SegmentEvent)
                 and (last.type, last.segment_id) == (event.type, event.segment_id)
             ):
-                given[-1] = replace(last, payload={"delta": last.payload["delta"] + event.payload["delta"]})
+                given[-1] = replace(last, delta=last.delta + event.delta)
             else:
                 given.append(plain)
         else:
@@ -361,5 +361,5 @@ def content_by_segment(events: Iterable[Any]) -> dict[str, str]:
     content: dict[str, str] = {}
     for event in events:
         if isinstance(event, SegmentEvent):
-            content[event.segment_id] = content.get(event.segment_id, "") + event.payload.get("delta", "")
+            content[event.segment_id] = content.get(event.segment_id, "") + getattr(event, "delta", "")
     return content

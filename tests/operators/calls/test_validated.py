@@ -53,8 +53,8 @@ def check(events: list[Any]) -> InvocationFailed:
     starts = [each.segment_id for each in events if isinstance(each, SegmentEvent) and each.type == "SEGMENT_START"]
     ends = [each for each in events if isinstance(each, SegmentEvent) and each.type == "SEGMENT_END"]
     assert starts == [each.segment_id for each in ends] == ["c0", "c1", "c2"]
-    assert [each.payload["status"] for each in ends] == ["complete", "failed", "complete"]
-    assert ends[1].payload["reason"] == "invalid"
+    assert [each.status for each in ends] == ["complete", "failed", "complete"]
+    assert ends[1].reason == "invalid"
     assert [each.id for each in events if isinstance(each, ToolInvocation)] == ["c0", "c2"]
     (failed,) = (each for each in events if isinstance(each, InvocationFailed))
     assert (failed.id, failed.reason) == ("c1", "invalid")

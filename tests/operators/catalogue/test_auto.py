@@ -118,7 +118,7 @@ def test_what_is_no_call_stays_as_it_is(kind: str) -> None:
         for pieces in (cut_by(random, text), list(text)):
             events = list(drive(pieces, parse_text("auto", turn_id="t")))
             assert {event.segment_type for event in events} == {"text"}
-            assert "".join(event.payload.get("delta", "") for event in events) == text
+            assert "".join(getattr(event, "delta", "") for event in events) == text
 
     holds()
 

@@ -15,6 +15,7 @@ from every_sdk import CHAT, OLLAMA, Sdk
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from segment_events import payload_of
 from strategies.cuts import cut_at
 
 from penstock.events import (
@@ -146,13 +147,13 @@ def test_a_text_that_ends_has_come_whole():
     without_closers = "<function=add>\n<parameter=a>\n1\n</parameter>\n</function>"
     assert invocations(Pipeline("qwen3_coder").stream([without_closers])) == [("add", {"a": "1"})]
     (*_, end) = Pipeline("qwen3_coder").stream(["Hi"])
-    assert end.payload == {"status": "complete"}
+    assert payload_of(end) == {"status": "complete"}
 
 
 def test_a_call_that_was_cut_is_not_run():
     cut = HERMES[:46]
     *_, end, failed = Pipeline("hermes").stream([cut])
-    assert (end.payload["status"], failed.reason, failed.raw) == ("truncated", "truncated", cut)
+    assert (end.status, failed.reason, failed.raw) == ("truncated", "truncated", cut)
 
 
 def test_the_call_of_a_stream_over_the_wire_is_found():
@@ -208,7 +209,7 @@ def test_a_tool_is_found_in_any_case_and_the_invocation_has_its_own_name():
     text = '<TOOL name="Write_File"><arg name="path">a.py</arg><arg name="content">x</arg></TOOL>'
     pipeline = Pipeline("xml", tools=[write_file])
     start, *_, call = pipeline.stream([text])
-    assert (start.segment_type, start.payload["metadata"]["tool_name"]) == ("write_file", "Write_File")
+    assert (start.segment_type, start.metadata["tool_name"]) == ("write_file", "Write_File")
     assert pipeline.tools is not None
     assert pipeline.tools[0].run(call) == "a.py: x"
     *_, as_written = Pipeline("xml").stream([text])
@@ -437,7 +438,7 @@ def test_a_stream_of_text_that_is_stopped_ends_as_interrupted():
     events = [next(run)]
     pipeline.cancel("enough")
     events += run
-    assert events[-1].payload == {"status": "interrupted", "reason": "enough"}
+    assert payload_of(events[-1]) == {"status": "interrupted", "reason": "enough"}
 
 
 # One call, however it is written

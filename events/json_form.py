@@ -61,7 +61,7 @@ class _Payload(msgspec.Struct):
     reason: str = ""
 
 
-def to_dict(event: Event) -> dict[str, Any]:
+def to_dict(event: Event | SegmentEvent) -> dict[str, Any]:
     """Return an event as plain JSON data, without `raw` and `fragments` of segments and without `model`.
 
     >>> to_dict(Notice("late_text", "something came after the end"))
@@ -77,7 +77,7 @@ def to_dict(event: Event) -> dict[str, Any]:
     return plain
 
 
-def _segment(event: AnySegmentEvent) -> dict[str, Any]:
+def _segment(event: SegmentEvent) -> dict[str, Any]:
     plain: dict[str, Any] = {"type": event.type, "segment_id": event.segment_id}
     if event.segment_type is not None:
         plain["segment_type"] = event.segment_type
@@ -87,14 +87,14 @@ def _segment(event: AnySegmentEvent) -> dict[str, Any]:
     return plain
 
 
-def _payload(event: AnySegmentEvent) -> dict[str, Any]:
-    match event:
-        case SegmentContent(delta=delta):
-            return {"delta": delta}
-        case SegmentStart():
-            said: dict[str, Any] = {"metadata": event.metadata}
-        case SegmentEnd():
-            said = {"status": event.status, "reason": event.reason, "metadata": event.metadata}
+def _payload(event: SegmentEvent) -> dict[str, Any]:
+    if isinstance(event, SegmentContent):
+        return {"delta": event.delta}
+    said: dict[str, Any] = {}
+    if isinstance(event, SegmentEnd):
+        said = {"status": event.status, "reason": event.reason}
+    if isinstance(event, SegmentStart | SegmentEnd):
+        said["metadata"] = event.metadata
     return {key: value for key, value in said.items() if value}
 
 
@@ -107,7 +107,7 @@ def _with_lists(value: Any) -> Any:
     return value
 
 
-def to_json(event: Event) -> bytes:
+def to_json(event: Event | SegmentEvent) -> bytes:
     """Return an event as one line of JSON, UTF-8; raises `UsageError` for text with half a character in it.
 
     >>> to_json(Notice("late_text", "x"))

@@ -11,7 +11,7 @@ from msgspec import convert, to_builtins
 
 from ..events.errors import UsageError
 from ..events.fragment import Fragment, JsonError, Path
-from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart, Status
 from ..events.tool_invocation import Notice
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .calls.segment_end import RESERVED, OpenSegments, end_status, error_detail
@@ -30,7 +30,7 @@ def stream_fields(
     start: Literal["deferred", "immediate"] = "deferred",
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[Segment, Segment]:
+) -> Operator[SegmentEvent | Notice, Segment]:
     r"""Turn calls of named tools into segments of their own type that stream one decoded argument.
 
         tool_call segment   --S--C {"path": "a.py", "con--C tent": "x--C = 1\n"}--E--|
@@ -184,7 +184,7 @@ class _StreamFields:
         self._calls: dict[tuple[str | None, str], _FieldCall] = {}
         self._others = OpenSegments()
 
-    def feed(self, event: Segment) -> Iterable[Segment]:
+    def feed(self, event: SegmentEvent | Notice) -> Iterable[Segment]:
         if type(event) is SegmentContent:
             call = self._calls.get((event.turn_id, event.segment_id))
             if call is None:
@@ -211,7 +211,7 @@ class _StreamFields:
             if spec is not None and event.segment_type == "tool_call" and metadata.get("executed_by") != "provider":
                 return self._start(spec, event)
         elif type(event) is not SegmentEnd:
-            return (event,)
+            return cast("tuple[Segment]", (event,))
         elif (event.turn_id, event.segment_id) in self._calls:
             return self._end(self._calls.pop((event.turn_id, event.segment_id)), event)
         self._others.note(event)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, Protocol, TypeAlias, cast, get_args
+from typing import Any, Literal, Protocol, TypeAlias, cast, get_args, overload
 
 from msgspec.structs import replace
 from pydantic import BaseModel
 
 from ..events.errors import UsageError
 from ..events.fragment import JsonError
-from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ..events.tool_invocation import FailureReason, InvocationFailed, Notice, ToolInvocation
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .calls.same_arguments import arguments_digest, value_digest
@@ -42,9 +42,30 @@ class ToolLike(Protocol):
 
 
 Tools: TypeAlias = Mapping[str, Model | ToolLike] | Iterable[type[BaseModel] | ToolLike]
-Result: TypeAlias = AnySegmentEvent | ToolInvocation | InvocationFailed | Notice
+CallResult: TypeAlias = ToolInvocation | InvocationFailed | Notice
+Result: TypeAlias = AnySegmentEvent | CallResult
 
 _REASONS = frozenset(get_args(FailureReason))
+
+
+@overload
+def to_invocations(
+    tools: Tools | None = None,
+    *,
+    keep_segments: Literal[False] = False,
+    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    ignore_case: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Operator[SegmentEvent | Notice, CallResult]: ...
+@overload
+def to_invocations(
+    tools: Tools | None = None,
+    *,
+    keep_segments: bool,
+    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    ignore_case: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Operator[SegmentEvent | Notice, Result]: ...
 
 
 def to_invocations(
@@ -54,7 +75,7 @@ def to_invocations(
     fields: Iterable[FieldSpec] = FILE_TOOLS,
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[AnySegmentEvent | Notice, Result]:
+) -> Operator[SegmentEvent | Notice, Any]:
     """Turn each tool call into one `ToolInvocation` or one `InvocationFailed` when its segment ends.
 
         segments                        --S call--C--C--E call------|
@@ -127,7 +148,7 @@ class _ToInvocations:
         self._invoked: dict[tuple[str | None, str, str], str] = {}
         """The invocations, by turn, the provider's id, and a digest of name and arguments."""
 
-    def feed(self, event: AnySegmentEvent | Notice) -> Iterable[Result]:
+    def feed(self, event: SegmentEvent | Notice) -> Iterable[Result]:
         if type(event) is SegmentContent:
             call = self._calls.get((event.turn_id, event.segment_id))
             if call is not None:
@@ -143,7 +164,7 @@ class _ToInvocations:
             self._start(event)
             return (*broken_off, event) if self._keep else broken_off
         if type(event) is not SegmentEnd:
-            return (event,)
+            return cast("tuple[Result]", (event,))
         call = self._calls.pop((event.turn_id, event.segment_id), None)
         if call is not None:
             return self._end(call, event)

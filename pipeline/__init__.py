@@ -5,6 +5,7 @@ from .runs.async_run import AsyncRun
 from .runs.run import Run
 from .settings import Settings
 from .strategies.strategies import STRATEGIES, api_tool_call, pass_through
+from .strategies.strategy import StrategyEvent
 from .strategies.text_strategies import (
     auto,
     harmony,
@@ -30,6 +31,7 @@ __all__ = [
     "Pipeline",
     "Run",
     "Settings",
+    "StrategyEvent",
     "TextStrategy",
     "Tool",
     "api_tool_call",

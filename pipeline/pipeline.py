@@ -30,6 +30,7 @@ from .runs.async_run import AsyncRun
 from .runs.flow import Flow
 from .runs.run import Run
 from .settings import DEFAULT_IN_TEXT, Settings, settings_from_environment
+from .strategies.strategy import StrategyEvent
 from .strategies.text_strategies import TEXT_STRATEGIES
 from .strategies.text_strategy import TextStrategy
 from .strategy_by_stream import Machines, strategy_by_stream
@@ -39,7 +40,7 @@ from .tools.tool_choice import tool_choice
 from .tools.tool_providers import tool_provider
 from .tools.tool_schemas import schemas_for
 
-_NewStrategy: TypeAlias = Callable[[str | None], Operator[ChunkResponse, Any]]
+_NewStrategy: TypeAlias = Callable[[str | None], Operator[ChunkResponse, StrategyEvent]]
 _Cancellable = TypeVar("_Cancellable", bound="Run | AsyncRun | _Signal")
 
 
@@ -120,7 +121,7 @@ class Pipeline:
             known = {key: value for key, value in options.items() if key in signature(in_text).parameters}
             self._new_text_strategy = strategy_maker(in_text, self.tools, settings, self._limits, known)
         self._turn_id = turn_id
-        self.operator: Operator[ChunkResponse, Any] = self._new_strategy(turn_id)
+        self.operator: Operator[ChunkResponse, StrategyEvent] = self._new_strategy(turn_id)
         """The strategy as an operator, for chains of your own."""
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread starts a stream
         self._runs: WeakSet[Any] = WeakSet()
@@ -152,7 +153,7 @@ class Pipeline:
         fan_out = AsyncFanOut(all_sinks, **self._queue) if all_sinks else None
         return self._started(AsyncRun(_opened(source), self._flow(turn_id), fan_out))
 
-    def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[Any]:
+    def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[StrategyEvent]:
         """Return the events of a stream as an Observable; nothing is requested until somebody subscribes.
 
         `source` as with `stream` and `astream`, or an Observable of such items. A subscription after one that broke
@@ -242,7 +243,7 @@ class Pipeline:
             self._runs.add(run)
         return run
 
-    def _operator(self, turn_id: str | None) -> Operator[ChunkResponse, Any]:
+    def _operator(self, turn_id: str | None) -> Operator[ChunkResponse, StrategyEvent]:
         return self.operator if turn_id is None else self._new_strategy(turn_id)
 
     def _flow(self, turn_id: str | None) -> Flow:

@@ -9,10 +9,11 @@ import pytest
 from complaint_cases import COMPLAINTS, VALUES, Complaint, Value
 from counted_calls import counted
 from operator_contract import frozen, rest_of_run
+from untyped import drive, stage
 
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
-from penstock.operators.engine.stage import Operator, compose, drive, stage
+from penstock.operators.engine.stage import Operator, compose
 from penstock.operators.parse_text import parse_text
 from penstock.operators.to_invocations import to_invocations
 

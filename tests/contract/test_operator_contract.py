@@ -33,7 +33,7 @@ from reactivex.subject import Subject
 
 from penstock import operators
 from penstock.events.errors import ProviderError, UsageError
-from penstock.events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
+from penstock.events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from penstock.operators.engine.stage import Completed, Failed, Interrupted, Operator, compose, drive, stage
 
 COMBINATORS = {"compose", "lift"}
@@ -322,7 +322,7 @@ def test_every_start_gets_one_end_however_the_stream_ends(operator: AnyOperator,
 
 
 def _is_end(event: Any) -> bool:
-    return isinstance(event, SegmentEvent) and event.type == "SEGMENT_END"
+    return isinstance(event, SegmentEnd)
 
 
 def test_the_checker_of_segments_sees_what_is_wrong() -> None:

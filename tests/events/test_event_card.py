@@ -152,7 +152,7 @@ def test_what_is_no_event_has_the_card_of_its_type():
     assert event_bundle(5)["text/plain"] == "int"
 
 
-def evil_events(evil: str) -> list[Any]:
+def evil_events(evil: Any) -> list[Any]:
     segment = Segment(evil, evil, {evil: evil, "path": evil, "tool_name": evil}, evil, evil, evil, evil, evil)
     return [
         SegmentStart(evil, evil, {evil: evil, "path": evil}, turn_id=evil),

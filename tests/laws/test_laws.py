@@ -30,6 +30,7 @@ from operator_contract import TURN, call, frozen, thawed, wrong_segments
 from segment_events import payload_of
 from strategies.answers import TOOLS, answers, escaped, json_values, recut, string_bodies
 from strategies.cuts import cuts
+from untyped import drive, stage
 
 from penstock.events import SegmentStart
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
@@ -37,7 +38,7 @@ from penstock.events.errors import ProviderError
 from penstock.events.segment_event import SegmentContent, SegmentEnd, SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from penstock.operators.engine.limits import Limits
-from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, compose, drive, stage
+from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, compose
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments

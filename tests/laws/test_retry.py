@@ -11,7 +11,7 @@ from reactivex import Observable
 from reactivex import operators as rx
 from reactivex.subject import Subject
 
-from penstock.events import ChunkResponse, InvocationFailed, SegmentEvent, ToolCallDelta, ToolInvocation
+from penstock.events import ChunkResponse, InvocationFailed, SegmentEnd, ToolCallDelta, ToolInvocation
 from penstock.operators import (
     drive,
     interrupt_on,
@@ -238,7 +238,7 @@ def test_what_was_interrupted_has_ended_in_order_and_is_no_attempt():
         chunks.on_next(turn()[0])
         stop.on_next("enough")
         assert turns(seen) == ["t"]
-        assert isinstance(seen[-1], SegmentEvent)
+        assert isinstance(seen[-1], SegmentEnd)
         assert seen[-1].status == "interrupted"
 
 

@@ -13,11 +13,11 @@ from strategies.randoms import examples, randoms
 from strategies.rendered_calls import rendered_by
 from strategies.text_flows import cut_by, flow_by, options_by
 from text_laws import check, joined, work_of
+from untyped import drive, stage
 
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.catalogue.table import DIALECTS
-from penstock.operators.engine.stage import drive, stage
 from penstock.operators.grammar.dialect import Text
 from penstock.operators.grammar.grammar_items import leaves_of
 from penstock.operators.parse_text import parse_text

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 from strategies.typed_values import DEFINITIONS, TEXTS, Fitting, fitting
+from untyped import drive
 
 from penstock.events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from penstock.events.tool_invocation import Notice, ToolInvocation
-from penstock.operators.engine.stage import drive
 from penstock.operators.schemas.inner_schema import inner_schema
 from penstock.operators.schemas.schema_kinds import kinds_of
 from penstock.operators.schemas.value_typing import convert, may_be_null, may_stream

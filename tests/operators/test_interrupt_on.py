@@ -15,12 +15,14 @@ from reactivex.scheduler import NewThreadScheduler
 from reactivex.subject import BehaviorSubject, Subject
 from reactivex.testing import ReactiveTest, TestScheduler
 from segment_events import payload_of
+from untyped import drive, stage
 
+from penstock.events import SegmentEnd
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.errors import ProviderError, UsageError
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed
-from penstock.operators.engine.stage import Failed, How, Interrupted, drive, lift, stage
+from penstock.operators.engine.stage import Failed, How, Interrupted, lift
 from penstock.operators.interrupt_on import interrupt_on
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
@@ -522,7 +524,7 @@ def _cut_in_mid_answer(sdk: Sdk) -> tuple[bytes, list[int]]:
 
 
 def _check_interrupted(events: list[Any]) -> None:
-    ends = [event for event in events if isinstance(event, SegmentEvent) and event.type == "SEGMENT_END"]
+    ends = [event for event in events if isinstance(event, SegmentEnd)]
     assert ends[-1].status == "interrupted"
     assert ends[-1].reason == "Ctrl-C"
     assert wrong_segments(events) == []

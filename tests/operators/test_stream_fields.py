@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from segment_events import payload_of
 from strategies.cuts import cuts, every_cut_in_two
+from untyped import drive, stage
 
 from penstock.events import (
     ChunkResponse,
@@ -33,8 +34,6 @@ from penstock.operators import (
     Interrupted,
     Limits,
     Operator,
-    drive,
-    stage,
     stream_fields,
     to_invocations,
     to_segments,

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel, Field
 from segment_events import payload_of
 from strategies.cuts import cuts
+from untyped import drive, stage
 
 from penstock.events import (
     ChunkResponse,
@@ -37,8 +38,6 @@ from penstock.operators import (
     FieldSpec,
     Interrupted,
     Limits,
-    drive,
-    stage,
     stream_fields,
     to_invocations,
     to_segments,

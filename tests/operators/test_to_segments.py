@@ -10,9 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from segment_events import payload_of
 from strategies.cuts import cuts, every_cut_in_two
+from untyped import drive, stage
 
-from penstock.events import ChunkResponse, Notice, ProviderError, SegmentEvent, ToolCallDelta
-from penstock.operators import Completed, Failed, Interrupted, Limits, drive, stage, to_segments
+from penstock.events import ChunkResponse, Notice, ProviderError, SegmentContent, SegmentEvent, ToolCallDelta
+from penstock.operators import Completed, Failed, Interrupted, Limits, to_segments
 from penstock.operators.engine.stage import How
 
 Chunk = ChunkResponse
@@ -769,7 +770,7 @@ def joined(events: list[Any]) -> list[Any]:
     given: list[Any] = []
     contents: dict[str, list[Any]] = {}
     for event in events:
-        if isinstance(event, SegmentEvent) and event.type == "SEGMENT_CONTENT":
+        if isinstance(event, SegmentContent):
             if event.segment_id not in contents:
                 contents[event.segment_id] = ["content", event.segment_id, ""]
                 given.append(contents[event.segment_id])

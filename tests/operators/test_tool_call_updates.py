@@ -15,6 +15,7 @@ from law_oracles import raw_by_segment
 from operator_contract import SIDE_BY_SIDE, STOP, TROUBLE, TURN, call
 from strategies.answers import answers
 from test_laws import HOWS, calls_made, file_of
+from untyped import drive, stage
 
 from penstock.events import (
     ChunkResponse,
@@ -29,17 +30,7 @@ from penstock.events import (
     from_json,
     to_json,
 )
-from penstock.operators import (
-    Completed,
-    Interrupted,
-    Operator,
-    compose,
-    drive,
-    stage,
-    stream_fields,
-    to_invocations,
-    to_segments,
-)
+from penstock.operators import Completed, Interrupted, Operator, compose, stream_fields, to_invocations, to_segments
 from penstock.operators.engine.stage import How
 from penstock.operators.tool_call_updates import tool_call_updates
 from penstock.pipeline import api_tool_call

@@ -12,12 +12,13 @@ from operator_contract import wrong_segments
 from strategies.dialect_texts import answer_by
 from strategies.randoms import randoms
 from strategies.text_flows import cut_by
+from untyped import drive, stage
 
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.segment_event import SegmentEnd, SegmentStart
 from penstock.events.tool_invocation import Notice
 from penstock.operators.catalogue import DIALECTS
-from penstock.operators.engine.stage import Completed, Failed, drive, stage
+from penstock.operators.engine.stage import Completed, Failed
 from penstock.operators.parse_text import parse_text
 from penstock.operators.whole_calls import whole_calls
 

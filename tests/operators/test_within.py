@@ -24,13 +24,14 @@ from operator_contract import (
     wrong_segments,
 )
 from strategies.answers import answers, recut
+from untyped import drive, stage
 
 from penstock.events import SegmentEnd
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.errors import ProviderError, UsageError
 from penstock.events.segment_event import SegmentContent, SegmentEvent, SegmentStart
 from penstock.events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, compose, drive, lift, stage
+from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, compose, lift
 from penstock.operators.holdback import holdback
 from penstock.operators.json_fragments import json_fragments
 from penstock.operators.stream_fields import stream_fields

@@ -15,6 +15,7 @@ import seeds_text_mapping as text_words
 from seeds_mapping import Case
 from seeds_text_checks import check_arguments, check_bodies, check_in_text
 from segment_events import payload_of
+from untyped import drive, stage
 
 from penstock.events import (
     ChunkResponse,
@@ -22,12 +23,14 @@ from penstock.events import (
     InvocationFailed,
     Notice,
     ProviderError,
+    SegmentContent,
+    SegmentEnd,
     SegmentEvent,
     ToolCallDelta,
     ToolInvocation,
     UsageError,
 )
-from penstock.operators import drive, stage, stream_fields, to_invocations, to_segments
+from penstock.operators import stream_fields, to_invocations, to_segments
 from penstock.operators.detect_text_calls import detect_text_calls
 from penstock.operators.extract_json_fields import extract_json_fields
 from penstock.operators.json_fragments import json_fragments
@@ -147,7 +150,7 @@ def check_feeds(ran: Run, wanted: list[dict[str, Any]]) -> None:
     for each in wanted:
         events = segments_in(ran.feeds[each["chunk"]])
         told = [words.as_event(event) for event in events]
-        contents = [event.delta for event in events if event.type == "SEGMENT_CONTENT"]
+        contents = [event.delta for event in events if isinstance(event, SegmentContent)]
         for key, value in each.items():
             match key:
                 case "chunk":
@@ -178,7 +181,7 @@ def check_close(ran: Run, wanted: dict[str, Any]) -> None:
 
 def check_closed_segment(ran: Run, wanted: dict[str, Any]) -> None:
     (end,) = (
-        event for event in segments_in(ran.last) if event.type == "SEGMENT_END" and event.segment_id == wanted["id"]
+        event for event in segments_in(ran.last) if isinstance(event, SegmentEnd) and event.segment_id == wanted["id"]
     )
     assert is_part_of(wanted["metadata"], end.metadata)
 
@@ -301,7 +304,7 @@ def check_native(case: Case) -> None:
     told: dict[str, Any] = {
         "text": ran.collected.text,
         "text_deltas": [
-            event.delta for event in new if (event.type, event.segment_type) == ("SEGMENT_CONTENT", "text")
+            event.delta for event in new if isinstance(event, SegmentContent) and event.segment_type == "text"
         ],
         "reasoning": ran.collected.reasoning or None,
         "finish_reason": finish[-1] if finish else words.DEFAULT_FINISH,

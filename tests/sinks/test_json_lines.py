@@ -19,7 +19,6 @@ from penstock.events import (
     Notice,
     SegmentContent,
     SegmentEnd,
-    SegmentEvent,
     SegmentStart,
     TokenUsage,
     ToolCallArgumentProgress,
@@ -30,6 +29,7 @@ from penstock.events import (
     from_json,
     to_json,
 )
+from penstock.events.segment_event import Status
 from penstock.operators import compose, drive, stream_fields, to_invocations, to_segments
 from penstock.pipeline import api_tool_call
 from penstock.sinks.collect import collect
@@ -44,7 +44,7 @@ PROGRESS = [
 ]
 
 
-def segment(*deltas: str, segment_id: str = "s", kind: str = "text", end: str = "complete") -> list[SegmentEvent]:
+def segment(*deltas: str, segment_id: str = "s", kind: str = "text", end: Status = "complete") -> list[AnySegmentEvent]:
     contents = [SegmentContent(segment_id, kind, delta, turn_id="t", raw=delta) for delta in deltas]
     return [
         SegmentStart(segment_id, kind, turn_id="t"),

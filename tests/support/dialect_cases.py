@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from penstock.events import SegmentEnd, SegmentStart
 from penstock.events.fragment import Fragment, JsonError
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.catalogue import DIALECTS
@@ -130,7 +131,7 @@ def outcome(events: Iterable[Any]) -> Outcome:
             key = event.segment_id
             raws[key] = raws.get(key, "") + event.raw
             fragments.setdefault(key, []).extend(event.fragments or ())
-            if event.type != "SEGMENT_CONTENT":
+            if isinstance(event, SegmentStart | SegmentEnd):
                 heads[key] = (event.metadata["tool_name"], getattr(event, "status", ""))
     calls = []
     for key, (name, status) in heads.items():

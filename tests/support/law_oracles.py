@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 from strategies.answers import TOOLS
 
+from penstock.events import SegmentContent
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.errors import ProviderError
 from penstock.events.segment_event import SegmentEvent
@@ -337,9 +338,9 @@ def comparable(events: Iterable[Any]) -> list[Any]:
             plain = replace(event, raw="", fragments=None)
             last = given[-1] if given else None
             if (
-                event.type == "SEGMENT_CONTENT"
-                and isinstance(last, SegmentEvent)
-                and (last.type, last.segment_id) == (event.type, event.segment_id)
+                isinstance(event, SegmentContent)
+                and isinstance(last, SegmentContent)
+                and last.segment_id == event.segment_id
             ):
                 given[-1] = replace(last, delta=last.delta + event.delta)
             else:

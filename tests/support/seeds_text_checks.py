@@ -12,6 +12,7 @@ import seeds_text_mapping as words
 from seeds_mapping import Case, as_end_flags, as_event, as_invocation, as_updates
 from segment_events import payload_of
 
+from penstock.events import SegmentContent
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.errors import ProviderError, UsageError
 from penstock.events.segment_event import SegmentEvent
@@ -47,7 +48,7 @@ class Ran:
         return [
             event.delta
             for event in self.segment_events
-            if event.type == "SEGMENT_CONTENT" and kind in ("", event.segment_type)
+            if isinstance(event, SegmentContent) and kind in ("", event.segment_type)
         ]
 
     def of(self, kind: str) -> list[SegmentEvent]:

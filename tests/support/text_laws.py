@@ -12,6 +12,7 @@ from operator_contract import frozen, thawed, wrong_segments
 from segment_events import payload_of
 from strategies.text_flows import Flow, cut_by
 
+from penstock.events import SegmentEnd
 from penstock.events.fragment import Fragment
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
@@ -100,8 +101,8 @@ def outcomes_of(events: Sequence[Any]) -> list[tuple[str, bool]]:
     invoked: dict[str, bool] = {}
     for event in events:
         if isinstance(event, SegmentEvent):
-            if event.segment_type == "tool_call" and event.type == "SEGMENT_END":
-                statuses[event.segment_id] = event.status
+            if event.segment_type == "tool_call" and isinstance(event, SegmentEnd):
+                statuses[event.segment_id] = str(event.status)
         elif isinstance(event, ToolInvocation | InvocationFailed):
             assert event.id in statuses, event
             assert event.id not in invoked, event

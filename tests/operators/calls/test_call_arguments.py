@@ -11,6 +11,7 @@ from law_oracles import raw_by_segment
 from operator_contract import SIDE_BY_SIDE, STOP, TURN, WRITING, call
 from segment_events import payload_of
 from strategies.answers import answers
+from untyped import drive
 
 from penstock.events import (
     AnySegmentEvent,
@@ -28,7 +29,6 @@ from penstock.events import (
 from penstock.operators import (
     FILE_TOOLS,
     FieldSpec,
-    drive,
     holdback,
     stream_fields,
     strip_markers,

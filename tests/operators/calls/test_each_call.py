@@ -43,14 +43,14 @@ class Told:
         self.count += 1
         return [f"{self.call.segment_id} {what} {self.count}"]
 
-    def start(self, event: SegmentEvent) -> Sequence[str]:
+    def start(self, event: SegmentStart) -> Sequence[str]:
         return self._said(f"start {self.call.name}")
 
-    def content(self, event: SegmentEvent) -> Sequence[str]:
+    def content(self, event: SegmentContent) -> Sequence[str]:
         return self._said("content")
 
-    def end(self, event: SegmentEvent) -> Sequence[str]:
-        return self._said(event.status)
+    def end(self, event: SegmentEnd) -> Sequence[str]:
+        return self._said(str(event.status))
 
     def dump(self) -> Any:
         return self.count

@@ -16,10 +16,10 @@ from strategies.randoms import examples, randoms
 from strategies.rendered_calls import schema_of
 from strategies.text_flows import cut_by, flow_by, options_by
 from text_laws import check
+from untyped import drive
 
 from penstock.operators.catalogue.auto import AUTO, NOT_IN_AUTO
 from penstock.operators.catalogue.table import DIALECTS
-from penstock.operators.engine.stage import drive
 from penstock.operators.parse_text import parse_text
 from penstock.operators.writing.render_call import can_render, render_call
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from dialects_refused import REFUSED, Reason
 
+from penstock.events import SegmentEnd
 from penstock.events.fragment import Fragment
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.engine.stage import drive
@@ -22,7 +23,7 @@ def said(events: list[SegmentEvent]) -> Iterator[str]:
     texts: dict[str, str] = {}
     for event in events:
         texts[event.segment_id] = texts.get(event.segment_id, "") + getattr(event, "delta", "")
-        if event.type == "SEGMENT_END" and event.segment_type == "tool_call":
+        if isinstance(event, SegmentEnd) and event.segment_type == "tool_call":
             values = FragmentAggregator()
             values.feed_all([piece for each in events if each.segment_id == event.segment_id for piece in sound(each)])
             yield f"{event.metadata['tool_name']}({values.value}) {event.status}"

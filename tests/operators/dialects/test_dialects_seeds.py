@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from segment_events import payload_of
+from untyped import drive, stage
 
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
 from penstock.operators.calls.field_spec import MARKED_FILE_TOOLS
-from penstock.operators.engine.stage import drive, stage
 from penstock.operators.parse_text import parse_text
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations

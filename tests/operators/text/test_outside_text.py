@@ -10,10 +10,11 @@ import pytest
 from operator_contract import wrong_segments
 from strategies.text_flows import Flow
 from text_laws import check, work_of
+from untyped import drive
 
 from penstock.events import ChunkResponse, ToolCallDelta
 from penstock.operators.engine.limits import Limits
-from penstock.operators.engine.stage import Completed, drive
+from penstock.operators.engine.stage import Completed
 from penstock.operators.grammar.dialect import NAME, Attrs, CallArgs, Dialect, Json, Maybe, Text
 from penstock.operators.parse_text import parse_text
 

@@ -12,14 +12,16 @@ import pytest
 from segment_events import payload_of
 from strategies.text_flows import Flow, Part
 from text_laws import check, work_of
+from untyped import drive, stage
 
+from penstock.events import SegmentStart
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.errors import UsageError
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import ToolInvocation
 from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.engine.limits import Limits
-from penstock.operators.engine.stage import Completed, Interrupted, drive, stage
+from penstock.operators.engine.stage import Completed, Interrupted
 from penstock.operators.grammar.dialect import Alt, Attrs, Call, CallArgs, Dialect, Json, Many, Maybe, Text
 from penstock.operators.parse_text import parse_text
 from penstock.operators.to_invocations import to_invocations
@@ -120,9 +122,7 @@ def test_a_failed_call_is_not_gone_on_with() -> None:
     """Its next marker would begin a call without a name."""
     text = '[TOOL_CALLS]f{"a": -09}[TOOL_CALLS] x[CALL_ID] 1[ 1[ARGS]{}[TOOL_CALLS]g[ARGS]{"b": 1}'
     events = list(drive([text], parse_text("mistral_v11", turn_id="t")))
-    starts = [
-        payload_of(event) for event in events if isinstance(event, SegmentEvent) and event.type == "SEGMENT_START"
-    ]
+    starts = [payload_of(event) for event in events if isinstance(event, SegmentStart)]
     assert starts == [{"metadata": {"tool_name": "f"}}, {}, {"metadata": {"tool_name": "g"}}]
 
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from segment_events import payload_of
 from strategies.cuts import cut_at
+from untyped import drive, stage
 
 from penstock.events import (
     ChunkResponse,
@@ -28,7 +29,7 @@ from penstock.events import (
     UsageError,
     to_dict,
 )
-from penstock.operators import FieldSpec, adrive, compose, drive, stage
+from penstock.operators import FieldSpec, adrive, compose
 from penstock.pipeline import STRATEGIES, api_tool_call
 from penstock.pipeline.strategies.strategies import strategy_named
 from penstock.sources import decode_wire, from_recording, from_wire

@@ -17,19 +17,20 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from segment_events import payload_of
 from strategies.cuts import cut_at
+from untyped import drive
 
 from penstock.events import (
     ChunkResponse,
     InvocationFailed,
     Notice,
-    SegmentEvent,
+    SegmentStart,
     ToolCallDelta,
     ToolCallUpdate,
     ToolInvocation,
     UsageError,
     to_dict,
 )
-from penstock.operators import Dialect, FieldSpec, Limits, drive, render_call
+from penstock.operators import Dialect, FieldSpec, Limits, render_call
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.catalogue.auto import AUTO
 from penstock.operators.grammar.dialect import NAME, Call, Json, Maybe
@@ -77,7 +78,7 @@ def joined(events: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def types(events: Iterable[Any]) -> list[str | None]:
-    return [each.segment_type for each in events if isinstance(each, SegmentEvent) and each.type == "SEGMENT_START"]
+    return [each.segment_type for each in events if isinstance(each, SegmentStart)]
 
 
 def test_every_dialect_is_a_strategy_by_its_name():

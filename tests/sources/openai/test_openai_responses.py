@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from openai.types.responses.response import IncompleteDetails, Response
 from provider_client import RESPONSES
 from segment_events import payload_of
+from untyped import drive
 
 from penstock.events import ChunkResponse, InvocationFailed, ToolInvocation
 from penstock.operators.engine.limits import Limits
-from penstock.operators.engine.stage import Completed, drive
+from penstock.operators.engine.stage import Completed
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
 from penstock.sources.decode_sdk import decode_sdk

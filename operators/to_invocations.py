@@ -75,7 +75,7 @@ def to_invocations(
     fields: Iterable[FieldSpec] = FILE_TOOLS,
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[SegmentEvent | Notice, Any]:
+) -> Operator[SegmentEvent | Notice, Result]:
     """Turn each tool call into one `ToolInvocation` or one `InvocationFailed` when its segment ends.
 
         segments                        --S call--C--C--E call------|

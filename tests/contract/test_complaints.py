@@ -11,6 +11,7 @@ from counted_calls import counted
 from operator_contract import frozen, rest_of_run
 from untyped import drive, stage
 
+from penstock.events import SegmentContent
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
 from penstock.operators.engine.stage import Operator, compose
@@ -41,7 +42,7 @@ def outcome(complaint: Complaint, pieces: Iterable[str]) -> tuple[list[Any], str
                     open_segments.add(event.segment_id)
                 elif event.type == "SEGMENT_END":
                     open_segments.remove(event.segment_id)
-                elif event.segment_type in said:
+                elif isinstance(event, SegmentContent) and event.segment_type in said:
                     said[event.segment_type] += event.delta
     assert raw == "".join(complaint.pieces)
     assert not open_segments

@@ -666,7 +666,7 @@ def test_a_hundred_megabytes_of_arguments_fail_by_the_limit_in_bounded_memory() 
     finally:
         tracemalloc.stop()
     assert [event.type for event in ends] == ["SEGMENT_START", "SEGMENT_END"]
-    assert ends[-1].reason == "limit"
+    assert payload_of(ends[-1])["reason"] == "limit"
     assert isinstance(fate, InvocationFailed)
     assert fate.reason == "limit"
     # What is collected for the invocation: the source text and the value, each at most as long as the limit allows.

@@ -58,7 +58,7 @@ def per_call(events: Iterable[SegmentEvent], method: str) -> dict[str, list[Any]
     states: dict[str, bytes] = {}
     given: dict[str, list[Any]] = {}
     for event in events:
-        if event.type == "SEGMENT_START":
+        if isinstance(event, SegmentStart):
             opened = CallArguments.opened(event, SPECS)
             if opened is None:
                 continue

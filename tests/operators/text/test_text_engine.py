@@ -14,7 +14,7 @@ from strategies.text_flows import Flow, Part
 from text_laws import check, work_of
 from untyped import drive, stage
 
-from penstock.events import SegmentStart
+from penstock.events import SegmentContent, SegmentEnd, SegmentStart
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.errors import UsageError
 from penstock.events.segment_event import SegmentEvent
@@ -131,7 +131,7 @@ def test_text_that_goes_on_after_something_native_is_a_segment_of_its_own() -> N
     events = [
         event for event in drive(items, parse_text("hunyuan_a13b", turn_id="t")) if isinstance(event, SegmentEvent)
     ]
-    said = [(event.segment_id, event.delta) for event in events if event.type == "SEGMENT_CONTENT"]
+    said = [(event.segment_id, event.delta) for event in events if isinstance(event, SegmentContent)]
     assert said == [("t:text_0", "a"), ("t:media_0", "u"), ("t:text_1", "b")]
 
 
@@ -231,7 +231,7 @@ def test_only_the_end_of_the_text_stands_for_a_closer(rest: str, status: str) ->
         (end,) = (
             event
             for event in drive(chunks, parse_text("openhands", turn_id="t"))
-            if isinstance(event, SegmentEvent) and (event.type, event.segment_type) == ("SEGMENT_END", "tool_call")
+            if isinstance(event, SegmentEnd) and event.segment_type == "tool_call"
         )
         assert end.status == status
 

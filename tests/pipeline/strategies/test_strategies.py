@@ -23,6 +23,7 @@ from untyped import drive, stage
 from penstock.events import (
     ChunkResponse,
     InvocationFailed,
+    SegmentEnd,
     SegmentEvent,
     ToolCallDelta,
     ToolInvocation,
@@ -72,8 +73,8 @@ def test_an_invocation_or_failure_follows_its_calls_end_directly(path: Path) -> 
     ends = 0
     for before, event in zip([None, *events], events, strict=False):
         if isinstance(event, ToolInvocation | InvocationFailed):
-            assert isinstance(before, SegmentEvent)
-            assert (before.type, before.segment_id) == ("SEGMENT_END", event.id)
+            assert isinstance(before, SegmentEnd)
+            assert before.segment_id == event.id
             complete = before.status == "complete"
             assert complete == isinstance(event, ToolInvocation)
             ends += 1

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .events import (
+    from penstock.events import (
         AnySegmentEvent,
         ChunkResponse,
         InvocationFailed,
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
         ToolInvocation,
         UsageError,
     )
-    from .operators import Dialect, adrive, compose, drive, lift, parse_text, stage, to_invocations, to_segments
-    from .pipeline import Pipeline, Tool, tool
-    from .sinks import acollect, collect, notebook_view, terminal_view
-    from .sources import from_stream
+    from penstock.operators import Dialect, adrive, compose, drive, lift, parse_text, stage, to_invocations, to_segments
+    from penstock.pipeline import Pipeline, Tool, tool
+    from penstock.sinks import acollect, collect, notebook_view, terminal_view
+    from penstock.sources import from_stream
 
 __all__ = [
     "AnySegmentEvent",

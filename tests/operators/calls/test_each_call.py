@@ -32,7 +32,7 @@ from penstock.operators.calls.call_arguments import CallArguments
 from penstock.operators.calls.each_call import each_call
 from penstock.operators.engine.state import Stateful
 
-EMPTY = {"_machines": {}, "_others": {"$part": {"_open": {}}}}
+EMPTY: dict[str, Any] = {"_machines": {}, "_others": {"$part": {"_open": {}}}}
 
 
 class Told(Stateful):

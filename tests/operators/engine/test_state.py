@@ -11,7 +11,7 @@ from msgspec import Struct
 from penstock.events.chunk_response import TokenUsage, ToolCallDelta
 from penstock.events.errors import ProviderError
 from penstock.events.fragment import Fragment, JsonError
-from penstock.events.segment_event import SegmentEvent
+from penstock.events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from penstock.operators import holdback, stage
 from penstock.operators.engine.state import Stateful
 
@@ -73,7 +73,9 @@ VALUES: list[Any] = [
     *({("t", "s"): {"x": ()}}, {"$tuple": [1]}, {"$tuple": [1], "a": 2}, {"\ud800": 1}, {"$": "$"}, b"", b"\xff\x00"),
     Fragment(("a", 0), "SCALAR", float("inf"), 3),
     JsonError("limit", 3, "no more", "x", ("a", 1)),
-    SegmentEvent("SEGMENT_CONTENT", "s", "text", {"delta": "a"}, "t", "a", (Fragment((), "OPEN", "{"),)),
+    SegmentStart("s", "tool_call", {"a": 1}, turn_id="t"),
+    SegmentContent("s", "text", "a", turn_id="t", raw="a", fragments=(Fragment((), "OPEN", "{"),)),
+    SegmentEnd("s", "text", "failed", "error", {"error": "x"}),
     ToolCallDelta(0, "id", "f", "{", native={"a": {"b": (1,)}}),
     TokenUsage(1, 2),
 ]

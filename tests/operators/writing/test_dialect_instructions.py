@@ -223,7 +223,10 @@ def test_an_example_has_what_is_required_else_one_argument():
 
 
 def test_a_list_of_itself_is_described_to_a_depth():
-    schema = {"properties": {"tree": {"$ref": "#/$defs/Tree"}}, "$defs": {"Tree": {"items": {"$ref": "#/$defs/Tree"}}}}
+    schema: dict[str, Any] = {
+        "properties": {"tree": {"$ref": "#/$defs/Tree"}},
+        "$defs": {"Tree": {"items": {"$ref": "#/$defs/Tree"}}},
+    }
     schema["$defs"]["Tree"]["type"] = "array"
     text = dialect_instructions(HERMES, {"plant": schema})
     assert "- tree (array of array of array of array, optional)" in text

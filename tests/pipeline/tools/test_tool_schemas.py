@@ -18,7 +18,7 @@ from request_bodies import keeping_bodies
 from penstock.events import UsageError
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.providers import providers
-from penstock.pipeline.tools.tool import tool
+from penstock.pipeline.tools.tool import as_tools, tool
 from penstock.pipeline.tools.tool_choice import tool_choice
 from penstock.pipeline.tools.tool_schemas import tool_schemas
 
@@ -173,7 +173,7 @@ def test_no_tools_are_left_out(provider: str):
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_what_is_given_may_be_changed_without_the_tools(provider: str):
-    tools = [tool(each) for each in TOOLS]
+    tools = as_tools(TOOLS)
     given = tool_schemas(tools, provider)
     expected = copy.deepcopy(given)
     empty(given)

@@ -105,7 +105,7 @@ def to_json(event: Event) -> bytes:
     try:
         return msgspec.json.encode(to_dict(event))
     except UnicodeEncodeError as error:
-        message = f"half a character (a lone surrogate) has no JSON form: {error.object[error.start :][:20]!r}"
+        message = f"a lone surrogate cannot be written as JSON: {error.object[error.start :][:20]!r}"
         raise UsageError(message) from error
 
 

@@ -57,7 +57,7 @@ class _Holdback:
 
     def load(self, state: str, /) -> None:
         if state not in self._markers.unfinished:
-            message = f"this state withholds {state!r}, which begins none of the markers here; use the same markers"
+            message = f"the state holds back {state!r}, which no marker starts with; use the markers it was dumped with"
             raise UsageError(message)
         self._withheld = state
         self._node = self._markers.unfinished[state]

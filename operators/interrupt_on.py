@@ -56,7 +56,7 @@ def interrupt_on(signal: Observable[Any], *operators: Operator[Any, Any]) -> RxO
     Raises `UsageError` for a signal that is no Observable, or operators that are none of Penstock's.
     """
     if not isinstance(cast("object", signal), Observable):
-        message = f"interrupt_on takes the signal first, an Observable such as a Subject; got {signal!r}"
+        message = f"interrupt_on needs an Observable such as a Subject as its first argument; got {signal!r}"
         raise UsageError(message)
     chain = compose(*checked_operators(operators, "interrupt_on")) if operators else lift(_PassSegments)
     return lambda source: interruptible(signal, chain, source, Attempts())

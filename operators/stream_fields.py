@@ -68,7 +68,7 @@ def stream_fields(
             message = f"stream_fields takes FieldSpec(tool, field, ...), got {spec!r}"
             raise UsageError(message)
         if spec.tool in by_tool:
-            message = f"two specs for the tool {spec.tool!r}"
+            message = f"two specs are for the tool {spec.tool!r}; keep one"
             raise UsageError(message)
         by_tool[spec.tool] = spec
     return lift(partial(_StreamFields, by_tool, limits, deferred=start == "deferred", ignore_case=ignore_case))

@@ -370,11 +370,11 @@ def _validators(tools: Tools) -> dict[str, Model | ToolLike]:
         if not (each is None or (isinstance(each, type) and issubclass(each, BaseModel)) or _is_tool(each)):
             message = (
                 f"the model of tool {name!r} must be a pydantic model class or None, got {each!r}; "
-                "penstock.pipeline.tools.tool(...) makes a tool of a function or a JSON Schema"
+                "use penstock.tool(...) for a function or a JSON Schema"
             )
             raise UsageError(message)
         if name in validators:
-            message = f"two tools are named {name!r}"
+            message = f"two tools are named {name!r}; rename one of them"
             raise UsageError(message)
         validators[name] = each
     return validators

@@ -35,7 +35,7 @@ def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, 
     >>> [event.payload["delta"] for event in drive(chunks, *chain) if event.type == "SEGMENT_CONTENT"]
     ['42']
 
-    - `selector`: a segment type, several of them, or a predicate that is asked about each START.
+    - `selector`: a segment type, a list of them, or a predicate that is asked about each START.
     - `operators`: from text to text: `holdback`, `strip_markers`, your own by `lift(...)`. Each text that they give is
       a CONTENT of its own, an empty one none; what their close gives comes before the END. They are closed as the
       segment ends: `Completed` for complete and truncated, `Interrupted` for interrupted, `Failed` for failed.
@@ -61,7 +61,7 @@ def _checked_selector(selector: object) -> frozenset[str] | Callable[[SegmentEve
         types = cast("Collection[object]", selector)
         if all(isinstance(each, str) for each in types):
             return frozenset(cast("Collection[str]", types))
-    message = f"within takes a segment type, several of them, or a predicate on the START first; got {selector!r}"
+    message = f"within needs a segment type, a list of them, or a predicate on the START as its first argument; got {selector!r}"
     raise UsageError(message)
 
 
@@ -195,7 +195,7 @@ class _Within:
         events: list[SegmentEvent] = []
         for item in items:
             if not isinstance(item, str):
-                message = f"within runs operators from text to text, {self._text_operator!r} gave {item!r}"
+                message = f"within needs operators from str to str; {self._text_operator!r} returned {item!r}"
                 self._error = self._error or UsageError(message)
             elif item:
                 events.append(self._said(text, event, item))

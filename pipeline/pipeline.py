@@ -160,7 +160,7 @@ class Pipeline:
         can wait for them: a pipeline with sinks is a `UsageError` here.
         """
         if self.sinks:
-            message = "sinks= run with stream(...) and astream(...); subscribe to an Observable instead, or share it"
+            message = "sinks= works with stream(...) and astream(...) only; subscribe to the Observable instead"
             raise UsageError(message)
         of_turn = turn_id or self._turn_id
         machines = Machines(partial(self._new_machine, turn_id=of_turn))
@@ -276,7 +276,7 @@ class _Signal(Subject[str]):
 
 def _opened(source: Any) -> Any:
     if isinstance(source, Observable):
-        message = "this is an Observable: use observable(...), or subscribe to it"
+        message = "got an Observable; use observable(...), or subscribe to it"
         raise UsageError(message)
     return translated(source, partial(check_any_stream, name="Pipeline"), any_exception)
 
@@ -288,7 +288,7 @@ def _lasting(value: Any) -> Any:
 
 def _checked_sinks(sinks: Any) -> tuple[Callable[..., Any], ...]:
     if callable(sinks) and not isinstance(sinks, Iterable):
-        message = f"sinks= is an iterable of sinks, got {sinks!r}; put it in a list"
+        message = f"sinks= must be an iterable of sinks, got {sinks!r}; put it in a list"
         raise UsageError(message)
     return tuple(cast("Iterable[Callable[..., Any]]", sinks))
 
@@ -297,7 +297,7 @@ def _checked_limits(limits: Any, settings: Settings) -> Limits:
     if limits is None:
         return settings.checked_limits()
     if not isinstance(limits, Limits):
-        message = f"limits= is a Limits, got {limits!r}"
+        message = f"limits= must be a Limits, got {limits!r}"
         raise UsageError(message)
     return limits
 

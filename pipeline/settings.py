@@ -69,10 +69,10 @@ def settings_from_environment() -> Settings:
         wrong = "; ".join(
             f"{_variable(each['loc'])}: {each['msg'].lower()}, got {each['input']!r}" for each in error.errors()
         )
-        message = f"wrong value in the environment: {wrong}"
+        message = f"invalid value in the environment: {wrong}"
         raise UsageError(message) from None
     except SettingsError as error:
-        message = f"wrong value in the environment: {error} ({error.__cause__})"
+        message = f"invalid value in the environment: {error} ({error.__cause__})"
         raise UsageError(message) from error
 
 

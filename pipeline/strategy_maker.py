@@ -38,7 +38,7 @@ def resolved(strategy: Any) -> Operator[Any, Any] | Callable[..., Any]:
             return TextStrategy(*named)
         return compose(*cast("tuple[Operator[Any, Any], ...]", several))
     if not callable(strategy):
-        message = f"a strategy is a name, an operator, several, or a function that makes one; got {strategy!r}"
+        message = f"a strategy must be a name, an operator, a list of operators, or a function that returns one; got {strategy!r}"
         raise UsageError(message)
     return cast("Callable[..., Any]", strategy)
 
@@ -56,7 +56,7 @@ def strategy_maker(
     """
     if isinstance(strategy, Operator):
         if tools is not None:
-            message = "tools= goes to the operator itself, where the strategy is one: to_invocations(tools)"
+            message = "the strategy is an operator, so pass tools= to the operator itself: to_invocations(tools)"
             raise UsageError(message)
         return partial(_ready_made, strategy, dict(options))
     maker = strategy
@@ -80,7 +80,7 @@ def _checked(
     try:
         signature(strategy).bind(tools, turn_id=None, **given)
     except TypeError as error:
-        message = f"a strategy function takes (tools, *, turn_id=...); {name} does not: {error}"
+        message = f"a strategy function must take (tools, *, turn_id=...); {name} does not: {error}"
         raise UsageError(message) from error
     return given
 
@@ -90,6 +90,8 @@ def _ready_made(
 ) -> Operator[ChunkResponse, Any]:
     wrong = [*options, *(["turn_id"] if turn_id is not None else [])]
     if wrong:
-        message = f"{wrong[0]}= goes to the operators themselves, where the strategy is one: to_segments(turn_id=...)"
+        message = (
+            f"the strategy is an operator, so pass {wrong[0]}= to the operators themselves: to_segments(turn_id=...)"
+        )
         raise UsageError(message)
     return operator

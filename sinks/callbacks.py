@@ -55,7 +55,7 @@ def callbacks(
     }
     for name, function in given.values():
         if function is not None and not callable(function):
-            message = f"{name}= is a function of one argument, got {function!r}"
+            message = f"{name}= must be a function of one argument, got {function!r}"
             raise UsageError(message)
     named = {kind: (name, function) for kind, (name, function) in given.items() if function is not None}
     if not named:

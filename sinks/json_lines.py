@@ -53,7 +53,7 @@ def json_lines(
     """
     for name, value, known in (("events", events, get_args(Which)), ("mode", mode, get_args(Mode))):
         if value not in known:
-            message = f"{name}= is one of {', '.join(map(repr, known))}, got {value!r}"
+            message = f"{name}= must be one of {', '.join(map(repr, known))}, got {value!r}"
             raise UsageError(message)
     if not (isinstance(file, str | os.PathLike) or callable(getattr(file, "write", None))):
         message = f"json_lines takes a path or an open file, got {type(cast('object', file)).__name__}"

@@ -42,7 +42,7 @@ def notebook_view(*, max_updates_per_second: float = 10.0) -> TwinSink[None]:
     Outside of a notebook each card is printed as text when its segment ends; for a terminal there is `terminal_view`.
     """
     if not max_updates_per_second > 0:
-        message = f"max_updates_per_second= is a number above 0, got {max_updates_per_second!r}"
+        message = f"max_updates_per_second= must be above 0, got {max_updates_per_second!r}"
         raise UsageError(message)
     return each_event(partial(_notebook_view, max_updates_per_second))
 

@@ -43,6 +43,6 @@ def terminal_view(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "rich":
             raise
-        message = 'the terminal view draws with rich: pip install "penstock[terminal]"'
+        message = 'the terminal view needs rich; from a clone, pip install ".[terminal]"'
         raise UsageError(message) from error
     return each_event(partial(new_target, console, theme, scheduler))

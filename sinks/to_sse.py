@@ -55,7 +55,7 @@ def to_sse(
     The framing is that of the HTML standard with LF; https://html.spec.whatwg.org/multipage/server-sent-events.html
     """
     if heartbeat is not None and heartbeat <= 0:
-        message = f"heartbeat= is a number of seconds above 0, or None, got {heartbeat}"
+        message = f"heartbeat= must be a number of seconds above 0 or None, got {heartbeat}"
         raise UsageError(message)
     frames = UiFrames(protocol, select=select, message_id=message_id, describe_error=describe_error)
     return _sse(checked(events, "to_sse"), frames, heartbeat, with_ids=ids)

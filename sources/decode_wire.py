@@ -71,7 +71,7 @@ class WireMachine:
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         if not isinstance(item, bytes | bytearray | memoryview):
-            message = f"the wire is bytes, got {type(item).__name__}; encode text with .encode()"
+            message = f"the wire must be bytes, got {type(item).__name__}; encode text with .encode()"
             raise UsageError(message)
         piece = bytes(cast("bytes", item))
         responses = self._events(self._decoder.feed(piece))

@@ -58,11 +58,11 @@ def from_gemini(
 
 def check_gemini_stream(source: object) -> None:
     """Raise `UsageError` for what is no stream of Gemini's responses, saying what to pass instead."""
-    wanted = "pass client.models.generate_content_stream(...), or a lambda: that calls it"
+    wanted = "pass client.models.generate_content_stream(...), or a lambda that calls it"
     kind = type(source).__name__
     if inspect.iscoroutine(source):
         source.close()
-        message = f"from_gemini got a coroutine that nobody awaits; await it first, or {wanted}"
+        message = f"from_gemini got a coroutine that was not awaited; await it, or {wanted}"
     elif hasattr(source, "candidates"):
         message = f"from_gemini got a whole {kind}, not a stream; {wanted}"
     elif isinstance(source, str | bytes | dict) or hasattr(source, "__pydantic_fields_set__"):
@@ -72,9 +72,9 @@ def check_gemini_stream(source: object) -> None:
             return
         message = RUNS_FUNCTIONS
     elif inspect.isawaitable(source):
-        message = f"from_gemini got a {kind} that nobody awaits; await it first, or {wanted}"
+        message = f"from_gemini got a {kind} that was not awaited; await it, or {wanted}"
     else:
-        message = f"from_gemini got a {kind}, which is no stream; {wanted}"
+        message = f"from_gemini got a {kind}, which is not a stream; {wanted}"
     raise UsageError(message)
 
 

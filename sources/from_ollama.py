@@ -48,11 +48,11 @@ def from_ollama(
 
 def check_ollama_stream(source: object) -> None:
     """Raise `UsageError` for what is no stream of Ollama's responses, saying what to pass instead."""
-    wanted = "pass client.chat(..., stream=True), or a lambda: that calls it"
+    wanted = "pass client.chat(..., stream=True), or a lambda that calls it"
     kind = type(source).__name__
     if inspect.iscoroutine(source):
         source.close()
-        message = f"from_ollama got a coroutine that nobody awaits; await it first, or {wanted}"
+        message = f"from_ollama got a coroutine that was not awaited; await it, or {wanted}"
     elif hasattr(source, "message") and hasattr(source, "__pydantic_fields_set__"):
         message = f"from_ollama got a whole {kind}, not a stream; {wanted}"
     elif isinstance(source, str | bytes | dict) or hasattr(source, "__pydantic_fields_set__"):
@@ -60,9 +60,9 @@ def check_ollama_stream(source: object) -> None:
     elif callable(source) or isinstance(source, Iterable | AsyncIterable):
         return
     elif inspect.isawaitable(source):
-        message = f"from_ollama got a {kind} that nobody awaits; await it first, or {wanted}"
+        message = f"from_ollama got a {kind} that was not awaited; await it, or {wanted}"
     else:
-        message = f"from_ollama got a {kind}, which is no stream; {wanted}"
+        message = f"from_ollama got a {kind}, which is not a stream; {wanted}"
     raise UsageError(message)
 
 

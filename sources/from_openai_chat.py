@@ -49,7 +49,7 @@ def from_openai_chat(
 def check_choices(choices: object) -> None:
     """Raise `UsageError` for anything but a number from 0 and "all"."""
     if choices != "all" and (isinstance(choices, bool) or not isinstance(choices, int) or choices < 0):
-        message = f'choices= is the number of one answer, from 0, or "all"; got {choices!r}'
+        message = f'choices= must be an index from 0 or "all", got {choices!r}'
         raise UsageError(message)
 
 

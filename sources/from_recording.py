@@ -37,7 +37,7 @@ def from_recording(
         message = f"cannot read the recording: {error}"
         raise UsageError(message) from error
     if chunk_size is not None and chunk_size < 1:
-        message = f"chunk_size= is a number of bytes from 1, got {chunk_size}"
+        message = f"chunk_size= must be at least 1, got {chunk_size}"
         raise UsageError(message)
     size = chunk_size or max(len(body), 1)
     pieces = [body[start : start + size] for start in range(0, len(body), size)]

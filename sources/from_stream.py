@@ -84,13 +84,13 @@ def any_machine(
 def check_any_stream(source: object, *, name: str = "from_stream") -> None:
     """Raise `UsageError` for what is no stream of any SDK, saying what to pass instead; `name`: who got it."""
     if isinstance(source, Observable):
-        message = f"{name} got an Observable, which needs no source: source.pipe(...) or subscribe to it"
+        message = f"{name} got an Observable, which needs no source; use source.pipe(...), or subscribe to it"
         raise UsageError(message)
     if isinstance(source, str):
-        message = f"{name} got a bare str; pass [text], or an iterable of texts"
+        message = f"{name} got a bare str; pass [text], or an iterable of str"
         raise UsageError(message)
     if isinstance(source, bytes | bytearray):
-        message = f"{name} got {type(source).__name__}; from_wire(api, ...) reads the bytes of a body"
+        message = f"{name} got {type(source).__name__}; use from_wire(api, ...) for the bytes of a body"
         raise UsageError(message)
     helpers = next((each for each in _HELPERS if type(source).__module__.startswith(each)), _HELPERS[0])
     # Whole answers are pydantic objects, and streams are not.

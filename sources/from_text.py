@@ -34,5 +34,5 @@ def from_text(chunks: object) -> Observable[ChunkResponse]:
 
 def _check_text(chunks: object) -> None:
     if isinstance(chunks, bytes | bytearray) or not (callable(chunks) or isinstance(chunks, Iterable | AsyncIterable)):
-        message = f"from_text takes a text or an iterable of texts, got {type(chunks).__name__}"
+        message = f"from_text takes a str or an iterable of str, got {type(chunks).__name__}"
         raise UsageError(message)

@@ -53,7 +53,7 @@ class FieldSpec(Struct, frozen=True):
             force_setattr(self, "segment_type", self.tool)
         if self.segment_type in _OURS:
             message = (
-                f"segments of type {self.segment_type!r} are not calls of a tool; give the spec another segment_type="
+                f"segment_type={self.segment_type!r} is reserved for segments that are not tool calls; choose another"
             )
             raise UsageError(message)
 

@@ -68,7 +68,7 @@ def _plain(text: str, what: str) -> str:
     """Return a name in small letters and with one separator, which is left out before a number: `llama3-1-8b`."""
     plain = _VERSIONED.sub("", _SEPARATORS.sub("-", text.casefold()).strip("-"))
     if not plain.strip("*"):
-        message = f"{what} is a text such as 'Qwen/Qwen3-8B', not {text!r}"
+        message = f"{what} must be a str such as 'Qwen/Qwen3-8B', got {text!r}"
         raise UsageError(message)
     return plain
 

@@ -27,7 +27,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         for name in self.__struct_fields__:
             value: object = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                message = f"a limit is a whole number from 1, got {name}={value!r}"
+                message = f"a limit must be a whole number of at least 1, got {name}={value!r}"
                 raise UsageError(message)
 
 

@@ -109,7 +109,7 @@ class StageChain(Generic[In, Out]):
         `last_words` has what they said.
         """
         if self._closed:
-            message = "this chain is closed; take a new one with stage(...)"
+            message = "this chain is closed; make a new one with stage(...)"
             raise UsageError(message)
         number = 1
         given: list[Any] = []
@@ -156,7 +156,7 @@ class StageChain(Generic[In, Out]):
         """Go on from a dumped state; the chain must be made of the same operators."""
         closed, states = to_builtins(state)  # a copy: it may be loaded more than once
         if len(states) != len(self._stages):
-            message = f"this state is of {len(states)} stages, the chain has {len(self._stages)}"
+            message = f"the state has {len(states)} stages, the chain has {len(self._stages)}"
             raise UsageError(message)
         self._closed = closed
         for each, its_state in zip(self._stages, states, strict=True):

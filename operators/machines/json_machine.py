@@ -77,7 +77,7 @@ _match_hex: Final = re.compile(r"[0-9A-Fa-f]*+").match
 _replace_surrogates: Final = re.compile("[\ud800-\udfff]").sub
 
 Item: TypeAlias = Fragment | JsonError
-NOT_BARE: Final = "no control character, but its escape"
+NOT_BARE: Final = "control characters must be escaped"
 
 
 class JsonMachine:

@@ -133,10 +133,10 @@ class LiteralMachine:
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         if any(len(each) != 1 for each in (open, close, assign)):
-            message = f"open, close and assign are one character each, not {open!r}, {close!r}, {assign!r}"
+            message = f"open, close and assign must be one character each, got {open!r}, {close!r}, {assign!r}"
             raise UsageError(message)
         if not quotes or not all(quotes) or any(a != b and b.startswith(a) for a in quotes for b in quotes):
-            message = f"one quote at least, none of them empty or the beginning of another, not {list(quotes)!r}"
+            message = f"quotes must not be empty, and no quote may start with another one; got {list(quotes)!r}"
             raise UsageError(message)
         self._open, self._close, self._assign = open, close, assign
         self._quotes = tuple(quotes)

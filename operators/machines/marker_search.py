@@ -87,18 +87,18 @@ def marker_search(markers: Iterable[str]) -> MarkerSearch:
 
 def _checked(markers: Iterable[str]) -> tuple[str, ...]:
     if isinstance(markers, str):
-        message = f"markers are an iterable of texts, got the bare text {markers!r}; put it in a list"
+        message = f"markers must be an iterable of str, got the bare str {markers!r}; put it in a list"
         raise UsageError(message)
     given = cast("tuple[object, ...]", tuple(markers))
     if not given:
-        message = "there is no marker to look for; give at least one"
+        message = "markers must not be empty; pass at least one"
         raise UsageError(message)
     for marker in given:
         if not isinstance(marker, str):
-            message = f"a marker is a text, got {marker!r}; give each marker as one str"
+            message = f"a marker must be a str, got {marker!r}"
             raise UsageError(message)
         if not marker:
-            message = "an empty marker stands everywhere; give markers of at least one character"
+            message = "a marker must have at least one character, got ''"
             raise UsageError(message)
     return tuple(sorted(cast("set[str]", set(given))))
 
@@ -116,7 +116,7 @@ def _compiled(markers: tuple[str, ...]) -> MarkerSearch:
     try:
         pattern = re.compile(_branches("", unfinished, frozenset(markers)))
     except RecursionError as error:
-        message = f"{len(markers)} markers that begin each other nest too deeply; give fewer"
+        message = f"{len(markers)} markers that are prefixes of each other nest too deeply; pass fewer"
         raise UsageError(message) from error
     whole = re.compile(f"({'|'.join(map(re.escape, longest_first))})")
     return MarkerSearch(pattern, whole, len(longest_first[0]), unfinished)

@@ -52,12 +52,12 @@ def tool_shapes(tools: Any) -> list[ToolShape]:
     elif isinstance(tools, Iterable) and not isinstance(tools, str | bytes):
         shapes = [_shape(value) for value in cast("Iterable[object]", tools)]
     else:
-        message = f"tools are a list of tools, or a mapping of names; got {tools!r:.80}"
+        message = f"tools must be a list of tools or a mapping by name, got {tools!r:.80}"
         raise UsageError(message)
     names: set[str] = set()
     for shape in shapes:
         if shape.name in names:
-            message = f"two tools are named {shape.name!r}; give one of them another name"
+            message = f"two tools are named {shape.name!r}; rename one of them"
             raise UsageError(message)
         names.add(shape.name)
     return shapes
@@ -90,7 +90,7 @@ def parameter_schema(parameters: Mapping[str, Any] | None, key: str) -> Any:
 
 def _named(name: Any, value: Any) -> ToolShape:
     if not isinstance(name, str):
-        message = f"a tool's name is a text, got {name!r}"
+        message = f"a tool's name must be a str, got {name!r}"
         raise UsageError(message)
     if value is None:
         return ToolShape(name, "", None)
@@ -114,7 +114,9 @@ def _shape(value: Any) -> ToolShape:
         if isinstance(parameters, Mapping | None):
             schema = None if parameters is None else dict(cast("Mapping[str, Any]", parameters))
             return ToolShape(name, _text(getattr(value, "description", "")), schema)
-    message = f"a tool is a pydantic model, a definition, or has a name and parameters; got {value!r:.80}"
+    message = (
+        f"a tool must be a pydantic model, a definition, or an object with a name and parameters; got {value!r:.80}"
+    )
     raise UsageError(message)
 
 
@@ -123,7 +125,7 @@ def _from_definition(given: Mapping[str, Any]) -> ToolShape:
     function = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else given
     name = function.get("name")
     if not isinstance(name, str):
-        message = f"a tool's definition has a 'name' and 'parameters'; got the keys {', '.join(map(repr, function))}"
+        message = f"a tool definition needs 'name' and 'parameters', got the keys {', '.join(map(repr, function))}"
         raise UsageError(message)
     parameters: Any = next((function[key] for key in _PARAMETERS if function.get(key) is not None), None)
     if not isinstance(parameters, Mapping | None):

@@ -49,7 +49,7 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name, known in _CHOICES.items():
             if (given := getattr(self, name)) not in known:
-                message = f"{name}= is {' or '.join(map(repr, known))}; got {given!r}"
+                message = f"{name}= must be {' or '.join(map(repr, known))}, got {given!r}"
                 raise UsageError(message)
 
     def knows(self, name: str) -> bool:

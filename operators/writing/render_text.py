@@ -39,7 +39,7 @@ def value_text(item: Text, key: str, value: Any, schema: Mapping[str, Any] | Non
         text = value if isinstance(value, str) else json_text(value)
         back = convert(text, None if item.typing == "flagged" else of_value, schema).value
     if not same_value(back, value):
-        message = f"argument {key!r} would come back as {back!r:.60}: {_advice(item, schema)}"
+        message = f"argument {key!r} would be read back as {back!r:.60}: {_advice(item, schema)}"
         raise CannotRenderError(message)
     return text
 
@@ -64,7 +64,7 @@ def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool =
     if item.trim == "newline" and item.role == "value":
         written = f"\n{written}\n"
     if _trimmed(item, written) != encoded:
-        message = f"{what} has blanks at its edges that would be taken off"
+        message = f"{what} has whitespace at its ends that the reader would strip"
         raise CannotRenderError(message)
     if item.until == "first":
         searched = written.lower() if ignore_case else written
@@ -73,7 +73,7 @@ def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool =
             for other in ends:
                 place = (searched + (other.lower() if ignore_case else other)).find(marker)
                 if 0 <= place < len(searched):
-                    message = f"{what} has {end!r} in it, or runs into it, which ends it"
+                    message = f"{what} contains {end!r}, or together with it ends too early"
                     raise CannotRenderError(message)
     return written
 
@@ -91,11 +91,11 @@ def id_text(item: Text, name: str, call_id: str | None, number: int) -> str:
         made = (re.sub(r"\\([^\w])", r"\1", pattern.replace(r"\d+", str(number)).replace("[0-9]+", str(number))),)
     for each in made if call_id is None else (call_id,):
         if item.named and item.name_in(each) != name:
-            message = f"the id {each!r} does not say the name {name!r}"
+            message = f"call_id {each!r} does not contain the name {name!r}"
             raise CannotRenderError(message)
         if not item.chars or re.fullmatch(f"[{item.chars}]+", each):
             return each
-    message = "it needs an id: give the call one"
+    message = "this dialect requires call_id"
     raise CannotRenderError(message)
 
 
@@ -111,7 +111,7 @@ def attribute_text(name: str, value: str) -> str:
     value = value.replace("&", "&amp;") if decode_entities(value) != value else value
     quote = '"' if '"' not in value else "'"
     if quote in value:
-        message = f"the attribute {name!r} would need both kinds of quotes"
+        message = f"the attribute {name!r} contains both kinds of quotes"
         raise CannotRenderError(message)
     return f"{name}={quote}{value}{quote}"
 

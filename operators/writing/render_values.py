@@ -32,23 +32,23 @@ def check_value(value: Any, where: str, depth: int = 0) -> None:
     if depth > _DEEPEST:
         problem = "is nested too deeply"
     elif isinstance(value, str):
-        problem = "has half of a surrogate pair" if _SURROGATE.search(value) else ""
+        problem = "has a lone surrogate" if _SURROGATE.search(value) else ""
     elif isinstance(value, float):
-        problem = f"is {value}, which JSON has no number for" if not math.isfinite(value) else ""
+        problem = f"is {value}, which JSON cannot represent" if not math.isfinite(value) else ""
     elif isinstance(value, int):  # True and False, too
-        problem = "is too long a number" if abs(value) >= 10 ** (DEFAULT_LIMITS.number_length - 1) else ""
+        problem = "has too many digits" if abs(value) >= 10 ** (DEFAULT_LIMITS.number_length - 1) else ""
     elif type(value) is list:
         for each in cast("list[object]", value):
             check_value(each, where, depth + 1)
     elif type(value) is dict:
         for key, each in cast("dict[object, object]", value).items():
             if not isinstance(key, str):
-                message = f"{where} has the key {key!r}, which is no text"
+                message = f"{where} has the key {key!r}, which is not a str"
                 raise CannotRenderError(message)
             check_value(key, where)
             check_value(each, where, depth + 1)
     elif value is not None:
-        problem = f"is a {type(value).__name__}, which is no JSON value"
+        problem = f"is a {type(value).__name__}, which is not a JSON value"
     if problem:
         message = f"{where} {problem}"
         raise CannotRenderError(message)
@@ -163,7 +163,7 @@ def _quoted(item: CallArgs, text: str) -> str:
     if item.escapes and len(quote) == 1:
         return quote + "".join(_escaped(letter, quote) for letter in text) + quote
     if (text + quote).find(quote) < len(text):
-        message = f"the text {text[:40]!r} has the quote {quote!r} in it, or runs into it, and nothing is escaped"
+        message = f"the text {text[:40]!r} contains the quote {quote!r}, or together with it does, and the dialect has no escapes"
         raise CannotRenderError(message)
     return quote + text + quote
 

@@ -50,7 +50,7 @@ def connected(name: ToolProvider, request: Request, key: str) -> Generator[Calla
         except PenstockError:
             raise
         except Exception as error:  # an SDK looks at more of the environment than its key
-            message = f"{name}'s SDK does not start: {_said(error)}"
+            message = f"{name}'s SDK failed to start: {_said(error)}"
             raise UsageError(message) from error
         yield lambda: PROVIDERS[name].ask(client, request)
 
@@ -67,7 +67,7 @@ def client_of(name: ToolProvider, key: str, base_url: str | None) -> Client:
     try:
         module: Any = import_module(provider.module)
     except ImportError as error:
-        message = f"{name} is asked with its SDK: pip install {provider.package}"
+        message = f"{name} needs its SDK: pip install {provider.package}"
         raise UsageError(message) from error
     return provider.client(module, key, base_url)
 
@@ -150,7 +150,7 @@ PROVIDERS: Mapping[ToolProvider, Provider] = {
     "gemini": Provider(
         keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         module="google.genai",
-        package='"penstock[gemini]"',
+        package='".[gemini]"',
         url="https://generativelanguage.googleapis.com",
         url_from="GOOGLE_GEMINI_BASE_URL",
         client=_gemini_client,

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from ...events.url_secrets import without_credentials
 
 NEEDED = ("typer", "rich")
-NOT_INSTALLED = 'the command line needs two more packages: pip install "penstock[cli]"'
+NOT_INSTALLED = 'the command line needs two more packages; from a clone, pip install ".[cli]"'
 OUTPUT_IS_CLOSED = "penstock: the output is closed; let it go somewhere, as to /dev/null"
 
 

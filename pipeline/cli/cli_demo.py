@@ -30,7 +30,7 @@ def demo(
     key, no network. At the end stands, by the server's log, how early each file was there.
     """
     if not (math.isfinite(pace) and pace >= 0):
-        message = f"--pace is a number of seconds from 0, got {pace}"
+        message = f"--pace must be a number of seconds from 0, got {pace}"
         raise UsageError(message)
     from ...sinks.terminal_view import terminal_view  # noqa: PLC0415 - rich is not needed for help
 

@@ -154,5 +154,5 @@ def show(watched: Watched, *, as_json: bool) -> None:
 
 def check_number(name: str, value: float | None, least: float) -> None:
     if value is not None and not value >= least:
-        message = f"{name} is a number from {least:g}, got {value:g}"
+        message = f"{name} must be at least {least:g}, got {value:g}"
         raise UsageError(message)

@@ -113,7 +113,7 @@ def _key(provider: ToolProvider, url: str | None, key_from: str | None) -> str:
         if key := os.environ.get(name, "").strip():
             if key.isascii() and key.isprintable():
                 return key
-            message = f"the key in {name} has characters that no key has; was it copied whole?"
+            message = f"the key in {name} has characters that no key has; check that it was copied whole"
             raise UsageError(message)
     if key_from is None and (not names or is_local(url)):
         return NO_KEY
@@ -129,7 +129,7 @@ def _check_url(base_url: str, source: str) -> None:
     except ValueError:
         is_whole = False
     if not is_whole:
-        message = f"{source} must be a whole address, as http://127.0.0.1:8000/v1; got {shown_url(base_url)!r}"
+        message = f"{source} must be a complete URL such as http://127.0.0.1:8000/v1; got {shown_url(base_url)!r}"
         raise UsageError(message)
 
 
@@ -137,12 +137,12 @@ def _prompt(given: str | None) -> str:
     if given in (None, "-") and sys.stdin is None:
         raise UsageError(INPUT_IS_CLOSED)
     if given is None and sys.stdin.isatty():
-        message = 'no prompt: penstock run ... "PROMPT", or pipe it in'
+        message = 'no prompt; run penstock run ... "PROMPT", or pipe it in'
         raise UsageError(message)
     try:
         prompt = read_bounded(sys.stdin, LONGEST_TEXT) if given in (None, "-") else given
     except UnicodeDecodeError as error:
-        message = f"the input is not text in {error.encoding}: {error.reason} at {error.start}"
+        message = f"the input is not {error.encoding}: {error.reason} at {error.start}"
         raise UsageError(message) from error
     except (OSError, UsageError) as error:  # a folder, or what has no end
         message = f"the input cannot be read: {reason_of(error) if isinstance(error, OSError) else error}"

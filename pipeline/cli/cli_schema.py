@@ -41,11 +41,11 @@ def schema(
     """Show the JSON Schema of the events; with --tool, what a request's tools look like."""
     if tool:
         if provider is None or event is not None:
-            message = "--tool goes with --provider, and without an event"
+            message = "--tool needs --provider, and takes no event"
             raise UsageError(message)
         _print(tool_schemas(tools_named(tool), provider))
     elif provider is not None:
-        message = "--provider goes with --tool"
+        message = "--provider needs --tool"
         raise UsageError(message)
     else:
         _print(json_schema() if event is None else schema_of(event))

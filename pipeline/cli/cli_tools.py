@@ -41,7 +41,7 @@ def _values(name: str) -> list[Any]:
     module, colon, path = name.partition(":")
     if not (module and colon and path):
         known = ", ".join(FILE_TOOL_DEFINITIONS)
-        message = f"no tool of that name; it is one of {known}, MODULE:FUNCTION, or a JSON file"
+        message = f"no such tool; pass one of {known}, MODULE:FUNCTION, or a JSON file"
         raise UsageError(message)
     return [_imported(module, path)]
 

@@ -41,7 +41,7 @@ ANTHROPIC = Answer("anthropic", "anthropic, Messages", "demo_anthropic.sse")
 GEMINI = Answer("gemini", "google-genai, streamed function calls", "demo_gemini.sse")
 RESPONSES = Answer(
     "openai-responses",
-    'openai, Responses (in place of google-genai: pip install "penstock[gemini]")',
+    'openai, Responses (in place of google-genai: pip install ".[gemini]")',
     "demo_responses.sse",
 )
 

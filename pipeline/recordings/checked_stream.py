@@ -32,8 +32,8 @@ def checked_stream(body: bytes, api: str | None = None) -> str:
     except UsageError as error:
         if given is None:
             known = ", ".join(each.name for each in APIS)
-            begin = "" if _whole_json(body) is None else "a whole JSON document, and no stream of a known API; "
-            message = f"{begin}its content does not say which API it is of; name it with --api, one of: {known}"
+            begin = "" if _whole_json(body) is None else "a whole JSON document, not a stream of a known API; "
+            message = f"{begin}cannot tell which API this is; name it with --api, one of: {known}"
             raise UsageError(message) from error
         recognised = ""
     if given in (None, recognised):
@@ -41,11 +41,11 @@ def checked_stream(body: bytes, api: str | None = None) -> str:
     if _has_events(given, body, _is_answer if recognised else _is_understood):
         return given
     if recognised:
-        message = f"no event of {given} in it: its events are those of {recognised}; leave --api out"
+        message = f"it has no event of {given}; its events are those of {recognised}, so leave --api out"
     elif _whole_json(body) is not None:
-        message = f"a whole JSON document, and no stream of {given}; {_RECORD} (stream=True)"
+        message = f"a whole JSON document, not a stream of {given}; {_RECORD} (stream=True)"
     else:
-        message = f"no event of {given} in {len(body):,} bytes; {_RECORD}, or name another --api"
+        message = f"it has no event of {given} in {len(body):,} bytes; {_RECORD}, or name another --api"
     raise UsageError(message)
 
 
@@ -54,9 +54,9 @@ def _refuse_what_is_no_stream(body: bytes) -> None:
     if not begin:
         message = f"it is empty; {_RECORD}"
     elif begin.startswith(b"<"):
-        message = f"it has no stream in it but HTML or XML; {_RECORD}, and look at the address that was asked"
+        message = f"it is HTML or XML, not a stream; check the URL that was requested, and {_RECORD}"
     elif (error := _error_alone(body)) is not None:
-        message = f"it has no stream in it but an error that came instead: {error}; ask again, and {_RECORD}"
+        message = f"it is an error response, not a stream: {error}; repeat the request, and {_RECORD}"
     else:
         return
     raise UsageError(message)

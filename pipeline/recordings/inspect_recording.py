@@ -49,7 +49,7 @@ def _by_wire(api: str, body: bytes) -> Generator[Observable[ChunkResponse], None
 @contextmanager
 def _by_sdk(api: str, body: bytes) -> Generator[Observable[ChunkResponse], None, None]:
     if api not in SDKS:
-        message = f"no SDK is at hand for {api!r}; use --via wire"
+        message = f"no SDK can play {api!r}; use --via wire"
         raise UsageError(message)
     with LoopbackServer(body) as server, SDKS[api](server.url) as chunks:
         yield chunks

@@ -98,9 +98,9 @@ def _checked(entry: Any, body: bytes) -> Timing:
             times = tuple(map(float, times))
         timing = Timing(tuple(sizes), times)
     except (AttributeError, KeyError, OverflowError, TypeError) as error:
-        message = f"its timing has no lists network_chunk_sizes and network_chunk_times: {error!r}"
+        message = f"its timing needs the lists network_chunk_sizes and network_chunk_times: {error!r}"
         raise ValueError(message) from error
     if not is_right:
-        message = f"its timing is not that of {len(body):,} bytes"
+        message = f"its timing does not add up to {len(body):,} bytes"
         raise ValueError(message)
     return timing

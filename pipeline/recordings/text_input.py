@@ -45,7 +45,7 @@ class TextInput:
             while piece := self._read():
                 self._left -= len(piece)
                 if self._left < 0:
-                    message = f"{self._path} cannot be read to its end: {too_long(LONGEST_TEXT)}"
+                    message = f"{self._path} cannot be read: {too_long(LONGEST_TEXT)}"
                     raise UsageError(message)
                 if text := decoder.decode(piece):
                     yield text

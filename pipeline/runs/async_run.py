@@ -40,7 +40,7 @@ class AsyncRun:
             return await anext(self._events)
         except StopAsyncIteration:
             if self._state.is_cut:
-                message = "a read was cancelled, which broke this stream off"
+                message = "the stream ended because a read was cancelled"
                 raise StreamCutError(message) from None
             raise
 
@@ -58,7 +58,7 @@ class AsyncRun:
         except RuntimeError as error:
             if "already running" not in str(error):
                 raise
-            message = "another task loops over this run: call cancel() there"
+            message = "another task is iterating this run; call cancel() instead of leaving the block"
             raise UsageError(message) from None
         if not self._state.is_begun:  # a generator that never began has no `finally`
             self._state.is_begun = True
@@ -215,7 +215,7 @@ async def _open(state: _State) -> Any:
     if hasattr(stream, "__aiter__"):
         return aiter(stream)
     if hasattr(stream, "__next__") and _blocks(stream):
-        message = "this stream would block the event loop: use the SDK's async client, or stream(...) on a thread"
+        message = "this stream is synchronous and would block the event loop; use the SDK's async client, or stream(...) in a thread"
         raise UsageError(message)
     return _as_async(stream)
 

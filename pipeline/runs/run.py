@@ -48,7 +48,7 @@ class Run:
         try:
             self._events.close()
         except ValueError:
-            message = "another thread loops over this run: call cancel() there"
+            message = "another thread is iterating this run; call cancel() instead of leaving the block"
             raise UsageError(message) from None
         if not self._state.is_begun:  # a generator that never began has no `finally`
             self._state.is_begun = True
@@ -168,7 +168,7 @@ def _open(state: _State) -> Any:
     if hasattr(stream, "__aiter__") or hasattr(stream, "__await__"):
         if inspect.iscoroutine(stream):
             stream.close()
-        message = "this stream is async: use astream(...) inside a coroutine"
+        message = "this stream is async; use astream(...) inside a coroutine"
         raise UsageError(message)
     state.stream = stream
     return iter(stream)

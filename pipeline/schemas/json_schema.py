@@ -59,7 +59,7 @@ def malformed(schema: Schema) -> str | None:
             if key in each and not isinstance(each[key], shapes):
                 faults.append(f"{key!r} cannot be {each[key]!r:.60}{_at(path)}")
                 return each
-        faults.extend(f"{name!r} is no type of JSON Schema{_at(path)}" for name in types_of(each) if name not in TYPES)
+        faults.extend(f"{name!r} is not a JSON Schema type{_at(path)}" for name in types_of(each) if name not in TYPES)
         return map_subschemas(each, look, path)
 
     look(schema, "")

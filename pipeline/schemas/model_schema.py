@@ -48,7 +48,7 @@ def model_schema(model: type[BaseModel], owner: str) -> Schema:
     try:
         schema = model.model_json_schema(schema_generator=_PlainSchema)
     except (PydanticUserError, NameError, LookupError, RecursionError) as error:
-        message = f"the parameters of {owner} have no JSON Schema: {str(error).splitlines()[0]}"
+        message = f"the parameters of {owner} cannot be turned into a JSON Schema: {str(error).splitlines()[0]}"
         raise UsageError(message) from error
     schema = object_schema(schema, owner)
     schema.pop("title", None)

@@ -48,7 +48,7 @@ def definition(root: Schema, reference: str) -> Schema:
                 found = cast("dict[str, Any]", found).get(name) if isinstance(found, dict) else None
         if isinstance(found, dict):
             return cast("Schema", found)
-    message = f"$ref {reference!r} leads to nothing in the schema; only references such as '#/$defs/Name' are followed"
+    message = f"$ref {reference!r} is not in the schema; only references such as '#/$defs/Name' are followed"
     raise UsageError(message)
 
 
@@ -87,7 +87,7 @@ def inline_references(root: Schema) -> Schema:
         nonlocal number
         number += 1
         if number > _MOST_SCHEMAS:
-            message = f"the schema is too large with its references put in: more than {_MOST_SCHEMAS} subschemas"
+            message = f"the schema is too large with its references inlined: more than {_MOST_SCHEMAS} subschemas"
             raise UsageError(message)
         reference = schema.get("$ref")
         if isinstance(reference, str):
@@ -131,7 +131,7 @@ def _checked_copy(given: Mapping[str, Any], owner: str) -> Schema:
     try:
         json.dumps(schema, allow_nan=False)
     except (TypeError, ValueError) as error:
-        message = f"the parameters of {owner} are no JSON: {error}"
+        message = f"the parameters of {owner} are not JSON: {error}"
         raise UsageError(message) from error
     return schema
 
@@ -150,8 +150,8 @@ def object_schema(given: Mapping[str, Any], owner: str) -> Schema:
         raise UsageError(message) from None
     if cycle := reference_cycle(schema):
         message = (
-            f"the parameters of {owner}: the references {' -> '.join(map(repr, cycle))} come back to where they began "
-            "without a property or an item between, so no value decides them; take one of them out"
+            f"the parameters of {owner}: the references {' -> '.join(map(repr, cycle))} form a cycle "
+            "without a property or an item between them; remove one"
         )
         raise UsageError(message)
     try:

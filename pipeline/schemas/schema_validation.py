@@ -20,14 +20,14 @@ def check_schema(schema: dict[str, Any], name: str) -> None:
     except ModuleNotFoundError as error:
         message = (
             "validate=True needs a JSON Schema validator, and so does coerce=False for a JSON Schema: "
-            'pip install "penstock[jsonschema]"'
+            'from a clone, pip install ".[jsonschema]"'
         )
         raise UsageError(message) from error
     try:
         _validator(schema).check_schema(schema)
     except SchemaError as error:
         message = (
-            f"the parameters of tool {name!r} are no JSON Schema: {error.message:.{_LONGEST}} at {error.json_path}"
+            f"the parameters of tool {name!r} are not a JSON Schema: {error.message:.{_LONGEST}} at {error.json_path}"
         )
         raise UsageError(message) from None
 

@@ -79,9 +79,9 @@ def strict_schema(parameters: Schema, mode: StrictMode, tool: str) -> Schema:
     optional; `Tool.validate` takes it as not given.
     """
     if not mode.recursive and (recursive := recursive_references(parameters)):
-        _refuse(mode, tool, f"{min(recursive)!r}, which refers to itself", "", "unfold it to the depth you need")
+        _refuse(mode, tool, f"{min(recursive)!r}, which refers to itself", "", "inline it to the depth you need")
     if "anyOf" in parameters or "oneOf" in parameters:
-        _refuse(mode, tool, "'anyOf' at the root", "", "put it into a property")
+        _refuse(mode, tool, "'anyOf' at the root", "", "move it into a property")
 
     def strict(schema: Schema, path: str) -> Schema:
         if "$ref" in schema:
@@ -147,5 +147,7 @@ def _nullable(schema: Schema) -> Schema:
 
 def _refuse(mode: StrictMode, tool: str, what: str, path: str, instead: str) -> None:
     place = f" at {path}" if path else ""
-    message = f"tool {tool!r}: {mode.provider}'s strict mode has no place for {what}{place}; {instead}, or strict=False"
+    message = (
+        f"tool {tool!r}: {mode.provider}'s strict mode does not allow {what}{place}; {instead}, or use strict=False"
+    )
     raise UsageError(message)

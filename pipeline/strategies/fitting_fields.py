@@ -35,7 +35,7 @@ def checked_fields(fields: Iterable[FieldSpec]) -> tuple[FieldSpec, ...]:
     """Return what a user passed as `fields=`; `UsageError` for what is no iterable of specs."""
     given: Any = fields
     if isinstance(given, FieldSpec) or not isinstance(given, Iterable):
-        message = f"fields= is an iterable of FieldSpec, got {given!r}; put it in a list"
+        message = f"fields= must be an iterable of FieldSpec, got {given!r}; put it in a list"
         raise UsageError(message)
     return tuple(fields)
 

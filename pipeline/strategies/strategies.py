@@ -95,7 +95,7 @@ def strategy_named(name: str) -> Strategy:
     if known in STRATEGIES:
         return STRATEGIES[known]
     if known in RENAMED:
-        message = f"unknown strategy {name!r}; its name is {RENAMED[known]!r} now"
+        message = f"unknown strategy {name!r}; it is now called {RENAMED[known]!r}"
     else:
         message = f"unknown strategy {name!r}; {known_names(known, STRATEGIES)}"
     raise UsageError(message)

@@ -52,7 +52,9 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
-            message = f"{self.name!r} is no name for a tool: letters, digits and _ - . : only, 1 to 128; see name="
+            message = (
+                f"{self.name!r} is not a valid tool name; use 1 to 128 letters, digits and _ - . : only, or pass name="
+            )
             raise UsageError(message)
         parameters = object_schema(self.parameters, f"tool {self.name!r}")
         force_setattr(self, "parameters", parameters)
@@ -97,7 +99,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
         """Call what the tool was made of, as if it were no tool: the function, or the model."""
         called = self.function or self.model
         if called is None:
-            message = f"tool {self.name!r} was made of a JSON Schema: there is nothing to call"
+            message = f"tool {self.name!r} was made from a JSON Schema, so it has no function to call"
             raise UsageError(message)
         return called(*args, **kwargs)
 
@@ -192,9 +194,9 @@ def _read(value: Any, name: str | None) -> dict[str, Any]:
         said = {"name": name, "description": function_description(function)}
         return {**said, "parameters": model_schema(model, f"{name}()"), "model": model, "function": function}
     if isinstance(value, classmethod):
-        message = "a class method has no class inside the class's body: make the tool below it, tool(TheClass.method)"
+        message = "a classmethod cannot become a tool inside the class body; make it below the class with tool(TheClass.method)"
         raise UsageError(message)
-    message = f"a tool is made of a function, a pydantic model or a JSON Schema; got {value!r}"
+    message = f"a tool must be a function, a pydantic model or a JSON Schema; got {value!r}"
     raise UsageError(message)
 
 
@@ -202,13 +204,13 @@ def as_tools(values: Iterable[Any]) -> tuple[Tool, ...]:
     """Make a tool of each value, as `tool` does; `UsageError` where two have one name."""
     given: Any = values
     if isinstance(given, str | Mapping) or callable(given) or not isinstance(given, Iterable):
-        message = f"tools= takes several: put it in a list; got {values!r:.80}"
+        message = f"tools= must be an iterable of tools; put it in a list; got {values!r:.80}"
         raise UsageError(message)
     tools = tuple(_make(each) for each in values)
     names = [each.name for each in tools]
     for name in names:
         if names.count(name) > 1:
-            message = f"two tools are named {name!r}; give one of them another: tool(..., name=...)"
+            message = f"two tools are named {name!r}; rename one with tool(..., name=...)"
             raise UsageError(message)
     return tools
 

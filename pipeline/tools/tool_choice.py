@@ -48,11 +48,11 @@ def tool_choice(
 
 def _by_name(provider: ToolProvider, name: str, tools: Iterable[Any] | None) -> Any:
     if provider not in _NAMED:
-        message = f"{provider} has no tool choice {name!r}; send this tool alone"
+        message = f"{provider} cannot be made to call {name!r}; send that tool alone"
         raise UsageError(message)
     check_name(name, provider)
     if tools is not None and name not in (known := [each.name for each in as_tools(tools)]):
-        message = f"there is no tool named {name!r}; known are {', '.join(known) or 'none'}"
+        message = f"unknown tool {name!r}; known are {', '.join(known) or 'none'}"
         raise UsageError(message)
     return _NAMED[provider](name)
 
@@ -97,14 +97,14 @@ _NAMED: Mapping[ToolProvider, Callable[[str], dict[str, Any]]] = {
     "mistral": _function,
 }
 
-_STRICT_INSTEAD = "for arguments that fit their schemas there is tool_schemas(..., strict=True)"
+_STRICT_INSTEAD = "to make arguments fit their schemas use tool_schemas(..., strict=True)"
 _INSTEAD: Mapping[tuple[ToolProvider, str], str] = {
     ("ollama", "none"): "send no tools",
-    ("ollama", "required"): "it decides by itself",
-    ("ollama", "validated"): "nor a strict mode",
+    ("ollama", "required"): "leave tool_choice out",
+    ("ollama", "validated"): "it has no strict mode either",
 }
-_IN_REQUEST = "says it in the request: parallel_tool_calls=True or False"
+_IN_REQUEST = "takes it in the request as parallel_tool_calls=True or False"
 _PARALLEL: Mapping[ToolProvider, str] = {
     **dict.fromkeys(("openai-chat", "openai-responses", "mistral"), _IN_REQUEST),
-    **dict.fromkeys(("gemini", "ollama"), "cannot say whether calls come in parallel"),
+    **dict.fromkeys(("gemini", "ollama"), "has no option for parallel calls"),
 }

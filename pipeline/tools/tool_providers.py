@@ -46,5 +46,5 @@ def check_name(name: str, provider: ToolProvider) -> None:
     """Raise `UsageError` for a tool's name that a provider does not take."""
     pattern, rule = NAMES.get(provider, (None, ""))
     if pattern is not None and not pattern.fullmatch(name):
-        message = f"{provider} takes no tool named {name!r}: {rule}; rename it with tool(..., name=...)"
+        message = f"{provider} does not accept the tool name {name!r} ({rule}); rename it with tool(..., name=...)"
         raise UsageError(message)

@@ -20,7 +20,7 @@ _STRICT: Mapping[ToolProvider, StrictMode] = {
     "anthropic": ANTHROPIC,
 }
 _NOT_STRICT: Mapping[ToolProvider, str] = {
-    "gemini": "Gemini's tools have no strict mode; the request has: tool_choice('gemini', 'validated')",
+    "gemini": "Gemini's tools have no strict mode; use tool_choice('gemini', 'validated') in the request",
     "ollama": "Ollama has no strict mode; leave strict= out",
 }
 
@@ -72,7 +72,7 @@ def _chosen(tools: tuple[Tool, ...], names: Iterable[str] | None) -> list[Tool]:
     if names is None:
         return list(tools)
     if isinstance(names, str):
-        message = f"names= takes several: put it in a list; got {names!r}"
+        message = f"names= must be an iterable of names; put it in a list; got {names!r}"
         raise UsageError(message)
     by_name = {each.name: each for each in tools}
     wanted = list(dict.fromkeys(names))

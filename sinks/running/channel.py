@@ -61,7 +61,7 @@ class Channel:
 
     def __init__(self, maxsize: int) -> None:
         if type(maxsize) is not int or maxsize < 1:
-            message = f"maxsize= is a number of events, 1 at least; got {maxsize!r}"
+            message = f"maxsize must be at least 1, got {maxsize!r}"
             raise UsageError(message)
         self.maxsize = maxsize
         self._items: deque[Any] = deque()
@@ -77,10 +77,10 @@ class Channel:
         """Put an item if there is room; give whether there was."""
         with self._lock:
             if self._is_closed:
-                message = "nobody reads this channel any more"
+                message = "this channel has no reader any more"
                 raise NoReaderError(message)
             if self._is_ended:
-                message = "this stream has ended; nothing more goes into it"
+                message = "this stream has ended and takes no more events"
                 raise UsageError(message)
             if len(self._items) >= self.maxsize:
                 return False

@@ -47,7 +47,7 @@ class EventQueue:
     def check_unused(self) -> None:
         """Raise `UsageError` if a stream was put into it already."""
         if self._has_writer:
-            message = "this queue had its stream; make a new queue for each stream"
+            message = "this queue was already used; make a new queue for each stream"
             raise UsageError(message)
 
     def __repr__(self) -> str:
@@ -63,7 +63,7 @@ class EventQueue:
 
     def _reader(self) -> Channel:
         if self._has_reader:
-            message = "this queue has a reader, or had one; make a new queue for each stream"
+            message = "this queue already has a reader; make a new queue for each stream"
             raise UsageError(message)
         self._has_reader = True
         return self._channel

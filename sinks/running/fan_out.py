@@ -265,4 +265,4 @@ async def _is_pending(line: SinkLine, seconds: float) -> bool:
 
 def _abandon(channels: list[Channel]) -> None:
     for channel in channels:
-        channel.end(StreamCutError("nobody holds the stream any more"))
+        channel.end(StreamCutError("the stream was dropped before its end"))

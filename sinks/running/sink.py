@@ -21,7 +21,7 @@ Sink: TypeAlias = Callable[[AsyncIterable[Any]], Awaitable[T]]
 SyncSink: TypeAlias = Callable[[Iterable[Any]], T]
 """The twin for plain streams."""
 
-_NEEDS_ASYNC = "this sink has to wait for something async, which only an async stream can do: use astream(...)"
+_NEEDS_ASYNC = "this sink is async and works with async streams only; use astream(...)"
 
 
 class Target(Protocol[T_co]):
@@ -57,7 +57,7 @@ class TwinSink(Generic[T]):
         if isinstance(events, Observable):
             return _take_observable(events, self._new_target())
         if isinstance(events, str | bytes) or not isinstance(cast("object", events), Iterable):
-            message = f"a sink takes a stream of events, got {type(events).__name__}"
+            message = f"a sink must be called with a stream of events, got {type(events).__name__}"
             raise UsageError(message)
         return _take(events, self._new_target())
 

@@ -37,8 +37,7 @@ class SlowSinkError(PenstockError):
 
     def __str__(self) -> str:
         return (
-            f"{self.sink} did not keep up, {self.maxsize} events were waiting for it: "
-            'give it a longer queue, or when_full="block"'
+            f'{self.sink} did not keep up: {self.maxsize} events were waiting; use a longer queue, or when_full="block"'
         )
 
 
@@ -52,8 +51,8 @@ class StuckSinkError(SlowSinkError):
 
     def __str__(self) -> str:
         return (
-            f"{self.sink} did not end, and took no event, within {self.timeout:g} seconds after its stream: "
-            "look where it hangs, or give it longer with close_timeout="
+            f"{self.sink} did not finish within {self.timeout:g} seconds after its stream; "
+            "see where it hangs, or raise close_timeout="
         )
 
 
@@ -93,7 +92,7 @@ class SinkLine:
         if self.is_given_up:
             return
         if isinstance(result, TwinSink | EventQueue) or isgenerator(result) or isasyncgen(result):
-            message = f"this is no sink, for it takes no events: it gave {result!r}, which nobody runs"
+            message = f"not a sink: it returned {result!r}, which never runs"
             raise UsageError(message)
         self.result = result
 
@@ -175,10 +174,10 @@ def sink_lines(
 ) -> list[SinkLine]:
     """Make the lines for several sinks; `UsageError` for what is none."""
     if when_full not in get_args(WhenFull):
-        message = f"when_full= is one of {', '.join(map(repr, get_args(WhenFull)))}, got {when_full!r}"
+        message = f"when_full= must be one of {', '.join(map(repr, get_args(WhenFull)))}, got {when_full!r}"
         raise UsageError(message)
     if type(close_timeout) not in (int, float) or not 0 < close_timeout <= threading.TIMEOUT_MAX:
-        message = f"close_timeout= is a number of seconds above 0, got {close_timeout!r}"
+        message = f"close_timeout= must be a number of seconds above 0, got {close_timeout!r}"
         raise UsageError(message)
     Channel(maxsize)  # says what is wrong with it, also where there are no sinks
     lines: list[SinkLine] = []
@@ -198,9 +197,9 @@ _TAKE_EVENTS = ("collect", "acollect")
 def _what_is_wrong(sink: object) -> str | None:
     """Say why something is no sink, as far as that can be seen before there are events."""
     if not callable(sink):
-        return f"a sink is a function that takes a stream of events, got {sink!r}"
+        return f"a sink must be a function that takes a stream of events, got {sink!r}"
     if isgeneratorfunction(sink) or isasyncgenfunction(sink):
-        return f"{sink!r} is a generator, which nobody would run: a sink takes the events to their end itself"
+        return f"{sink!r} is a generator function, which would never run; a sink must loop over the events itself"
     made: Any = getattr(sink, "func", sink)  # of a partial
     ours = isinstance(made, FunctionType) and getattr(_package(), made.__name__, None) is made
     if (ours and made.__name__ not in _TAKE_EVENTS) or (
@@ -208,8 +207,8 @@ def _what_is_wrong(sink: object) -> str | None:
     ):
         name = made.__name__
         if name in ("to_sse", "to_websocket"):
-            return f"{name} is no sink of a pipeline, it takes the whole stream: {name}(pipeline.astream(...), ...)"
-        return f"{name} is no sink, it makes one: write {name}(...)"
+            return f"{name} is not a sink of a pipeline; call it with the stream: {name}(pipeline.astream(...), ...)"
+        return f"{name} is not a sink but makes one; write {name}(...)"
     try:
         shape = signature(sink, follow_wrapped=False)
     except (TypeError, ValueError):  # of some builtins nothing is known
@@ -217,7 +216,7 @@ def _what_is_wrong(sink: object) -> str | None:
     try:
         shape.bind(None)
     except TypeError as error:
-        return f"a sink is called with one argument, the stream of events; {sink!r} is not: {error}"
+        return f"a sink must take one argument, the stream of events; {sink!r} does not: {error}"
     return None
 
 

@@ -42,7 +42,7 @@ class FinalEvents:
             return ()
         if isinstance(event, _DELTAS):
             kind = type(event).__name__
-            message = f'events="final" stores segments and results, and a {kind} is a delta; events="all" stores it'
+            message = f'events="final" cannot store a {kind}, which is a delta; use events="all"'
             raise UsageError(message)
         if self._call is not None and isinstance(event, _RESULTS) and self._call.is_of(event):
             self._call = None

@@ -141,7 +141,7 @@ def checked(events: AsyncIterable[Any], name: str) -> AsyncIterable[Any]:
     if isinstance(events, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers err
         return events
     given = type(events).__name__
-    message = f"{name}(...) takes an async stream, as pipeline.astream(...) and adrive(...) give it, got {given}"
+    message = f"{name}(...) takes an async stream, such as pipeline.astream(...) or adrive(...); got {given}"
     raise UsageError(message)
 
 

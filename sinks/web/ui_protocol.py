@@ -100,7 +100,7 @@ def _events_of(protocol: str, message_id: str | None) -> _Segments | _ToolCallUp
         case "tool_call_updates":
             return _ToolCallUpdates(message_id)
         case _:
-            message = f"protocol= is {' or '.join(map(repr, get_args(UiProtocol)))}, got {protocol!r}"
+            message = f"protocol= must be {' or '.join(map(repr, get_args(UiProtocol)))}, got {protocol!r}"
             raise UsageError(message)
 
 
@@ -109,7 +109,7 @@ def _json_form(event: Any) -> bytes:
         return to_json(cast("Event", event))
     if isinstance(event, dict):
         return msgspec.json.encode(event)
-    message = f"only events and dictionaries have a JSON form here, got {type(event).__name__}; leave it out by select="
+    message = f"cannot write a {type(event).__name__} as JSON, only events and dicts; filter it out with select="
     raise UsageError(message)
 
 

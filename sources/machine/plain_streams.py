@@ -25,7 +25,7 @@ class Chunks:
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         if not isinstance(item, ChunkResponse):
-            message = f"this stream gave ChunkResponses, and now {type(item).__name__}"
+            message = f"this stream yielded ChunkResponses before, and now {type(item).__name__}"
             raise UsageError(message)
         if item.error:
             self._told = item.error
@@ -61,7 +61,7 @@ class Texts:
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         if not isinstance(item, str):
-            message = f"a stream of text takes text, got {type(item).__name__}"
+            message = f"a stream of text must yield str, got {type(item).__name__}"
             raise UsageError(message)
         content = whole_text(self._held, "content", item)
         return [ChunkResponse(content=content)] if content else []

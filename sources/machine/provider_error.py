@@ -48,7 +48,7 @@ def invalid_data(error: Exception) -> ProviderError:
     if isinstance(error, UnicodeDecodeError):
         return ProviderError(f"not UTF-8: {error.reason} at {error.start}", type="invalid_utf8")
     reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-    return ProviderError(f"not JSON that can be read: {reason}", type="invalid_json")
+    return ProviderError(f"unreadable JSON: {reason}", type="invalid_json")
 
 
 def provider_error(error: Exception) -> ProviderError | None:

@@ -108,7 +108,7 @@ def _name_of(item: Any) -> str | None:
     if isinstance(item, str):
         return "texts"
     if isinstance(item, bytes | bytearray | memoryview):
-        message = f"this stream gives bytes; from_wire(api, ...) reads them, with api one of {KNOWN_APIS}"
+        message = f"this stream yields bytes; use from_wire(api, ...), with api one of {KNOWN_APIS}"
         raise UsageError(message)
     fields = fields_of(item)
     names: list[str] = []
@@ -118,7 +118,7 @@ def _name_of(item: Any) -> str | None:
             return names[0]
         if not names and says_nothing(item):
             return None
-    who = f"may be of {' or '.join(names)}" if names else "does not say which provider's it is"
+    who = f"may be from {' or '.join(names)}" if names else "does not show which provider it is from"
     message = f"the first item of this stream, {described(item)}, {who}; pass api=, one of {KNOWN_APIS}"
     raise UsageError(message)
 

@@ -79,7 +79,7 @@ def _is_ollama(event: dict[str, Any]) -> bool:
 
 def _one_answer(name: str, choices: Choices) -> None:
     if choices not in (0, "all"):
-        message = f"{name} gives one answer; choices={choices!r} would give none"
+        message = f"{name} has one answer only, so choices={choices!r} does not apply"
         raise UsageError(message)
 
 

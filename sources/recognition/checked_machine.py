@@ -127,14 +127,14 @@ class CheckedMachine:
         unknown = self._unknown
         if unknown.apis:
             name = unknown.apis[0]
-            return f"it looks like {name}: pass api={name!r} to from_stream, from_wire or Pipeline"
+            return f"it looks like {name}; pass api={name!r} to from_stream, from_wire or Pipeline"
         if not unknown.body:
             if all(kind in _NO_API for kind in unknown.kinds):
-                return "texts and ChunkResponses need no api=: leave it out, with from_stream or Pipeline"
+                return "leave api= out for text and ChunkResponses, with from_stream or Pipeline"
             if all(kind in _BYTES for kind in unknown.kinds):
-                return f"from_wire({self._api!r}, ...) reads bytes"
-            return f"pass what the SDK streamed, or another api=, one of {KNOWN_APIS}"
-        return f"look at the status of the response, ask for a stream, or pass another api=, one of {KNOWN_APIS}"
+                return f"use from_wire({self._api!r}, ...) for bytes"
+            return f"pass what the SDK streams, or another api=, one of {KNOWN_APIS}"
+        return f"check the status of the response, request a stream, or pass another api=, one of {KNOWN_APIS}"
 
 
 def checked_machine(

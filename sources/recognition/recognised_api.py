@@ -15,5 +15,5 @@ def recognised_api(body: bytes) -> str:
     """
     if (name := next(apis_of_body(body), None)) is not None:
         return name
-    message = f"this body does not say which provider's it is; pass api=, one of {KNOWN_APIS}"
+    message = f"this body does not show which provider it is from; pass api=, one of {KNOWN_APIS}"
     raise UsageError(message)

@@ -91,7 +91,7 @@ class LoopbackServer:
         with self._changed:
             entry = self._changed.wait_for(found, timeout)
         if entry is None:
-            message = f"no {kind!r} of {number} within {timeout} s; the log has {self.log}"
+            message = f"no {kind!r} with number {number} within {timeout} s; the log has {self.log}"
             raise UsageError(message)
         return entry
 

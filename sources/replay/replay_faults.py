@@ -12,7 +12,7 @@ from .replay_pieces import is_whole_event, split_events
 
 Kind: TypeAlias = Literal["cut", "stall", "reset", "status", "error", "garbage", "duplicate"]
 Ending: TypeAlias = Literal["finished", "cut", "stall", "reset"]
-ERROR_MESSAGE = "The server had an error while it was streaming (asked for by a fault)"
+ERROR_MESSAGE = "The server had an error while it was streaming (as the fault demands)"
 _FAULT = re.compile(r"([a-z]+):([0-9]{1,12})")
 _ENDINGS: dict[str, Ending] = {"cut": "cut", "stall": "stall", "reset": "reset"}
 
@@ -44,14 +44,14 @@ def parse_fault(text: str) -> Fault:
     """
     found = _FAULT.fullmatch(text.strip())
     if found is None or found[1] not in get_args(Kind):
-        message = f"no fault {text[:80]!r}; there are {', '.join(f'{kind}:N' for kind in get_args(Kind))}"
+        message = f"unknown fault {text[:80]!r}; known are {', '.join(f'{kind}:N' for kind in get_args(Kind))}"
         raise UsageError(message)
     fault = Fault(cast("Kind", found[1]), int(found[2]))
     if fault.kind == "status" and not 400 <= fault.number <= 599:
-        message = f"status:{fault.number} is no error; the statuses of errors are 400 to 599"
+        message = f"status:{fault.number} is not an error status; use 400 to 599"
         raise UsageError(message)
     if fault.kind == "duplicate" and fault.number < 1:
-        message = "duplicate:K counts events from 1"
+        message = "duplicate:K needs K of at least 1"
         raise UsageError(message)
     return fault
 

@@ -128,7 +128,7 @@ class ReplayLog:
                 return _copy(entry)
             there = [f"{each.id} {each.outcome} after {each.bytes_sent} bytes" for each in self._entries]
         wanted = f"request {request or 'any'}, {outcome or 'any outcome'}, {bytes_sent} bytes"
-        message = f"not within {timeout} s: {wanted}; the log has {', '.join(there) or 'nothing'}"
+        message = f"no such entry within {timeout} s: {wanted}; the log has {', '.join(there) or 'nothing'}"
         raise UsageError(message)
 
     def _tell(self, entry: ReplayEntry) -> None:

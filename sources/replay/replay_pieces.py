@@ -47,7 +47,7 @@ def _seconds(pace: str | float) -> float:
     except ValueError:
         seconds = math.nan
     if not (math.isfinite(seconds) and seconds >= 0):
-        message = f"the pace is original, instant or a number of seconds from 0, got {pace!r}"
+        message = f"the pace must be original, instant or a number of seconds from 0, got {pace!r}"
         raise UsageError(message)
     return seconds
 
@@ -61,7 +61,7 @@ def checked_chunk(chunk: str | int) -> Chunk:
     except ValueError:
         size = 0
     if size < 1:
-        message = f"the chunk is event or a number of bytes from 1, got {chunk!r}"
+        message = f"the chunk must be event or a number of bytes from 1, got {chunk!r}"
         raise UsageError(message)
     return size
 

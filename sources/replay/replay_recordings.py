@@ -45,7 +45,7 @@ class Recording(NamedTuple):
 class Recordings:
     """The recordings of a folder and those below it, or of a dictionary; taken in turn where several fit.
 
-    `left_out` are the files whose body is no stream, or does not say which provider's it is. `UsageError` where nothing
+    `left_out` are the files whose body is no stream, or does not show which provider it is from. `UsageError` where nothing
     is left.
     """
 
@@ -148,7 +148,7 @@ def _timing(name: str, entry: Any) -> Timing:
         times = entry.get("network_chunk_times")
         return Timing(sizes, None if times is None else tuple(float(time) for time in times))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        message = f"the timing of {name} has no lists network_chunk_sizes and network_chunk_times: {error!r}"
+        message = f"the timing of {name} needs the lists network_chunk_sizes and network_chunk_times: {error!r}"
         raise UsageError(message) from error
 
 
@@ -161,6 +161,6 @@ def _checked(timing: Timing | None, name: str, body: bytes) -> Timing | None:
     if timing.times is not None and (
         len(timing.times) != len(timing.sizes) or list(timing.times) != sorted(timing.times)
     ):
-        message = f"the timing of {name} needs a time for each chunk, and later ones for later chunks"
+        message = f"the timing of {name} needs one time for each chunk, in ascending order"
         raise UsageError(message)
     return timing

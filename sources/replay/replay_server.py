@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NEEDED = ("h11", "starlette", "uvicorn")
 _FROM_HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
-NOT_INSTALLED = 'the replay server needs two more packages: pip install "penstock[cli]"'
+NOT_INSTALLED = 'the replay server needs two more packages; from a clone, pip install ".[cli]"'
 
 
 class ReplayServer:
@@ -56,7 +56,7 @@ class ReplayServer:
         fault: str | None = None,
     ) -> None:
         if not (public or is_this_machine(host)):
-            message = f"{host} may be reached by others; say so with public=True (--public)"
+            message = f"{host} is reachable from other machines; allow that with public=True (--public)"
             raise UsageError(message)
         self.url = ""
         self.recordings = Recordings(recordings)
@@ -70,7 +70,7 @@ class ReplayServer:
 
     def __enter__(self) -> Self:
         if self._thread is not None:
-            message = "a replay server runs once at a time; make another one"
+            message = "this replay server is already running; make another one"
             raise UsageError(message)
         try:
             from .replay_app import ReplayApp, Settings  # noqa: PLC0415 - what it imports is an extra

@@ -44,7 +44,9 @@ def bridge(source: object, new_machine: Callable[[], Machine], check: Check) -> 
     ) -> abc.DisposableBase:
         nonlocal is_taken
         if is_open and is_taken:
-            message = "an open stream has one subscriber; pass a zero-argument callable that starts the request anew"
+            message = (
+                "an open stream can be subscribed to once; pass a zero-argument callable that starts a new request"
+            )
             observer.on_error(UsageError(message))
             return Disposable()
         is_taken = True
@@ -109,7 +111,7 @@ class _Run:
         except RuntimeError:
             if inspect.iscoroutine(stream):
                 stream.close()
-            message = "an async stream needs a running event loop: subscribe inside a coroutine, on the loop's thread"
+            message = "an async stream needs a running event loop; subscribe inside a coroutine, on the loop's thread"
             self._observer.on_error(UsageError(message))
             return Disposable()
         pump = _Pump(stream, self._feed_async, self._end, self._check)

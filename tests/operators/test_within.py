@@ -201,7 +201,7 @@ def test_nothing_is_chosen_by_no_type() -> None:
 
 @pytest.mark.parametrize("selector", [None, 1, ["text", 1], b"text", lift(Text)])
 def test_what_selects_nothing_is_refused(selector: Any) -> None:
-    with pytest.raises(UsageError, match="a segment type, several of them, or a predicate"):
+    with pytest.raises(UsageError, match="a segment type, a list of them, or a predicate"):
         within(selector, lift(Loud))
 
 
@@ -531,7 +531,7 @@ def test_an_operator_that_gives_no_text_is_told_so(run: Callable[..., Outcome]) 
     no_text: Operator[str, Any] = json_fragments()
     events, error = run(texts("[1]"), None, within("text", no_text))
     assert isinstance(error, UsageError)
-    assert "within runs operators from text to text, Operator(_JsonFragments) gave Fragment(" in str(error)
+    assert "within needs operators from str to str; Operator(_JsonFragments) returned Fragment(" in str(error)
     assert wrong_segments(events) == []
 
 

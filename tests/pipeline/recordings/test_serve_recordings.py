@@ -110,7 +110,7 @@ def test_help_shows_examples_with_options_that_exist():
 
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
 def test_without_the_server_packages_one_line_says_what_to_install(missing: str):
-    line = 'penstock: the replay server needs two more packages: pip install "penstock[cli]"\n'
+    line = 'penstock: the replay server needs two more packages; from a clone, pip install ".[cli]"\n'
     assert run("serve-recordings", str(STREAMS), without=missing) == (2, "", line)
 
 

@@ -163,10 +163,10 @@ def test_a_second_stream_and_a_second_reader_are_refused_and_the_first_ones_go_o
     queue = new_queue()
     writing = Writing(queue, Stream(1, 2), "plain")
     assert writing.ended() is None
-    with pytest.raises(UsageError, match="had its stream; make a new queue"):
+    with pytest.raises(UsageError, match="was already used; make a new queue"):
         queue([3])
     reader = aiter(queue) if isinstance(queue, AsyncQueue) else iter(queue)
-    with pytest.raises(UsageError, match="has a reader, or had one"):
+    with pytest.raises(UsageError, match="already has a reader"):
         aiter(queue) if isinstance(queue, AsyncQueue) else iter(queue)
 
     async def rest() -> list[Any]:

@@ -183,7 +183,7 @@ def test_the_chat_sdk_with_its_own_body_is_understood():
         (42, "is not of openai-chat: int; pass what the SDK streamed"),
         ("a text", "is not of openai-chat: str; texts and ChunkResponses need no api="),
         (ChunkResponse(content="Hi"), "penstock.events.chunk_response.ChunkResponse; texts and ChunkResponses need no"),
-        (b"data: {}", "is not of openai-chat: bytes; from_wire('openai-chat', ...) reads bytes"),
+        (b"data: {}", "is not of openai-chat: bytes; use from_wire('openai-chat', ...) for bytes"),
         ({"foo": "secret", "bar": 1}, "is not of openai-chat: a dict with 'foo', 'bar'; pass what"),
         ({"type": "a secret", "b": 1}, "is not of openai-chat: a dict with 'type', 'b'; pass what"),
         ({"k" * 99: 1}, f"a dict with '{'k' * 39}...; pass what"),
@@ -207,10 +207,10 @@ def test_it_names_a_few_of_many():
 
 
 BODIES = [
-    (b"<!DOCTYPE html>\n<html><body>data: secret</body></html>", "it is HTML or XML; look at the status"),
+    (b"<!DOCTYPE html>\n<html><body>data: secret</body></html>", "it is HTML or XML; check the status"),
     (b'{"detail": "secret", "code": 1}', "with 'detail', 'code'; "),
     (b'{\n  "detail": "secret",\n  "code": 1\n}\n', "with 'detail', 'code'; "),
-    (b"upstream said: secret\n", "it is text; look at the status of the response, ask for a stream, or pass another"),
+    (b"upstream said: secret\n", "it is text; check the status of the response, request a stream, or pass another"),
     (b"no line end", "it is text"),
 ]
 

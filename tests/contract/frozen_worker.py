@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-import conftest  # noqa: E402, F401 - registers the checkout under its installed name
+import conftest  # noqa: F401 - registers the checkout under its installed name
 
 
 def main() -> None:

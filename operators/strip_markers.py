@@ -37,11 +37,11 @@ def strip_markers(start: str, end: str) -> Operator[str, str]:
     """
     marker_pattern((start, end))  # refuses what is no marker
     if start[0] in BLANKS:
-        message = f"the start marker {start!r} begins with whitespace; remove it, whitespace before a marker is stripped anyway"
+        message = f"the start marker {start!r} begins with whitespace; remove it, it is stripped anyway"
         raise UsageError(message)
     if end[-1] in BLANKS:
         message = (
-            f"the end marker {end!r} ends with whitespace; remove it, whitespace after a marker is stripped anyway"
+            f"the end marker {end!r} ends with whitespace; remove it, it is stripped anyway"
         )
         raise UsageError(message)
     return lift(partial(_StripMarkers, start, end))

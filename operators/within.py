@@ -61,7 +61,7 @@ def _checked_selector(selector: object) -> frozenset[str] | Callable[[SegmentEve
         types = cast("Collection[object]", selector)
         if all(isinstance(each, str) for each in types):
             return frozenset(cast("Collection[str]", types))
-    message = f"within needs a segment type, a list of them, or a predicate on the START as its first argument; got {selector!r}"
+    message = f"within needs a segment type, a list of them, or a predicate on the START first; got {selector!r}"
     raise UsageError(message)
 
 

@@ -38,7 +38,7 @@ def resolved(strategy: Any) -> Operator[Any, Any] | Callable[..., Any]:
             return TextStrategy(*named)
         return compose(*cast("tuple[Operator[Any, Any], ...]", several))
     if not callable(strategy):
-        message = f"a strategy must be a name, an operator, a list of operators, or a function that returns one; got {strategy!r}"
+        message = f"a strategy must be a name, an operator, several, or a function that returns one; got {strategy!r}"
         raise UsageError(message)
     return cast("Callable[..., Any]", strategy)
 

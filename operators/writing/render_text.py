@@ -73,7 +73,7 @@ def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool =
             for other in ends:
                 place = (searched + (other.lower() if ignore_case else other)).find(marker)
                 if 0 <= place < len(searched):
-                    message = f"{what} contains {end!r}, or together with it ends too early"
+                    message = f"{what} contains or forms {end!r}, which would end it"
                     raise CannotRenderError(message)
     return written
 

@@ -163,7 +163,7 @@ def _quoted(item: CallArgs, text: str) -> str:
     if item.escapes and len(quote) == 1:
         return quote + "".join(_escaped(letter, quote) for letter in text) + quote
     if (text + quote).find(quote) < len(text):
-        message = f"the text {text[:40]!r} contains the quote {quote!r}, or together with it does, and the dialect has no escapes"
+        message = f"the text {text[:40]!r} contains or forms the quote {quote!r}, which cannot be escaped"
         raise CannotRenderError(message)
     return quote + text + quote
 

@@ -215,7 +215,7 @@ async def _open(state: _State) -> Any:
     if hasattr(stream, "__aiter__"):
         return aiter(stream)
     if hasattr(stream, "__next__") and _blocks(stream):
-        message = "this stream is synchronous and would block the event loop; use the SDK's async client, or stream(...) in a thread"
+        message = "this stream would block the event loop; use the SDK's async client, or stream(...) in a thread"
         raise UsageError(message)
     return _as_async(stream)
 

@@ -21,7 +21,7 @@ def ollama_parameters(parameters: Schema, tool: str) -> Schema:
     The rest is told in the description. `UsageError` for a schema that refers to itself, which only `$ref` could say.
     """
     if recursive := recursive_references(parameters):
-        message = f"tool {tool!r}: Ollama cannot take {min(recursive)!r}, which refers to itself; inline it to the depth you need"
+        message = f"tool {tool!r}: Ollama cannot take {min(recursive)!r}, which refers to itself; inline it"
         raise UsageError(message)
     whole = inline_references(parameters)
     properties = {name: _property(each) for name, each in whole["properties"].items()}

@@ -194,7 +194,7 @@ def _read(value: Any, name: str | None) -> dict[str, Any]:
         said = {"name": name, "description": function_description(function)}
         return {**said, "parameters": model_schema(model, f"{name}()"), "model": model, "function": function}
     if isinstance(value, classmethod):
-        message = "a classmethod cannot become a tool inside the class body; make it below the class with tool(TheClass.method)"
+        message = "a classmethod has no class yet inside the class body; write tool(TheClass.method) below it"
         raise UsageError(message)
     message = f"a tool must be a function, a pydantic model or a JSON Schema; got {value!r}"
     raise UsageError(message)

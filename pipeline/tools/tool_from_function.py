@@ -124,11 +124,11 @@ def _parameters(function: Callable[..., Any], name: str) -> Iterator[tuple[Param
         # Of the parameters only: what a function returns may be known to type checkers alone.
         hints = get_type_hints(SimpleNamespace(__annotations__=annotated), known, include_extras=True)
     except (NameError, SyntaxError, TypeError) as error:
-        message = f"the annotations of {name}() cannot be resolved: {error}; import what they name at module level"
+        message = f"the annotations of {name}() cannot be resolved: {error}; import those names at module level"
         raise UsageError(message) from error
     for number, parameter in enumerate(parameters.values()):
         if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
-            message = f"{name}() takes {str(parameter).split(':')[0]}; which has no names for the model; write the parameters out"
+            message = f"{name}() takes {str(parameter).split(':')[0]}, but a tool's parameters need names: write them"
             raise UsageError(message)
         if number == 0 and parameter.name in ("self", "cls") and parameter.name not in annotated:
             message = f"{name}() is unbound; pass a bound method: tool(thing.{name})"
@@ -146,7 +146,7 @@ def _name_for_model(parameter: Parameter, annotation: Any, function: str) -> str
     for field in _fields(annotation, parameter.default):
         given = field.validation_alias or field.alias or given
     if not isinstance(given, str):
-        message = f"parameter {parameter.name!r} of {function}() must have one name, as Field(alias=...) gives it; got {given!r}"
+        message = f"parameter {parameter.name!r} of {function}() needs one name with Field(alias=...), got {given!r}"
         raise UsageError(message)
     return given
 

@@ -45,8 +45,7 @@ class Recording(NamedTuple):
 class Recordings:
     """The recordings of a folder and those below it, or of a dictionary; taken in turn where several fit.
 
-    `left_out` are the files whose body is no stream, or does not show which provider it is from. `UsageError` where nothing
-    is left.
+    `left_out` has the files whose body is not a stream, or not of a known provider. `UsageError` if nothing is left.
     """
 
     def __init__(self, source: RecordingSource) -> None:

@@ -1,4 +1,4 @@
-"""Every message of the library's errors, collected from the code: `python tests/support/error_messages.py` prints them.
+"""Every error message of the library, collected from the code: `python tests/support/error_messages.py` prints them.
 
 What an f-string fills in is shown in braces. Collected are the texts given to an exception of ours, and those assigned
 to a name or constant which is given to one.
@@ -7,6 +7,7 @@ to a name or constant which is given to one.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -35,9 +36,11 @@ def _of_file(path: Path) -> Iterator[Message]:
     shown = path.relative_to(ROOT)
     given = [node.args[0] for node in ast.walk(tree) if _is_error(node) and isinstance(node, ast.Call) and node.args]
     names = {node.id for node in given if isinstance(node, ast.Name)} | {"message"}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value and _targets(node) & names:
-            given.append(node.value)
+    given += [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value and _targets(node) & names
+    ]
     for node in given:
         for text in _texts(node):
             yield Message(shown, node.lineno, text)
@@ -74,5 +77,4 @@ def _slot(part: ast.expr) -> str:
 
 
 if __name__ == "__main__":
-    for message in error_messages():
-        print(f"{message.path}:{message.line}: {message.text}")
+    sys.stdout.writelines(f"{message.path}:{message.line}: {message.text}\n" for message in error_messages())

@@ -245,8 +245,7 @@ def test_the_first_alternative_that_can_carry_a_call_is_taken():
     )
     assert render_call(dialect, "f", {"a": "x", "b": "</b>"}) == "<f><a>x</a><b><![CDATA[</b>]]></b></>"
     assert (
-        can_render(dialect, "f", {"a": "]]></a>"})
-        == "the value ']]></a>' contains ']]>', or together with it ends too early"
+        can_render(dialect, "f", {"a": "]]></a>"}) == "the value ']]></a>' contains or forms ']]>', which would end it"
     )
 
 
@@ -263,7 +262,7 @@ REFUSED: list[tuple[Dialect, str, dict[str, Any], str]] = [
     (RAW_TAGS, "f g", {}, r"the name 'f g' has characters other than [\w.:/-]"),
     (RAW_TAGS, "f", {"a>b": "x"}, "the key 'a>b' has '>' in it"),
     (RAW_TAGS, "f", {"": "x"}, "an empty key cannot be written"),
-    (RAW_TAGS, "f", {"a": "x</parameter>y"}, "contains '</parameter>', or together with it ends too early"),
+    (RAW_TAGS, "f", {"a": "x</parameter>y"}, "contains or forms '</parameter>', which would end it"),
     (RAW_TAGS, "f", {"a": "x\r"}, "has whitespace at its ends that the reader would strip"),
     (RAW_TAGS, "f", {"a": 5}, "argument 'a' would be read back as '5': its schema says so"),
     (RAW_TAGS, "f", {"n": "5"}, "argument 'n' would be read back as 5: its schema says so"),
@@ -271,7 +270,7 @@ REFUSED: list[tuple[Dialect, str, dict[str, Any], str]] = [
     (RAW_TAGS, "f", {"s": "null"}, "argument 's' would be read back as None"),
     (RAW_TAGS, "f", {"x": {}}, "argument 'x' would be read back as '{}'"),
     (PYTHONIC, "f", {"a b": 1}, "the parameter name 'a b' cannot stand before '='"),
-    (GEMMA, "f", {"a": 'x<|"|>'}, "contains the quote '<|\"|>'"),
+    (GEMMA, "f", {"a": 'x<|"|>'}, "contains or forms the quote '<|\"|>'"),
     (ATTRIBUTES, "'\"", {}, "the attribute 'name' contains both kinds of quotes"),
     (TAGS, "f", {"a": "</a>"}, "has '</a>' in it"),
     (FLAGS, "f", {"a": ["</p>"]}, "has '</p>' in it"),
@@ -288,7 +287,7 @@ REFUSED: list[tuple[Dialect, str, dict[str, Any], str]] = [
         {"input": "[END]"},
         "has '[END]' in it",
     ),
-    (Dialect("overlap", (NAME, "[", Text("value"), "]]")), "f", {"input": "a]"}, "together with it"),
+    (Dialect("overlap", (NAME, "[", Text("value"), "]]")), "f", {"input": "a]"}, "contains or forms"),
     (
         Dialect("stripped", (NAME, "[", Text("value", trim="blanks"), "]")),
         "f",

@@ -316,7 +316,7 @@ def test_partials_and_objects_run_with_what_they_hold():
     assert tool(Adder.plain).run(called("plain", a=1)) == 1
     assert tool(vars(Adder)["plain"]).run(called("plain", a=1)) == 1
     assert tool(Adder.of_class).run(called("of_class", a=1)) == "Adder1"
-    with pytest.raises(UsageError, match=r"make it below the class with tool\(TheClass.method\)"):
+    with pytest.raises(UsageError, match=r"write tool\(TheClass.method\) below it"):
         tool(vars(Adder)["of_class"])
 
 

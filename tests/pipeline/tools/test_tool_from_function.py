@@ -112,9 +112,7 @@ def test_an_alias_with_several_names_and_one_that_is_taken_are_usage_errors():
     def taken(a: Annotated[int, Field(alias="b")], b: int): ...
 
     for function in (several, path):
-        with pytest.raises(
-            UsageError, match=r"parameter 'a' of f\(\) must have one name, as Field\(alias=\.\.\.\) gives it; got"
-        ):
+        with pytest.raises(UsageError, match=r"parameter 'a' of f\(\) needs one name with Field\(alias=\.\.\.\), got"):
             function_model(function, "f")
     with pytest.raises(UsageError, match=r"two parameters of f\(\) are named 'b'"):
         function_model(taken, "f")
@@ -206,7 +204,7 @@ def test_what_is_called_without_being_a_function_needs_a_name():
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda *words: None, r"f\(\) takes \*words; which has no names for the model; write the parameters out"),
+        (lambda *words: None, r"f\(\) takes \*words, but a tool's parameters need names: write them"),
         (lambda **options: None, r"f\(\) takes \*\*options;"),
         (Shop.buy, r"f\(\) is unbound; pass a bound method: tool\(thing.f\)"),
         (print, r"f\(\) takes \*args"),
@@ -224,7 +222,7 @@ def test_an_annotation_that_cannot_be_resolved_or_validated_is_a_usage_error():
     def odd(a: range): ...
 
     with pytest.raises(
-        UsageError, match=r"of f\(\) cannot be resolved: name 'Nothing' is not defined; import what they name"
+        UsageError, match=r"of f\(\) cannot be resolved: name 'Nothing' is not defined; import those names"
     ):
         function_model(unknown, "f")
     with pytest.raises(

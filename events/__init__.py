@@ -1,4 +1,4 @@
-"""The vocabulary: everything that flows, as immutable values. Imports nothing else of Penstock."""
+"""The events: immutable values that every stage takes and emits. Imports nothing else of Penstock."""
 
 from . import event_card  # noqa: F401 - how events look in a notebook
 from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta

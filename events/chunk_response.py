@@ -17,10 +17,7 @@ FinishReason: TypeAlias = Literal[
 
 
 class ToolCallDelta(Struct, frozen=True, gc=False, omit_defaults=True, tag="TOOL_CALL_DELTA", tag_field="type"):
-    """One update of one tool call.
-
-    The first delta of a call has its name and id; the later ones have only what is new.
-    """
+    """One update of one tool call. The first delta of a call has its name and id; later ones have only what is new."""
 
     index: Annotated[int, Meta(description="Dense 0-based ordinal of the call in this response and choice.")]
     call_id: Annotated[str | None, Meta(description="The call's id; first delta only.")] = None
@@ -61,9 +58,9 @@ class TokenUsage(Struct, frozen=True, gc=False, tag="TOKEN_USAGE", tag_field="ty
 
 
 class ChunkResponse(Struct, frozen=True, gc=False, omit_defaults=True, tag="CHUNK_RESPONSE", tag_field="type"):
-    """One step of a provider's answer; its parts mean: reasoning, then content, then calls.
+    """One piece of a provider's answer. Its parts are ordered: reasoning, then content, then calls.
 
-    The grammar that all sources keep: a call's `index` is ours, dense and stable; its first delta has the name;
+    All sources follow these rules: a call's `index` is ours, dense and stable; its first delta has the name;
     every argument character comes once, in order; unknown wire events pass as `raw`.
     """
 

@@ -61,7 +61,7 @@ JsonErrorReason: TypeAlias = Literal["malformed", "truncated", "limit", "duplica
 
 
 class JsonError(Struct, frozen=True, gc=False, tag="JSON_ERROR", tag_field="type"):
-    """Where a JSON text went wrong, as a value in the stream; it is always the last thing that a text yields."""
+    """Where a JSON text is malformed, as a value in the stream; it is the last value of that text."""
 
     reason: Annotated[
         JsonErrorReason,

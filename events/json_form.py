@@ -1,4 +1,4 @@
-"""The JSON form of every event, there and back, and its JSON Schema."""
+"""Conversion of events to JSON and back, and their JSON Schema."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _TYPES: dict[str, type[Event]] = {
 
 
 class _Metadata(msgspec.Struct, frozen=True):
-    """What operators rely on in the metadata of segments that somebody else wrote."""
+    """Metadata that operators rely on when a segment was read from JSON."""
 
     tool_name: str | None = None
     native: dict[str, Any] | None = None
@@ -88,7 +88,7 @@ def to_dict(event: Event) -> dict[str, Any]:
 
 
 def _with_lists(value: Any) -> Any:
-    """Return JSON's arrays for tuples, as the schema demands."""
+    """Return a value with lists in place of tuples, as the schema requires."""
     if isinstance(value, dict):
         return {key: _with_lists(each) for key, each in cast("dict[str, Any]", value).items()}
     if isinstance(value, list | tuple):
@@ -97,7 +97,7 @@ def _with_lists(value: Any) -> Any:
 
 
 def to_json(event: Event) -> bytes:
-    """Return an event as one line of JSON, UTF-8; raises `UsageError` for text with half a character in it.
+    """Return an event as one line of JSON, UTF-8; raises `UsageError` for text with a lone surrogate.
 
     >>> to_json(Notice("late_text", "x"))
     b'{"type":"NOTICE","code":"late_text","detail":"x"}'
@@ -110,7 +110,7 @@ def to_json(event: Event) -> bytes:
 
 
 def from_json(data: bytes | str) -> Event:
-    """Read an event back from its JSON form; raises `UsageError` for anything else.
+    """Read an event from its JSON form; raises `UsageError` for anything else.
 
     >>> from_json(b'{"type":"NOTICE","code":"c","detail":"d"}')
     Notice(code='c', detail='d')
@@ -128,7 +128,7 @@ def from_json(data: bytes | str) -> Event:
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of all events; each event's definition stands under `$defs` by its name."""
+    """Return the JSON Schema (2020-12) of all events; `$defs` has the definition of each event by its name."""
     schemas, definitions = msgspec.json.schema_components(
         (*_TAGGED, SegmentEvent),
         ref_template="#/$defs/{name}",

@@ -21,7 +21,7 @@ class SegmentEvent(Struct, frozen=True, gc=False):
         SEGMENT_CONTENT  payload {"delta": "1)"}
         SEGMENT_END      payload {"status": "complete", "metadata": {"tool_name": "write_file", "path": "a.py"}}
 
-    Keys of `payload` are absent when they have nothing to say. `raw` and `fragments` exist in process only;
+    Empty keys of `payload` are absent. `raw` and `fragments` exist in process only;
     the JSON form (`to_json`) leaves them out.
     """
 

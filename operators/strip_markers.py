@@ -40,9 +40,7 @@ def strip_markers(start: str, end: str) -> Operator[str, str]:
         message = f"the start marker {start!r} begins with whitespace; remove it, it is stripped anyway"
         raise UsageError(message)
     if end[-1] in BLANKS:
-        message = (
-            f"the end marker {end!r} ends with whitespace; remove it, it is stripped anyway"
-        )
+        message = f"the end marker {end!r} ends with whitespace; remove it, it is stripped anyway"
         raise UsageError(message)
     return lift(partial(_StripMarkers, start, end))
 

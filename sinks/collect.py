@@ -15,7 +15,7 @@ from ..events.tool_invocation import InvocationFailed, ToolInvocation
 
 
 class Segment(Struct):
-    """A segment as it stands when its events are put together."""
+    """A segment, joined from its events."""
 
     id: str
     type: str
@@ -31,7 +31,7 @@ class Segment(Struct):
 
 
 class Collected(Struct):
-    """Everything that came, in order, and what it amounts to."""
+    """All events of a stream in order, and what they add up to."""
 
     events: list[Any] = field(default_factory=list[Any])
     segments: list[Segment] = field(default_factory=list[Segment])
@@ -48,7 +48,7 @@ class Collected(Struct):
         return self.joined("reasoning")
 
     def joined(self, segment_type: str) -> str:
-        """Return the content of all segments of a type as one text."""
+        """Return the content of all segments of a type, joined."""
         return "".join(segment.content for segment in self.segments if segment.type == segment_type)
 
     _repr_mimebundle_ = repr_mimebundle
@@ -58,7 +58,7 @@ _Identity: TypeAlias = tuple[str | None, str]
 
 
 class _Fold:
-    """Puts events together; pieces of text are joined once, at the end of their segment."""
+    """Joins events to segments; the pieces of a text are joined once, at the segment's end."""
 
     def __init__(self) -> None:
         self.collected = Collected()
@@ -104,7 +104,7 @@ class _Fold:
 
 
 def collect(events: Iterable[Any] | Observable[Any]) -> Collected:
-    """Run a stream of events to its end and give what it amounts to.
+    """Read a stream of events to its end and return a `Collected`.
 
     >>> from penstock.events import ChunkResponse
     >>> from penstock.operators import drive, to_segments
@@ -124,7 +124,7 @@ def collect(events: Iterable[Any] | Observable[Any]) -> Collected:
 
 
 async def acollect(events: AsyncIterable[Any]) -> Collected:
-    """Run an async stream of events to its end and give what it amounts to; see `collect`."""
+    """Read an async stream of events to its end and return a `Collected`; see `collect`."""
     fold = _Fold()
     async for event in events:
         fold.feed(event)

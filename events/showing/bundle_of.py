@@ -1,4 +1,4 @@
-"""`bundle_of`: what a notebook shows of a value. Each kind of value registers how it looks."""
+"""`bundle_of`: how a notebook shows a value. Each kind of value registers its own function."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from .card import Card, MimeBundle, mime_bundle
 
 @singledispatch
 def bundle_of(value: object) -> MimeBundle:
-    """Return a value's plain text and HTML: its type's name where nothing is registered for it."""
+    """Return a value's plain text and HTML; just the type's name if nothing is registered for it."""
     return mime_bundle((Card(type(value).__name__),))

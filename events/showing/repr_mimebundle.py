@@ -1,4 +1,4 @@
-"""`repr_mimebundle`: the method that a notebook asks a value for."""
+"""`repr_mimebundle`: the method that IPython calls to show a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The top floor: `Pipeline`, ready-made strategies, tools, settings, and the command line."""
+"""`Pipeline`, ready-made strategies, tools, settings, and the command line."""
 
 from .pipeline import Pipeline
 from .runs.async_run import AsyncRun

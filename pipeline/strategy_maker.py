@@ -1,4 +1,4 @@
-"""`strategy_maker`: whatever a `Pipeline` is given as its strategy, as a function that makes the operator."""
+"""`strategy_maker`: turn the `strategy` argument of a `Pipeline` into a function that makes the operator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ StrategyLike: TypeAlias = str | Dialect | Operator[Any, Any] | Strategy | Iterab
 
 
 def resolved(strategy: Any) -> Operator[Any, Any] | Callable[..., Any]:
-    """Return the operator, or the function that makes one, that somebody means; `UsageError` for what is none.
+    """Return the operator or the strategy function for a `strategy` argument; `UsageError` for anything else.
 
     >>> resolved("Hermes"), resolved(["hermes", "qwen3_coder"])
     (<TextStrategy hermes>, <TextStrategy hermes+qwen3_coder>)
@@ -50,9 +50,9 @@ def strategy_maker(
     limits: Limits,
     options: Mapping[str, Any],
 ) -> Callable[[str | None], Operator[ChunkResponse, Any]]:
-    """Return what makes the strategy's operator for a turn id; `UsageError` for no strategy or an unknown option.
+    """Return a function that makes the strategy's operator for a turn id; `UsageError` for an unknown option.
 
-    `strategy`: what `resolved` gave. With no tool in `tools` it is `pass_through`, whatever was asked for.
+    `strategy`: the result of `resolved`. If `tools` is empty, the strategy is always `pass_through`.
     """
     if isinstance(strategy, Operator):
         if tools is not None:
@@ -69,7 +69,7 @@ def strategy_maker(
 def _checked(
     strategy: Callable[..., Any], tools: Any, known: Mapping[str, Any], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the options with which a strategy is made: those of `known` that it takes, and all that were passed."""
+    """Return the options for a strategy: those of `known` that it accepts, and all that were passed."""
     name = getattr(strategy, "__name__", None) or repr(strategy)
     taken = signature(strategy).parameters
     if unknown := [key for key in options if key not in taken]:

@@ -1,4 +1,4 @@
-"""The real SDKs, each connected to a server on this machine and to nothing else."""
+"""The real SDKs, each connected only to a server on this machine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def loopback(provider: ToolProvider, url: str) -> Generator[Start, None, None]:
 
 
 def _beta_message(client: Any) -> Any:
-    # The beta client reads everything that the other reads, and what only betas have.
+    # The beta client reads everything that the plain client reads, and what only betas have.
     messages = [{"role": "user", "content": _PROMPT}]
     return client.beta.messages.create(model="recording", max_tokens=1, messages=messages, stream=True)
 
@@ -55,4 +55,4 @@ SDKS: Mapping[str, Player] = {
     "gemini": partial(_played, "gemini", "gemini"),
     "ollama": partial(_played, "ollama", "ollama"),
 }
-"""By the name of the API: connects the SDK to a server, and gives the stream that it will ask for."""
+"""For each API, a function that connects the SDK to a server and yields what starts the stream."""

@@ -1,4 +1,4 @@
-"""One streamed request, as each provider's SDK wants it."""
+"""One streamed request, in the form of each provider's SDK."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..tools.tool import Tool
 from ..tools.tool_schemas import tool_schemas
 
 ANTHROPICS_MAX_TOKENS = 8192
-"""Anthropic's API wants a number; the others have one of their own."""
+"""Anthropic's API requires a number; the others have defaults."""
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What is asked; `tools` are described to the model, and run by nobody here."""
+    """The request; `tools` are described to the model and never run here."""
 
     model: str
     prompt: str

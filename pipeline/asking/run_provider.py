@@ -1,4 +1,4 @@
-"""The providers and their real SDKs: where a key is, how a client is made, what asks it.
+"""The providers and their real SDKs: where the key is, how to make a client, how to send the request.
 
 An SDK takes longer to import than everything else together, so each is imported when it is asked for.
 """
@@ -23,26 +23,26 @@ Client: TypeAlias = AbstractContextManager[Any]
 
 
 class Provider(NamedTuple):
-    """How a provider is asked: where its key stands, what is to be installed, and the two steps with its SDK."""
+    """A provider: where its key is, which package to install, and the two steps with its SDK."""
 
     keys: tuple[str, ...]
-    """Environment variables; the first that is set has the key. None of them: it needs no key."""
+    """Environment variables; the first one that is set has the key. Empty if it needs no key."""
     module: str
     package: str
     url: str
-    """Where its SDK finds it, if the environment variable `url_from` says nothing else."""
+    """The base URL, unless the environment variable `url_from` is set."""
     url_from: str
     client: Callable[[Any, str, str | None], Client]
-    """Of the SDK's module, a key and a base URL, which may be None: the SDK's client, until the block ends."""
+    """Makes the SDK's client from its module, a key and a base URL or None; closed when the block ends."""
     ask: Callable[[Any, Request], Any]
-    """Start the streamed answer."""
+    """Starts the streamed answer."""
 
 
 @contextmanager
 def connected(name: ToolProvider, request: Request, key: str) -> Generator[Callable[[], Any], None, None]:
     """Yield a callable that starts the streamed answer; the connection is closed when the block ends.
 
-    The SDK's own retries are off: what goes wrong is told at once. `UsageError` where the SDK is not installed.
+    The SDK's own retries are off, so errors show at once. `UsageError` if the SDK is not installed.
     """
     with ExitStack() as stack:
         try:
@@ -56,7 +56,7 @@ def connected(name: ToolProvider, request: Request, key: str) -> Generator[Calla
 
 
 def _said(error: Exception) -> object:
-    # What the HTTP client takes for the port of a wrong URL may be a piece of a password.
+    # The HTTP client's message about a wrong URL may contain a piece of a password.
     wrong_url = "its address, or a proxy of the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY), is not a URL"
     return wrong_url if type(error).__name__ == "InvalidURL" else error
 
@@ -73,19 +73,19 @@ def client_of(name: ToolProvider, key: str, base_url: str | None) -> Client:
 
 
 def is_local(base_url: str | None) -> bool:
-    """Return whether a base URL is of this machine."""
+    """Return whether a base URL points to this machine."""
     return base_url is not None and is_this_machine(urlsplit(base_url).hostname or "")
 
 
 def _transport(base_url: str | None) -> dict[str, Any]:
-    """Return options of the HTTP client: not even a proxy of the environment comes between us and this machine."""
+    """Return options of the HTTP client that bypass the environment's proxies for this machine."""
     # The mounts are for Anthropic's client, which looks at the environment by itself.
     return {"trust_env": False, "mounts": dict.fromkeys(_SCHEMES)} if is_local(base_url) else {}
 
 
 @contextmanager
 def _stainless(module: Any, client: str, key: str, base_url: str | None) -> Generator[Any, None, None]:
-    """OpenAI's and Anthropic's clients, which are alike."""
+    """Yield a client of OpenAI or Anthropic; both are made alike."""
     with (
         module.DefaultHttpxClient(**_transport(base_url)) as http_client,
         getattr(module, client)(base_url=base_url, api_key=key, max_retries=0, http_client=http_client) as opened,
@@ -175,4 +175,4 @@ PROVIDERS: Mapping[ToolProvider, Provider] = {
         ask=ask_ollama,
     ),
 }
-"""How each is asked."""
+"""The providers by name."""

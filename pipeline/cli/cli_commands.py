@@ -29,7 +29,7 @@ Examples:
   penstock inspect --json --via sdk *.sse
 """
 _WORDING = (("Value error, ", ""), ("Input should be", "it should be"))
-"""What pydantic says about options, said to people."""
+"""Pydantic's errors about options, as option names."""
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -58,7 +58,7 @@ app.command(epilog=SCHEMA_EXAMPLES)(schema)
 
 
 def run_command() -> int:
-    """Run the command of `sys.argv` and give the exit code; errors that the user can mend are said in one line."""
+    """Run the command in `sys.argv` and return the exit code; errors that the user can fix are printed in one line."""
     try:
         return int(app(prog_name="penstock", standalone_mode=False) or 0)
     except TyperException as error:

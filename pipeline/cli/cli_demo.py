@@ -1,4 +1,4 @@
-"""`penstock demo`: what it is all about, in a few seconds."""
+"""`penstock demo`: files that appear while the model writes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`penstock parse`: the calls in a text, found while it is read."""
+"""`penstock parse`: find the calls in a text while it is read."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def parse(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the calls and the reasoning in a model's text, and show them while the text comes.
+    """Find the calls and the reasoning in a model's text, and show them while the text arrives.
 
-    The text is read as it is written, in UTF-8; what is no UTF-8 is shown as U+FFFD. Calls are shown, never run. One
-    that breaks off or is malformed is shown with its reason, and the command ends with 0. Ctrl-C ends what is open as
-    interrupted, and the command with 130.
+    The text is read as it is written, in UTF-8; invalid bytes become U+FFFD. Calls are shown, never run. A cut or
+    malformed call is shown with its reason, and the exit code is 0. Ctrl-C ends open segments as interrupted; the exit
+    code is 130.
     """
     known = tools_named(tools or (), option="--tools")
     text = TextInput(file)
@@ -93,7 +93,7 @@ def parse(
 
 
 def strategy_of(names: list[str]) -> TextStrategy:
-    """Return the strategy that reads all these dialects; without any the environment's, else `auto`.
+    """Return a strategy for these dialects; without any the environment's, else `auto`.
 
     >>> strategy_of(["hermes", "Qwen3_Coder"])
     <TextStrategy hermes+qwen3_coder>

@@ -1,4 +1,4 @@
-"""What the commands of `penstock` share: complaints, choices that a shell completes, and how an answer is shown."""
+"""Common parts of the commands: error output, shell completion, and showing an answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CTRL_C = "Ctrl-C"
 
 
 def beginning_with(words: Iterable[str]) -> Callable[[str], list[str]]:
-    """Make a shell's completion of words; parts of a word that a shell splits at are none of ours."""
+    """Return a shell completion for words; words that a shell would split are left out."""
     known = list(words)
 
     def complete(incomplete: str) -> list[str]:
@@ -71,7 +71,7 @@ ToolNames = Annotated[
 
 
 def complain(message: str) -> None:
-    """Say in one line, on the error output, what went wrong; credentials in URLs are hidden."""
+    """Print an error to stderr in one line; credentials in URLs are hidden."""
     said = shortened(without_credentials(message), LONGEST_COMPLAINT)
     typer.echo(f"penstock: {printable(said)}", err=True)
 
@@ -98,11 +98,10 @@ def _escaped(character: str) -> str:
 
 
 class Watched:
-    """Events for a sink, without the exception at their end: that is the command's to tell.
+    """Events for a sink, without the exception at their end, which the command reports.
 
-    `error` is what the provider said or the connection did. Ctrl-C calls `stop`, which ends the stream in order: what
-    is open ends as interrupted; then `is_stopped` holds. Before the first event, and the second time, it is a plain
-    KeyboardInterrupt.
+    `error` is the provider's error or the lost connection. Ctrl-C calls `stop`, which ends open segments as interrupted
+    and sets `is_stopped`. Before the first event, and the second time, Ctrl-C is a plain KeyboardInterrupt.
     """
 
     def __init__(self, events: Iterator[Any], stop: Callable[[str], object]) -> None:
@@ -135,7 +134,7 @@ class Watched:
 
 
 def print_lines(events: Watched, line: Callable[[Any], str]) -> None:
-    """Write a line for each event, as it comes."""
+    """Print a line for each event as it arrives."""
     with closing(events):
         for event in events:
             sys.stdout.write(line(event) + "\n")
@@ -143,7 +142,7 @@ def print_lines(events: Watched, line: Callable[[Any], str]) -> None:
 
 
 def show(watched: Watched, *, as_json: bool) -> None:
-    """Show events on the terminal, or in lines; what came of the stream stands in `watched` afterwards."""
+    """Show events on the terminal or in lines; `watched` has the outcome of the stream afterwards."""
     if as_json:
         print_lines(watched, json_line)
         return

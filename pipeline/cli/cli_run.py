@@ -1,4 +1,4 @@
-"""`penstock run`: a prompt to a real model, and its answer as it comes."""
+"""`penstock run`: send a prompt to a real model and show its answer as it arrives."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def run(  # noqa: PLR0913 - the options of the command
     strategy: StrategyName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a model and show its answer while it comes: text, files, commands, calls.
+    """Ask a model and show its answer while it arrives: text, files, commands, calls.
 
     Tool calls are shown, never run. The key is the provider's usual environment variable: OPENAI_API_KEY,
     ANTHROPIC_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY, MISTRAL_API_KEY; a server on this machine needs none. The SDKs
-    are told not to try again by themselves. With a --strategy for calls in text the tools are described in the system's
-    words. Ctrl-C stops the answer: what is open ends as interrupted, and the
-    command with 130; any error is told in a line, and ends it with 2.
+    do not retry by themselves. With a --strategy for calls in text, the system prompt describes the tools. Ctrl-C stops
+    the answer: open segments end as interrupted, and the exit code is 130. Any error is printed in one line, with exit
+    code 2.
     """
     known = tool_provider(provider)
     tools = tools_named(tool or ())
@@ -92,7 +92,7 @@ def run(  # noqa: PLR0913 - the options of the command
 
 
 def with_tools(request: Request, pipeline: Pipeline) -> Request:
-    """Tell the model of the pipeline's tools: in the request, or in the system's words where it calls them in text."""
+    """Add the pipeline's tools to the request, or to the system prompt for a strategy that reads calls in text."""
     told = pipeline.instructions()
     if not told:
         return replace(request, tools=pipeline.tools or ())

@@ -1,4 +1,4 @@
-"""`penstock schema`: the JSON Schema of the events, and tools as a provider's request wants them."""
+"""`penstock schema`: the JSON Schema of the events, and tools in the form of a provider's request."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def schema(
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """Return the schema of one event, with the definitions that it needs; `UsageError` with the names for no event.
+    """Return the schema of one event, with the definitions that it needs; `UsageError` for an unknown event.
 
     >>> schema_of("notice")["$ref"]
     '#/$defs/Notice'

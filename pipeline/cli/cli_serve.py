@@ -54,10 +54,10 @@ def serve(
         ),
     ] = None,
 ) -> None:
-    """Play recorded answers to the clients of OpenAI, Anthropic, Google and Ollama.
+    """Replay recorded answers to the clients of OpenAI, Anthropic, Google and Ollama.
 
-    A request gets the recording that its header x-penstock-recording names, else one named as its model, else the
-    next of its API; its header x-penstock-fault asks for a fault. Ctrl-C ends it.
+    A request gets the recording named in its header x-penstock-recording, else one named like its model, else the next
+    one of its API. Its header x-penstock-fault selects a fault. Ctrl-C stops the server.
     """
     serve_recordings(
         folder,

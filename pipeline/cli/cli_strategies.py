@@ -59,12 +59,12 @@ def strategies(
 
 
 def _summary(name: str, strategy: Strategy) -> str:
-    """Return a line that says what a strategy is for: of a dialect's, which models write it."""
+    """Return a one-line description of a strategy; for a dialect, which models write it."""
     return (about_dialect(name) if name in DIALECTS else _documentation(strategy)).partition("\n")[0]
 
 
 def _explained(strategy: Strategy) -> Iterator[str]:
-    """Yield the lines, in Markdown, that explain a strategy."""
+    """Yield the lines, in Markdown, that describe a strategy."""
     name = getattr(strategy, "__name__", "")
     yield catalogue_entry(name) if name in DIALECTS else _in_markdown(_documentation(strategy))
     yield ""
@@ -98,7 +98,7 @@ def _short(default: Any) -> str:
 
 
 def _show_markdown(text: str) -> None:
-    """Show a text: formatted on a terminal, as it is in a pipe or a file."""
+    """Print a text: formatted on a terminal, unchanged in a pipe or a file."""
     if not sys.stdout.isatty():
         typer.echo(text)
         return

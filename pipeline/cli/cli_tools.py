@@ -1,4 +1,4 @@
-"""The tools that a command line names."""
+"""The tools named on the command line."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..tools.tool import Tool, as_tools
 
 
 def tools_named(names: Iterable[str], *, option: str = "--tool") -> tuple[Tool, ...]:
-    """Return the tools that are named: ours, MODULE:FUNCTION, FILE.py:FUNCTION, or a JSON file of definitions.
+    """Return the named tools: built-in ones, MODULE:FUNCTION, FILE.py:FUNCTION, or a JSON file of definitions.
 
-    `option`: what a complaint begins with.
+    `option`: the option named at the start of an error message.
 
     >>> [tool.name for tool in tools_named(["write_file", "base64:b64encode"])]
     ['write_file', 'b64encode']

@@ -1,4 +1,4 @@
-"""`checked_stream`: the API of a recorded body, or an error that says why the body is not a stream."""
+"""`checked_stream`: detect the API of a recorded body, or explain why the body is not a stream."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _RECORD = "record the body of a streamed answer"
 def checked_stream(body: bytes, api: str | None = None) -> str:
     """Return the name of a body's API: the one given, else the one detected from the body.
 
-    `UsageError` says what is wrong with a body that is empty, has no stream in it, or no event of the API. An error
-    of the provider in the middle of a stream is part of the stream; one that came instead of it is no stream.
+    Raises `UsageError` for a body that is empty, is not a stream, or has no event of the API. A provider's error in
+    mid-stream is part of the stream; an error response is not a stream.
     """
     given = None if api is None else api_of(api).name
     _refuse_what_is_no_stream(body)
@@ -63,7 +63,7 @@ def _refuse_what_is_no_stream(body: bytes) -> None:
 
 
 def _error_alone(body: bytes) -> ProviderError | None:
-    """Return the error of a JSON document that has nothing else in it, as providers answer instead of a stream."""
+    """Return the error of a JSON document that is an error response."""
     match _whole_json(body):
         case {"error": error} | [{"error": error}] if error:
             return error_in_body(error)

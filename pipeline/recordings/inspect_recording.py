@@ -1,4 +1,4 @@
-"""What a recorded answer amounts to, by the bytes of its wire or through the provider's real SDK."""
+"""Summarise a recorded answer, from its bytes or through the provider's real SDK."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def inspect_recording(
     via: Via = "wire",
     strategy: Strategy = api_tool_call,
 ) -> tuple[str, Inspected]:
-    """Return the name of a recording's API and what the answer amounts to; all of n choices count.
+    """Return the name of a recording's API and the summary of its answer; all of n choices count.
 
     `via`: "wire" decodes the bytes, "sdk" plays them over a local connection to the provider's SDK. `UsageError` for a
     file that cannot be read, for a body whose API is not known, and for one with no stream of its API in it; what went

@@ -1,4 +1,4 @@
-"""`penstock serve-recordings`: a replay server that says where it is, how to reach it, and what it does."""
+"""`penstock serve-recordings`: a replay server that prints its address, how to use it, and each request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLIENTS = (
     ("gemini", 'google.genai.Client(api_key="-", http_options={{"base_url": "{url}"}})'),
     ("ollama", 'ollama.Client(host="{url}")'),
 )
-"""How each API's own SDK is pointed at a server."""
+"""How to point each API's SDK at a server."""
 _TICK = 1.0
 """Seconds after which a wait looks whether Ctrl-C came, for systems on which it wakes nobody."""
 
@@ -37,7 +37,7 @@ def serve_recordings(  # noqa: PLR0913 - the options of the command
     say: Say,
     warn: Say,
 ) -> None:
-    """Serve until Ctrl-C; `say` gets the lines for the output, `warn` those for the user's attention."""
+    """Serve until Ctrl-C; `say` gets the lines of output, `warn` the warnings."""
     with ReplayServer(
         folder, host=host, port=port, public=public, hosts=hosts, pace=pace, chunk=chunk, fault=fault
     ) as server:
@@ -55,7 +55,7 @@ def serve_recordings(  # noqa: PLR0913 - the options of the command
 
 
 def introduction(server: ReplayServer, folder: str) -> Iterator[str]:
-    """Say what is served and how to reach it, in lines."""
+    """Yield the lines about what is served and how to reach it."""
     recordings = server.recordings
     count = len(recordings.all)
     others = len(recordings.left_out)
@@ -68,7 +68,7 @@ def introduction(server: ReplayServer, folder: str) -> Iterator[str]:
 
 
 def progress(entry: ReplayEntry) -> str:
-    """Say in a line what has become of a request."""
+    """Return the line about the outcome of a request."""
     begin = f"#{entry.id} {entry.api or 'unknown path'}"
     if entry.outcome == "refused":
         return f"{begin}: HTTP {entry.status}{f', {entry.fault}' if entry.fault else ''}"

@@ -1,4 +1,4 @@
-"""`TextInput`: text that is read as it comes, from the standard input or a file."""
+"""`TextInput`: read text as it arrives, from the standard input or a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`AsyncRun`: one stream on its way through a pipeline, in an async loop."""
+"""`AsyncRun`: one stream through a pipeline, in an async loop."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .flow import Flow, Step
 
 
 class AsyncRun:
-    """The events of one stream: an async iterator, to be looped over once, with backpressure.
+    """The events of one stream: an async iterator with backpressure, for one loop.
 
-    The next item is asked for when the loop asks for more. Left early, by `aclose()`, by the end of an `async with`
-    block or because nobody holds it any more, it closes the provider's stream. `cancel` ends it in order instead: with
-    the ENDs of what was open.
+    The next item is read when the loop asks for it. Leaving early, by `aclose()`, by the end of an `async with` block
+    or by garbage collection, closes the provider's stream. `cancel` ends it in order, with an END for each open
+    segment.
 
-    A cancellation of the task that waits here, as by a time limit around one read, breaks the provider's stream off:
-    then every further read raises `StreamCutError`. For a limit that lets the stream go on, read from an `async_queue`.
+    A cancellation of the waiting task, as by a timeout around one read, cuts the provider's stream; every further read
+    then raises `StreamCutError`. To use a timeout and let the stream go on, read from an `async_queue`.
     """
 
     def __init__(self, source: Any, flow: Flow, fan_out: AsyncFanOut | None) -> None:
         self._state = _State(source, fan_out)
-        # The generator does not know this object, so that the loop closes it when nobody holds this any more.
+        # The generator does not refer to this object, so that the loop closes it when this is garbage-collected.
         self._events = _events(self._state, flow)
 
     def __aiter__(self) -> Self:
@@ -45,14 +45,14 @@ class AsyncRun:
             raise
 
     def cancel(self, reason: str = "cancelled") -> None:
-        """Stop the provider's stream at once; what is open ends as `interrupted` with this reason, then the loop ends.
+        """Stop the provider's stream at once; open segments end as `interrupted` with this reason, then the loop ends.
 
-        From any thread. A loop that waits for a sink goes on without it.
+        Call it from any thread. A loop that waits for a sink goes on without it.
         """
         self._state.cancel(reason)
 
     async def aclose(self) -> None:
-        """Leave: close the provider's stream and say nothing more. In the task that loops; others call `cancel`."""
+        """Close the provider's stream without further events. Call it in the looping task; others call `cancel`."""
         try:
             await self._events.aclose()
         except RuntimeError as error:
@@ -113,7 +113,7 @@ class _State:
             self._waiting.cancel()
 
     async def wait_for(self, step: Awaitable[Any]) -> Any:
-        """Await what `cancel` may break off; `_WokenError` is raised where it did."""
+        """Await something that `cancel` may interrupt; raises `_WokenError` if it did."""
         self._loop = asyncio.get_running_loop()
         task = self._waiting = asyncio.current_task()
         before = task.cancelling() if task is not None else 0
@@ -221,7 +221,7 @@ async def _open(state: _State) -> Any:
 
 
 def _blocks(stream: Any) -> bool:
-    """Whether it is an SDK's stream for plain loops, maybe in our wrapper."""
+    """Return whether a source is an SDK's sync stream, maybe in our wrapper."""
     inner = getattr(stream, "_stream", stream)
     if hasattr(inner, "response"):
         return True

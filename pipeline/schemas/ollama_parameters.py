@@ -1,4 +1,4 @@
-"""`ollama_parameters`: a tool's parameters in what Ollama's client sends of them."""
+"""`ollama_parameters`: a tool's parameters in the keywords that Ollama's client sends."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _SAY_NOTHING = ("title", "$schema", "$comment", "discriminator")
 
 
 def ollama_parameters(parameters: Schema, tool: str) -> Schema:
-    """Return parameters that Ollama's client sends whole: it keeps a property's type, enum, items and description.
+    """Return parameters in the keywords that Ollama's client sends: type, enum, items and description.
 
     >>> ollama_parameters({"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}}, "f")["properties"]
     {'a': {'type': 'integer', 'description': '{"minimum": 1}'}}
 
-    The rest is told in the description. `UsageError` for a schema that refers to itself, which only `$ref` could say.
+    Other keywords go to the description. `UsageError` for a recursive schema, which needs `$ref`.
     """
     if recursive := recursive_references(parameters):
         message = f"tool {tool!r}: Ollama cannot take {min(recursive)!r}, which refers to itself; inline it"

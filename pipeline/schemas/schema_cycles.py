@@ -1,4 +1,4 @@
-"""`reference_cycle`: references of a JSON Schema that come back to themselves without having taken anything in."""
+"""`reference_cycle`: cycles of references in a JSON Schema that consume no input."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Search:
         self._note(root, root)
 
     def _note(self, schema: Schema, resource: Schema) -> None:
-        """Note a schema and all below it."""
+        """Register a schema and all schemas below it."""
         waiting = [(schema, resource)]
         while waiting:
             schema, resource = waiting.pop()

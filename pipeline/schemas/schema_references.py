@@ -1,4 +1,4 @@
-"""What a JSON Schema refers to: followed, put in, and checked; only local references such as `#/$defs/Name` are."""
+"""Follow, inline and check the references of a JSON Schema; only local ones such as `#/$defs/Name`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def references(schema: Schema) -> set[str]:
 
 
 def definition(root: Schema, reference: str) -> Schema:
-    """Return what a reference of a schema means; `UsageError` unless it is local and leads to a schema."""
+    """Return the schema that a reference names; `UsageError` unless it is local and exists."""
     found: Any = root
     if reference == "#":
         return root
@@ -53,7 +53,7 @@ def definition(root: Schema, reference: str) -> Schema:
 
 
 def recursive_references(root: Schema) -> set[str]:
-    """Return the references that come back to themselves; `UsageError` for one that leads nowhere."""
+    """Return the recursive references; `UsageError` for one that does not exist."""
     below: dict[str, set[str]] = {}
     waiting = list(references(root))
     while waiting:
@@ -76,7 +76,7 @@ def recursive_references(root: Schema) -> set[str]:
 
 
 def inline_references(root: Schema) -> Schema:
-    """Return a schema with what it refers to put in; references that come back to themselves stay, with their `$defs`.
+    """Return a schema with its references inlined; recursive references stay, with their `$defs`.
 
     Such a reference stands alone in its schema: some providers refuse a `$ref` with anything beside it.
     """
@@ -112,7 +112,7 @@ def inline_references(root: Schema) -> Schema:
 
 
 def lone_reference(schema: Schema) -> Schema:
-    """Return a schema that is a reference with nothing beside it: what was beside it stands around it."""
+    """Return a schema whose reference stands alone, with its other keywords in a schema around it."""
     beside = {key: deepcopy(value) for key, value in schema.items() if key != "$ref"}
     alone = {"$ref": schema["$ref"]}
     return {"anyOf": [alone], **beside} if beside else alone

@@ -1,4 +1,4 @@
-"""`strict_schema`: a tool's parameters in the subset of JSON Schema that a provider's strict mode takes."""
+"""`strict_schema`: a tool's parameters in the subset of JSON Schema that a strict mode allows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _REFUSED: Mapping[str, str] = {
 
 
 class StrictMode(Struct, frozen=True):
-    """What the strict mode of a provider takes.
+    """What the strict mode of a provider allows.
 
     - `keywords`, `formats`: what a schema may say; the rest is told in its description.
     - `requires_all`: every property must be required; optional ones become nullable.
@@ -69,7 +69,7 @@ which are allowed in part, are told in the description, as Anthropic's SDK does.
 
 
 def strict_schema(parameters: Schema, mode: StrictMode, tool: str) -> Schema:
-    """Return a tool's parameters as a strict mode takes them; `UsageError` for what it cannot carry, with its place.
+    """Return a tool's parameters in a strict mode's form; `UsageError` with the path of a keyword it does not allow.
 
     >>> optional = {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}}
     >>> strict_schema(optional, OPENAI, "f")["properties"]

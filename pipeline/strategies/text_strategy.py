@@ -25,7 +25,7 @@ _MARKED = frozenset(("xml", "sentinel"))
 
 
 class TextStrategy:
-    r"""Act on the calls that a model writes into its text: text, files and commands as they come, then the calls.
+    r"""Read the calls that a model writes into its text: text, files and commands as they arrive, then the calls.
 
         text     --Hi <tool_c--all>{"name": "write_file", "arguments": {"path": "a.py", "con--tent": "x = 1--\n"}}--|
         hermes   --S text C--E-------------------------------------------------------S write_file-C--E invocation---|

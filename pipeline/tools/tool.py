@@ -1,4 +1,4 @@
-"""`Tool`, and `tool`, which makes one of a function, a pydantic model or a JSON Schema."""
+"""`Tool`, and `tool`, which makes one from a function, a pydantic model or a JSON Schema."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SAID = ("name", "description", "strict", "coerce")
 
 
 class Tool(Struct, frozen=True, eq=False, kw_only=True):
-    """Something a model can call: its definition, and what validates and runs a call; made with `tool`.
+    """A tool that a model can call: its definition, and how to validate and run a call; made with `tool`.
 
     - `name`: letters, digits and `_ - . :`, at most 128; some providers take less. `description`: for the model.
     - `parameters`: a JSON Schema of type object.
@@ -78,9 +78,9 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
         return self.model.model_validate(given) if self.coerce else exact_instance(self.model, given, self.parameters)
 
     def run(self, invocation: ToolInvocation) -> Any:
-        """Call the function with the validated arguments of a call, and give its result: of an async one an awaitable.
+        """Call the function with the validated arguments of a call; for an async function return an awaitable.
 
-        `UsageError` for a call of another tool, and where there is no function.
+        `UsageError` for a call of another tool, or if there is no function.
         """
         if self.function is None or invocation.name != self.name:
             what = "has no function to run" if self.function is None else f"is not {invocation.name!r}"
@@ -96,7 +96,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
         return self.function(*by_position, **by_name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call what the tool was made of, as if it were no tool: the function, or the model."""
+        """Call the function or the model that the tool was made from, with plain arguments."""
         called = self.function or self.model
         if called is None:
             message = f"tool {self.name!r} was made from a JSON Schema, so it has no function to call"
@@ -146,7 +146,7 @@ def tool(
     validate: bool = False,
     coerce: bool | None = None,
 ) -> Tool | Callable[[Any], Tool]:
-    """Make a tool of a typed function, a pydantic model, a JSON Schema or a provider's definition; also a decorator.
+    """Make a tool from a typed function, a pydantic model, a JSON Schema or a provider's definition; also a decorator.
 
     >>> @tool
     ... def add(a: int, b: int = 0) -> int:
@@ -201,7 +201,7 @@ def _read(value: Any, name: str | None) -> dict[str, Any]:
 
 
 def as_tools(values: Iterable[Any]) -> tuple[Tool, ...]:
-    """Make a tool of each value, as `tool` does; `UsageError` where two have one name."""
+    """Make a tool from each value, as `tool` does; `UsageError` if two have the same name."""
     given: Any = values
     if isinstance(given, str | Mapping) or callable(given) or not isinstance(given, Iterable):
         message = f"tools= must be an iterable of tools; put it in a list; got {values!r:.80}"

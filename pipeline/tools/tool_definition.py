@@ -1,4 +1,4 @@
-"""A tool's definition as data: what people write for one provider or another, read the same."""
+"""Read a tool's definition in the form of any provider."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCHEMA = (
 )
 _KINDS = ("function", "custom")
 _RESULTS = ("outputSchema", "output_schema", "response", "response_json_schema", "responseJsonSchema")
-"""What some forms say of the results; no request has a place for it."""
+"""Keywords for results in some forms; no request has a place for them."""
 
 
 def read_definition(given: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def _is_schema(given: Mapping[str, Any]) -> bool:
 
 
 def _function(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a definition without what says that it is one; what stands beside "function" counts too."""
+    """Return a definition without its wrapper; keys beside "function" count too."""
     kind: Any = given.get("type", "function")
     if kind not in (*_KINDS, *TYPES) or (kind == "custom" and "input_schema" not in given):
         message = f"a tool of type {kind!r} has no parameters of its own; add it to the request yourself"
@@ -78,7 +78,7 @@ def _function(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameters(definition: Mapping[str, Any], name: str) -> Any:
-    """Return the schema that stands where one is looked for; `UsageError` for a part of one that stands elsewhere."""
+    """Return the parameters' schema; `UsageError` for a part of a schema in the wrong place."""
     given: dict[str, Any] = {key: definition[key] for key in _PARAMETERS if definition.get(key) is not None}
     for value in given.values():
         if not isinstance(value, Mapping):

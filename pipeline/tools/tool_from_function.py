@@ -1,4 +1,4 @@
-"""What a function says about itself as a tool: a pydantic model of its parameters, and its documentation."""
+"""A function as a tool: a pydantic model of its parameters, and its documentation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ENTRY = re.compile(r"^(\s*)\*{0,2}(\w+)\s*(?:\([^\n]*?\))?:\s*(.*)$")
 
 
 def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
-    """Make a pydantic model of a function's parameters, one field each, in their order.
+    """Make a pydantic model with one field for each parameter of a function, in order.
 
     >>> def greet(name: str, times: int = 1): ...
     >>> function_model(greet, "greet")(name="Ann")
@@ -71,7 +71,7 @@ def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
 def function_arguments(
     function: Callable[..., Any], model: type[BaseModel], given: BaseModel
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments of a call, by position and by name, that a model's instance says.
+    """Return the positional and keyword arguments of a call from a model's instance.
 
     They are the values themselves and not a dump: nested models stay models.
     """
@@ -84,7 +84,7 @@ def function_arguments(
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """Return the name that a function was defined with; `UsageError` where it has none."""
+    """Return the name of a function; `UsageError` if it has none."""
     name = getattr(_plain(function), "__name__", None)
     if not isinstance(name, str):
         message = f"{function!r} has no name; pass one with tool(..., name=...)"
@@ -137,7 +137,7 @@ def _parameters(function: Callable[..., Any], name: str) -> Iterator[tuple[Param
 
 
 def _fields(annotation: Any, default: Any) -> list[FieldInfo]:
-    """Return what `Field(...)` said of a parameter; of two, the later counts."""
+    """Return the `Field(...)`s of a parameter; the later one takes precedence."""
     return [each for each in (*getattr(annotation, "__metadata__", ()), default) if isinstance(each, FieldInfo)]
 
 

@@ -29,11 +29,11 @@ NAMES: Mapping[ToolProvider, tuple[re.Pattern[str], str]] = {
         "a letter or _, then letters, digits, _ - . and :, up to 128",
     ),
 }
-"""The names that a provider takes for tools; another would be refused with the whole request."""
+"""The tool names that a provider accepts; with any other it would refuse the whole request."""
 
 
 def tool_provider(name: str) -> ToolProvider:
-    """Return the provider of a name or an alias; `UsageError` with the known names for another."""
+    """Return the provider for a name or an alias; `UsageError` with the known names for an unknown one."""
     for provider, aliases in ALIASES.items():
         if name == provider or name in aliases:
             return provider
@@ -43,7 +43,7 @@ def tool_provider(name: str) -> ToolProvider:
 
 
 def check_name(name: str, provider: ToolProvider) -> None:
-    """Raise `UsageError` for a tool's name that a provider does not take."""
+    """Raise `UsageError` for a tool's name that a provider does not accept."""
     pattern, rule = NAMES.get(provider, (None, ""))
     if pattern is not None and not pattern.fullmatch(name):
         message = f"{provider} does not accept the tool name {name!r} ({rule}); rename it with tool(..., name=...)"

@@ -28,7 +28,7 @@ _NOT_STRICT: Mapping[ToolProvider, str] = {
 def tool_schemas(
     tools: Iterable[Any], provider: str, *, names: Iterable[str] | None = None, strict: bool = False
 ) -> Any:
-    """Return tools as the `tools=` of a provider's request, a list; None, to be left out, where there are none.
+    """Return the `tools=` of a provider's request, a list; None without tools.
 
     >>> def now(zone: str) -> str:
     ...     "Tell the time."

@@ -142,7 +142,7 @@ def test_what_json_cannot_say_is_told_in_the_description_or_a_usage_error():
     schema: dict[str, Any] = {"properties": {"a": {"default": float("inf")}}}
     assert object_schema(schema, "f")["properties"] == {"a": {"description": '{"default": Infinity}'}}
     for odd in (float("inf"), {1, 2}):
-        with pytest.raises(UsageError, match="the parameters of f are no JSON: "):
+        with pytest.raises(UsageError, match="the parameters of f are not JSON: "):
             object_schema({"properties": {"a": {"enum": [odd]}}}, "f")
 
 

@@ -159,7 +159,7 @@ def test_the_root_may_have_no_properties_but_no_alternatives_and_no_others():
     assert strict(closed) == {**closed, "required": []}
     with pytest.raises(UsageError, match="an object with any properties; name them"):
         strict_schema({**empty, "additionalProperties": True}, OPENAI, "f")
-    with pytest.raises(UsageError, match="'anyOf' at the root; put it into a property"):
+    with pytest.raises(UsageError, match="'anyOf' at the root; move it into a property"):
         strict_schema({**empty, "oneOf": []}, OPENAI, "f")
 
 

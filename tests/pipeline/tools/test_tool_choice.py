@@ -58,7 +58,7 @@ def test_ollama_decides_by_itself():
     assert tool_choice("ollama", "auto") is None
     for choice, said in (
         ("none", "send no tools"),
-        ("any", "decides"),
+        ("any", "leave tool_choice out"),
         ("f", "send that tool alone"),
         ("validated", ""),
     ):
@@ -95,7 +95,7 @@ def test_anthropic_says_here_whether_calls_come_in_parallel(choice: str | None, 
     ("provider", "said"),
     [
         *(
-            (name, "says it in the request: parallel_tool_calls=")
+            (name, "takes it in the request as parallel_tool_calls=")
             for name in ("openai-chat", "openai-responses", "mistral")
         ),
         *((name, "has no option for parallel calls") for name in ("gemini", "ollama")),

@@ -77,7 +77,7 @@ def test_the_same_parameters_under_two_names_are_one():
         ({"toolSpec": {"name": "f"}}, "got the keys 'toolSpec'"),
         ({"type": "function", "properties": {}}, "got the keys 'properties'"),
         ({"name": {"type": "string"}}, "got the keys 'name'"),
-        ({"type": "object", "name": {"type": "string"}}, "'name' beside the JSON Schema of tool 'g' is a text"),
+        ({"type": "object", "name": {"type": "string"}}, "'name' beside the JSON Schema of tool 'g' must be a str"),
         ({"name": "f", "parameters": SCHEMA, "required": ["a"]}, "'required' of tool 'g' is beside its schema"),
         ({"type": "object", "parameters": SCHEMA}, "'type' of tool 'g' is beside its schema"),
         ({"name": "f", "arguments": SCHEMA}, "its JSON Schema under 'arguments'; move it to 'parameters'"),

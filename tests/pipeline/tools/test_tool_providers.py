@@ -43,6 +43,6 @@ def test_each_provider_takes_the_names_of_its_rule_and_no_others(provider: ToolP
         check_name(name, provider)
     else:
         with pytest.raises(
-            UsageError, match=rf"{provider} does not accept the tool name '{name}': .*; rename it with tool"
+            UsageError, match=rf"{provider} does not accept the tool name '{name}' \(.*\); rename it with tool"
         ):
             check_name(name, provider)

@@ -185,7 +185,7 @@ def test_an_observable_runs_into_it(new_queue: Any):
 @pytest.mark.parametrize("new_queue", QUEUES)
 @pytest.mark.parametrize("maxsize", [0, -3, "4"])
 def test_a_size_that_is_none_is_refused(new_queue: Any, maxsize: Any):
-    with pytest.raises(UsageError, match="maxsize="):
+    with pytest.raises(UsageError, match="maxsize must be at least 1"):
         new_queue(maxsize)
 
 

@@ -265,7 +265,7 @@ def test_a_slow_sink_is_left_behind_where_that_was_asked_for(feed: Any, caplog: 
     assert len(slow) in (51, 52)
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
-    assert "gated.<locals>.sink did not keep up, 50 events were waiting for it" in record.getMessage()
+    assert "gated.<locals>.sink did not keep up: 50 events were waiting" in record.getMessage()
 
 
 def test_a_task_that_never_had_its_turn_is_not_slow():
@@ -282,7 +282,7 @@ def test_a_slow_sink_ends_the_stream_where_that_was_asked_for():
             await fan_out.feed(number)
 
     def check(raised: Any) -> None:
-        assert "did not keep up, 4 events were waiting" in str(raised.value)
+        assert "did not keep up: 4 events were waiting" in str(raised.value)
         assert (raised.value.maxsize, "gated" in raised.value.sink) == (4, True)
 
     gate = threading.Event()
@@ -560,8 +560,8 @@ def _plain_events(events: Any) -> Any:
     ("wrong", "words"),
     [
         ({"sinks": [5]}, "a sink must be a function that takes a stream of events, got 5"),
-        ({"sinks": [_events]}, "is a generator, which nobody would run"),
-        ({"sinks": [_plain_events]}, "is a generator, which nobody would run"),
+        ({"sinks": [_events]}, "is a generator function, which would never run"),
+        ({"sinks": [_plain_events]}, "is a generator function, which would never run"),
         ({"sinks": [], "maxsize": 0}, "maxsize must be at least 1"),
         ({"sinks": [], "when_full": "drop"}, "when_full= must be one of 'block', 'drop_sink', 'fail', got 'drop'"),
     ],

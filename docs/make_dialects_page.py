@@ -18,7 +18,7 @@ HEAD = """\
 <!-- Made by make_dialects_page.py of the dialects: change those, then run it. -->
 <!-- fmt: off -->
 
-Every format in which `parse_text` finds calls, and `Dialect.render` writes them. `penstock strategies NAME` shows the
+Every format in which `parse_text` finds calls, and `render_call` writes them. `penstock strategies NAME` shows the
 same on a terminal, `penstock strategies --find TEXT` searches. Which one a model uses, and how to read several at once:
 [dialects](dialects.md). One of your own takes ten lines: [a new dialect](new-dialect.md).
 

@@ -17,7 +17,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "`ChunkResponse` → `SegmentEvent`": ("to_segments",),
     "`str` or `ChunkResponse` → `SegmentEvent`": (
         *("parse_text", "split_reasoning"),
-        *("dialect_for", "ModelDialect", "Dialect", "render_call"),
+        *("dialect_for", "ModelDialect", "Dialect", "render_call", "dialect_instructions"),
     ),
     "`SegmentEvent` → `SegmentEvent`": (
         *("stream_fields", "FieldSpec", "FILE_TOOLS", "MARKED_FILE_TOOLS"),
@@ -62,7 +62,7 @@ def page() -> str:
     if gone := set(names) - files.keys():
         message = f"{', '.join(sorted(gone))} of GROUPS in {Path(__file__).name} is not public in operators/__init__.py"
         raise SystemExit(message)
-    found = {name: _Definition(name, FOLDER / f"{file}.py") for name, file in files.items()}
+    found = {name: _Definition(name, FOLDER / f"{file.replace('.', '/')}.py") for name, file in files.items()}
     blocks = [HEAD, _contents(found)]
     for title, group in GROUPS.items():
         blocks.append(f"## {title}")

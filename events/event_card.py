@@ -10,7 +10,6 @@ from msgspec.structs import fields
 
 from .chunk_response import ChunkResponse
 from .segment_event import SegmentEvent
-from .showing.bundle_of import bundle_of
 from .showing.card import Card, MimeBundle, Tone, first_of, mime_bundle
 from .showing.excerpt import counted, ending, value_text
 from .tool_invocation import InvocationFailed, Notice, ToolInvocation
@@ -122,7 +121,3 @@ def _said(part: Struct) -> Iterator[tuple[str, Any]]:
 def _rows(values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     rows = tuple((str(name), value) for name, value in values.items())
     return rows or (("no arguments", ""),)
-
-
-for _kind in (SegmentEvent, ToolInvocation, InvocationFailed, Notice, ChunkResponse):
-    bundle_of.register(_kind, event_bundle)

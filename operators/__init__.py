@@ -23,6 +23,7 @@ from .to_segments import to_segments
 from .tool_call_updates import tool_call_updates
 from .whole_calls import whole_calls
 from .within import within
+from .writing.dialect_instructions import dialect_instructions
 from .writing.render_call import render_call
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "compose",
     "detect_text_calls",
     "dialect_for",
+    "dialect_instructions",
     "drive",
     "extract_json_fields",
     "holdback",

@@ -24,12 +24,12 @@ def from_recording(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Observable[ChunkResponse]:
-    """Play a file with the body of a streamed HTTP response; any number of subscribers.
+    """Replay a file with the body of a streamed HTTP response, for any number of subscribers.
 
         from_recording("answer.sse").pipe(to_segments()).subscribe(print)
 
-    `api` as in `from_wire`; without it the body itself says whose it is, and one that does not is a `UsageError`, as
-    is a file that cannot be read. `chunk_size`: the bytes given at a time; the whole body without it.
+    `api` as in `from_wire`; without it the provider is detected from the body. `UsageError` if that fails or the file
+    cannot be read. `chunk_size`: the bytes per chunk, by default the whole body.
     """
     try:
         body = Path(path).read_bytes()

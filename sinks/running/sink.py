@@ -76,8 +76,8 @@ def each_event(new_target: Callable[[], Target[T]], *, needs_async: bool = False
     >>> each_event(Count)(["a", "b"])
     2
 
-    An exception of the stream is raised again after the target is closed with it. A stream that can be closed, such as a
-    `Run`, is closed at the end, even if the target raises. `needs_async`: refuse plain streams at once with a
+    An exception of the stream is raised again after the target is closed with it. A stream that can be closed, such as
+    a `Run`, is closed at the end, even if the target raises. `needs_async`: refuse plain streams at once with a
     `UsageError`, not at the first awaitable.
     """
     return TwinSink(new_target, needs_async=needs_async)

@@ -40,7 +40,7 @@ _ENVELOPE = frozenset(
 _PART = frozenset(
     ("code_execution_result", "executable_code", "file_data", "function_call", "function_response", "inline_data"),
 ) | {"media_resolution", "part_metadata", "text", "thought", "thought_signature", "tool_call", "video_metadata"}
-# What a part has besides what the model says with it.
+# Keys of a part that are not content.
 _BESIDE = frozenset(("media_resolution", "part_metadata", "thought", "thought_signature", "video_metadata"))
 _RESULTS = ("code_execution_result", "function_response", "tool_response")
 _EXTRAS = ("citation_metadata", "grounding_metadata", "url_context_metadata")
@@ -50,26 +50,26 @@ _CALLS_RANK = 4
 
 
 class _Candidate:
-    """What is remembered of one of n answers, and the chunk of it that is being made."""
+    """The state of one of n answers, and the chunk that is being built."""
 
     def __init__(self, number: int, calls: CallTracker) -> None:
         self.number = number
         self.calls = calls
         self.begun = 0
         self.open: int | None = None
-        """The call whose next parts come without a name."""
+        """The open call, whose next parts have no name."""
         self.open_id: str | None = None
         self.partial = PartialArgs()
         self.held: Held = {}
         self.called = False
-        """Whether a call was made that the client has to run."""
+        """Whether there was a call for the client to run."""
         self.finished = False
         self.said: dict[str, Any] = {}
         self.rank = 0
         self.done: list[dict[str, Any]] = []
 
     def say(self, name: str, value: Any) -> None:
-        """Add to the chunk; what would come before what it says already begins the next one."""
+        """Add to the chunk; a part that belongs before the present ones begins a new chunk."""
         rank = _RANKS.get(name, _CALLS_RANK)
         if rank < self.rank or (name == "native" and name in self.said):
             self.flush()
@@ -128,7 +128,7 @@ class Gemini:
         self.failure: ProviderError | None = None
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
-        """Return what one response of the stream says; nothing for one that says nothing."""
+        """Return the chunks of one response of the stream."""
         if self.stopped:
             return []
         chunk = gemini_fields(item)
@@ -241,7 +241,7 @@ class Gemini:
         candidate.done = []
 
     def _feedback(self, given: Any, responses: list[ChunkResponse]) -> None:
-        """Read why the prompt was refused: then no candidate comes, and this is the finish."""
+        """Read why the prompt was blocked, which is the finish of an answer without candidates."""
         feedback = gemini_fields(given) or {}
         reason = word(feedback.get("block_reason"))
         if reason is None:
@@ -330,7 +330,7 @@ def _function_call(candidate: _Candidate, call: Fields, native: dict[str, Any] |
 
 
 def _written(candidate: _Candidate, args: Any, leaves: list[object]) -> str:
-    """Return the text of what came in leaves; what has no text is in `raw`."""
+    """Return the argument text of leaves; leaves that cannot be written are in `raw`."""
     partial = candidate.partial
     text = ""
     if isinstance(args, dict) and not partial.has_text:
@@ -375,7 +375,7 @@ def _double(number: float | str) -> float:
 
 
 def _leave_call(candidate: _Candidate, *, is_regular: bool) -> None:
-    """End the text of a call whose last part did not come: another one began, or the answer ended regularly."""
+    """Close a call whose last part is missing, when another call begins or the answer ends regularly."""
     if candidate.open is not None and is_regular and (text := candidate.partial.end()):
         candidate.call(candidate.calls.delta(candidate.open, arguments=text))
     candidate.open = candidate.open_id = None

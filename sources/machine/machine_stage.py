@@ -1,4 +1,4 @@
-"""A provider's machine as a stage: it says the stream's failure by raising."""
+"""A provider's machine as a stage, which raises the stream's failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machines of streams without a provider: texts, and chunks that are ready."""
+"""Machines for streams without a provider: text, and ready-made chunks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .surrogates import Held, held_dump, held_load, rest_of_text, whole_text
 
 
 class Chunks:
-    """The machine of chunks: they pass as they are.
+    """The machine for chunks, which pass unchanged.
 
     An error from outside is a chunk with `error`, as of every machine, unless a chunk has told it already.
     """
@@ -48,7 +48,7 @@ class Chunks:
 
 
 class Texts:
-    """The machine of text in pieces: they are the content of chunks, with halves of characters put together.
+    """The machine for text in pieces: they become the content of chunks, with split surrogate pairs joined.
 
     Its end is the one word that a text has for having come whole: it is told as the finish reason `stop`.
     """

@@ -33,7 +33,7 @@ _ENVELOPE = frozenset(("created_at", "done", "done_reason", "message", "model", 
 
 
 _SPOKEN = ("thinking", "content", "tool_calls", "images", "response")
-"""Where the model's words are, in a message or beside it."""
+"""Keys of the model's text, in a message or beside it."""
 
 
 class Ollama:
@@ -59,7 +59,7 @@ class Ollama:
         self.failure: ProviderError | None = None
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
-        """Return what one line of the stream says; nothing for one that says nothing."""
+        """Return the chunks of one line of the stream."""
         if self.stopped:
             return []
         chunk = fields_of(item)
@@ -142,7 +142,7 @@ class Ollama:
             said[stream] = text
 
     def _left(self, said: dict[str, Any]) -> list[ChunkResponse]:
-        """Return the halves of characters held of texts that are left for what is said now, or for the end."""
+        """Return U+FFFD for surrogates held of texts that end here."""
         streams = [stream for stream in list(self._held) if stream not in said]
         if said.keys() == {"raw"}:
             return []

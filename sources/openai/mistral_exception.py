@@ -1,4 +1,4 @@
-"""`mistral_exception`: what Mistral's SDK raises, as `ProviderError`."""
+"""`mistral_exception`: translate exceptions of Mistral's SDK to `ProviderError`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions, as all its relatives stream it, to ChunkResponses."""
+"""Decode OpenAI Chat Completions, also of compatible servers, to ChunkResponses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TEXT_STREAMS = ("reasoning", "content", "refusal")
 
 
 class _Choice:
-    """What is remembered of one of n answers."""
+    """The state of one of n answers."""
 
     __slots__ = ("calls", "finished", "held", "spoke")
 
@@ -65,7 +65,7 @@ class OpenAIChat:
         self.failure: ProviderError | None = None
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
-        """Return what one chunk says; nothing for one that says nothing."""
+        """Return the chunks of one SDK chunk or wire dict."""
         if self.stopped:
             return []
         chunk = fields_of(item)
@@ -235,7 +235,7 @@ class OpenAIChat:
     def _whole(
         self, choice: _Choice, number: int, said: dict[str, Any], responses: list[ChunkResponse]
     ) -> dict[str, Any]:
-        """Put halves of characters together; what waits in a text stream that is left for another comes out before."""
+        """Join surrogate pairs; a surrogate held of another text stream is emitted first."""
         held = choice.held
         left = [stream for stream in _TEXT_STREAMS if stream in held and stream not in said] if held else []
         responses += [self._response(choice=number, **{stream: rest_of_text(held, stream)}) for stream in left]

@@ -1,4 +1,4 @@
-"""The providers by name: one table, from which wire decoding and recognition work."""
+"""The table of APIs, for wire decoding and detection."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ..wire.sse import ServerSentEvent, SseDecoder
 
 
 class NewMachine(Protocol):
-    """Makes a provider's machine of the options that all of them take."""
+    """Makes a provider's machine from the common options."""
 
     def __call__(self, *, choices: Choices, turn_id: str | None, limits: Limits) -> Machine: ...
 
 
 class Decoder(Protocol):
-    """From bytes, cut anywhere, to events; `close` gives what the end of the body completes."""
+    """Decodes bytes, cut anywhere, to events; `close` returns what the end of the body completes."""
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]: ...
     def close(self) -> list[ServerSentEvent]: ...
@@ -37,7 +37,7 @@ class Decoder(Protocol):
 
 
 class Api(NamedTuple):
-    """One wire format: how to read it, and how one of its events is known, decoded or as the fields of its SDK's."""
+    """One API: its decoder, its machine, and how to recognise its events, decoded or from the SDK."""
 
     name: str
     aliases: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The machine of an API that was named: an answer of which it understood nothing is an error."""
+"""The machine for a named API: if it understands no item, the stream ends with an error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BYTES = ("bytes", "bytearray", "memoryview")
 
 
 class _Unknown(Struct):
-    """What came while nothing was understood."""
+    """The items so far, while none is understood."""
 
     count: int = 0
     kinds: list[str] = []  # msgspec gives each instance its own
@@ -43,7 +43,7 @@ _STREAMED_AS_JSON = ("gemini", "ollama")
 
 
 class CheckedMachine:
-    """A provider's machine, for an answer that has to be its own.
+    """Wraps a provider's machine and checks that the answer is that provider's.
 
         {"type": "message_start"}    [ChunkResponse(raw=...)]    not of openai-chat
         close(Completed())           []                          `failure` is a UsageError that says whose it looks like
@@ -69,17 +69,17 @@ class CheckedMachine:
         self._api = api
         self._unknown = _Unknown()
         self.is_understood = False
-        # From the first understood item on it is the feed of the provider's machine itself: one call an item, not two.
+        # After the first understood item it is the `feed` of the provider's machine itself: one call per item, not two.
         self.feed: Callable[[Any], list[ChunkResponse]] = self._first
 
     def look_at(self, body: bytes) -> None:
-        """Take the beginning of the body whose events were fed, if there were any; called before `close`."""
+        """Set the beginning of the body, for the error message; called before `close`."""
         if not self.is_understood:
             self._unknown.body = described_body(body, may_be_cut_json=self._api in _STREAMED_AS_JSON)
             self._unknown.apis += [name for name in apis_of_body(body) if name != self._api]
 
     def close(self, how: How, /) -> list[ChunkResponse]:
-        """Return what the provider's machine gives; `failure` says whether nothing was understood."""
+        """Close the provider's machine; set `failure` if no item was understood."""
         is_judged = isinstance(how, Completed) and not self.is_understood and not self._machine.stopped
         if is_judged and (self._unknown.count or self._unknown.body):
             return self._refuse(UsageError(self._message()))
@@ -140,13 +140,13 @@ class CheckedMachine:
 def checked_machine(
     api: str, *, choices: Choices = 0, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> CheckedMachine:
-    """Return the machine of an API; `UsageError` for an unknown name and for options that the API has not."""
+    """Return the machine of an API; `UsageError` for an unknown name or an option that the API lacks."""
     known = api_of(api)
     return CheckedMachine(known.new_machine(choices=choices, turn_id=turn_id, limits=limits), known.name)
 
 
 class _Refused:
-    """The machine of an answer that was not understood: all of it has come out."""
+    """The machine after an answer was refused; it emits nothing."""
 
     stopped = True
 
@@ -163,7 +163,7 @@ class _Refused:
         return None
 
     def load(self, _: Any, /) -> None:
-        """Go on as before: there is no state."""
+        """Do nothing: there is no state."""
 
 
 def has_content(response: ChunkResponse) -> bool:

@@ -8,7 +8,7 @@ from .item_kinds import KNOWN_APIS
 
 
 def recognised_api(body: bytes) -> str:
-    r"""Return the name of the API whose first events these are; raises `UsageError` where none is.
+    r"""Return the name of the API that a body's first events belong to; raises `UsageError` if there is none.
 
     >>> recognised_api(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n')
     'openai-chat'

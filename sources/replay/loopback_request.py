@@ -14,7 +14,7 @@ _HOSTS = ServedHosts()
 
 
 async def next_request(reader: StreamReader, writer: StreamWriter) -> bool:
-    """Read one request and drop its body; False where there is none to answer: the client closed, or was refused."""
+    """Read one request and drop its body; return False if the client closed or was refused."""
     try:
         return await _read(reader)
     except _RefusedError as refused:
@@ -66,7 +66,7 @@ async def _read(reader: StreamReader) -> bool:
 
 
 async def _dropped(reader: StreamReader, size: int) -> int:
-    """Read and forget at most so many bytes, and return how many came before the client closed."""
+    """Read and drop up to a number of bytes; return how many arrived before the client closed."""
     left = size
     while left and (piece := await reader.read(min(left, _PIECE))):
         left -= len(piece)

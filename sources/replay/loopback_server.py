@@ -1,4 +1,4 @@
-"""A recording played over HTTP on this machine, so that a real SDK can be run against it without a network."""
+"""Replay a recording over HTTP on this machine, to run a real SDK against it without a network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LogKind: TypeAlias = Literal["request", "sent", "finished", "client_left"]
 
 
 class LogEntry(NamedTuple):
-    """What happened, `at` on the monotonic clock; `number`: which request it is, or the bytes of the body sent."""
+    """An event in the log, `at` on the monotonic clock; `number` is the request's number, or the bytes sent."""
 
     at: float
     kind: LogKind
@@ -78,7 +78,7 @@ class LoopbackServer:
         self._loop.close()
 
     def allow(self, pieces: int = 1) -> None:
-        """Let a gated server send so many pieces more."""
+        """Allow a gated server to send more pieces."""
         for _ in range(pieces):
             self._loop.call_soon_threadsafe(self._allowed.release)
 
@@ -125,7 +125,7 @@ class LoopbackServer:
             writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Send the body; give whether the connection may be used again."""
+        """Send the body; return whether the connection can be used again."""
         sent = 0
         leaving: asyncio.Future[Any] = asyncio.ensure_future(reader.read(1))
         ready: asyncio.Future[Any] = leaving

@@ -1,4 +1,4 @@
-"""One answer on its way: written piece by piece, noted in the log, and broken off where a fault demands it."""
+"""Send one answer piece by piece, log it, and cut it if a fault demands it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .replay_pieces import Piece
 
 
 class PlayedAnswer(Response):
-    """The response that plays pieces, and ends as it is told."""
+    """A response that sends pieces and ends as its fault demands."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class PlayedAnswer(Response):
 
 
 async def _write(send: Send, data: bytes) -> None:
-    """Write, and wait until the operating system has taken it: the server waits before a write, never after."""
+    """Write, and wait until the operating system has taken it; the server itself waits only before a write."""
     for body in (data, b""):
         await send({"type": "http.response.body", "body": body, "more_body": True})
 

@@ -1,4 +1,4 @@
-"""What a provider's server looks like from outside: its paths, how it is asked, and the shapes of its errors."""
+"""The providers' HTTP interfaces: paths, request forms, and error forms."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _GOOGLE = {
 
 
 class ReplayApi(NamedTuple):
-    """One API as it is served; `name` as in the table of APIs by which bodies are read."""
+    """One served API; `name` as in the table of APIs."""
 
     name: str
     path: re.Pattern[str]
-    """Where it is found, after any prefix; its group `model` is the model where the path names it."""
+    """Its path, after any prefix; the group `model` is the model if the path names it."""
     shown_path: str
     wants_stream: Callable[[str, dict[str, Any]], bool]
-    """Whether a request, by path and body, asks for a stream."""
+    """Return whether a request asks for a stream, by its path and body."""
     error_body: Callable[[int, str], Any]
     error_event: Callable[[str], tuple[str, Any]]
     """An error in the middle of a stream: the event's name, and its data."""

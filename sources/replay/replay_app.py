@@ -1,4 +1,4 @@
-"""The web application of the replay server: requests in, recordings out, with what goes wrong on demand."""
+"""The web application of the replay server: answers requests with recordings, and with faults on demand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOG_PATH = "/penstock/log"
 
 
 class Settings(NamedTuple):
-    """How recordings are played where a request says nothing else."""
+    """How recordings are replayed by default."""
 
     pace: Pace = "instant"
     chunk: Chunk | None = None

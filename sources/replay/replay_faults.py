@@ -1,4 +1,4 @@
-"""What can go wrong in a stream, on demand: a fault by its name, and what it makes of a body."""
+"""Faults of a stream on demand: parse a fault, and apply it to a body."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Fault(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What is to be sent: the events, how it ends, and where how many bytes are in it that were not recorded."""
+    """A faulty body: the events, how it ends, and which bytes were inserted."""
 
     events: tuple[bytes, ...]
     ending: Ending = "finished"
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 
 
 def parse_fault(text: str) -> Fault:
-    """Read a fault; `UsageError` says which there are.
+    """Parse a fault; `UsageError` lists the known ones.
 
     >>> parse_fault("cut:120")
     Fault(kind='cut', number=120)
@@ -57,7 +57,7 @@ def parse_fault(text: str) -> Fault:
 
 
 def answer_with(fault: Fault | None, body: bytes, api: ReplayApi) -> Answer:
-    """Return what a fault makes of a body; `UsageError` where the body has no such event.
+    """Apply a fault to a body; `UsageError` if the body has no such event.
 
     - `cut`, `stall`, `reset`: the first N bytes, then the end so named.
     - `error`, `garbage`: an event more, at the first boundary of events after N bytes (the end of the body at the

@@ -1,15 +1,15 @@
-"""The three ways in which the bodies of streamed answers are written."""
+"""The three forms of streamed bodies."""
 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
 Form: TypeAlias = Literal["sse", "rows", "array"]
-"""How a body is written: server-sent events, JSON values in a row, or a JSON array."""
+"""The form of a body: server-sent events, a row of JSON values, or a JSON array."""
 
 
 def form_of(body: bytes) -> Form:
-    """Tell how a body is written, by its first character."""
+    """Return the form of a body, judged by its first character."""
     match body.lstrip(b" \t\r\n\xef\xbb\xbf")[:1]:
         case b"[":
             return "array"
@@ -36,7 +36,7 @@ def content_type(api: str, form: Form) -> str:
 
 
 def framed(form: Form, data: str, event: str = "") -> bytes:
-    r"""Write one event as a body of this form has it.
+    r"""Return one event encoded in this form.
 
     >>> framed("sse", "{}", "ping"), framed("rows", "{}")
     (b'event: ping\ndata: {}\n\n', b'{}\n')

@@ -1,4 +1,4 @@
-"""Recorded bodies by name: where they are found, whose they are, and which of them answers a request."""
+"""Find recorded bodies, detect their APIs, and choose the one that answers a request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN = 20
 
 
 class Timing(NamedTuple):
-    """How the network brought a body: the sizes of its chunks, and where known the second at which each came."""
+    """The network chunks of a body: their sizes, and their arrival times in seconds if known."""
 
     sizes: tuple[int, ...]
     times: tuple[float, ...] | None
@@ -74,7 +74,7 @@ class Recordings:
         return [recording for recording in self.all if recording.api == api]
 
     def choose(self, api: str, *, model: str = "", name: str | None = None) -> Recording:
-        """Return the recording of a name, else one named as the model, else the next; `UsageError` lists what there is.
+        """Return the recording with a name, else one named like the model, else the next; `UsageError` lists them.
 
         Names are looked up among those found before; none is ever made a path.
         """

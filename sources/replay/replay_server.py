@@ -1,4 +1,4 @@
-"""`ReplayServer`: recorded answers over HTTP on this machine, for any provider's client, with faults on demand."""
+"""`ReplayServer`: replay recorded answers over HTTP on this machine to any provider's client, with faults on demand."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class ReplayServer:
     - `hosts`: more names that requests may have in `Host`, besides localhost, 127.0.0.1, [::1] and `host`; a request
       with another is refused with 403.
 
-    `log` and `wait_for` tell what was sent, and when clients left. `UsageError` for what is none of this, for a port
-    that is taken, and where starlette or uvicorn is missing.
+    `log` and `wait_for` tell what was sent, and when clients left. `UsageError` for a wrong argument, for a port that
+    is taken, and if starlette or uvicorn is missing.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ReplayServer:
 
     @property
     def log(self) -> list[ReplayEntry]:
-        """The requests so far and how their answers went, each as it is now."""
+        """A copy of the log: the requests so far and the state of their answers."""
         return self._log.entries()
 
     def wait_for(

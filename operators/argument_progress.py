@@ -1,4 +1,4 @@
-"""`argument_progress`: the pieces of each call's arguments as they come, with the call's name."""
+"""`argument_progress`: the pieces of each call's arguments as they arrive, with the call's name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def argument_progress(
     fields: Iterable[FieldSpec] = FILE_TOOLS,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[Any, Any]:
-    """Return each piece of each call's arguments as a `ToolCallArgumentProgress`, as soon as it is certain.
+    """Emit each piece of each call's arguments as a `ToolCallArgumentProgress`, as soon as it is certain.
 
         segments             --S call f--C {"path": "a--C .py"}---------------------------E--
         argument_progress    ------------OPEN () OPEN path TEXT "a"--TEXT ".py" DONE path DONE ()--
@@ -63,4 +63,4 @@ class _Progress:
         return None
 
     def load(self, state: Any) -> None:
-        """Nothing to go on from: the call has it all."""
+        """Do nothing: the call has the whole state."""

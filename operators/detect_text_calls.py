@@ -1,4 +1,4 @@
-"""`detect_text_calls`: a warning where a model wrote its tool call as text and made no native one."""
+"""`detect_text_calls`: warn if a model wrote its tool call as text instead of calling natively."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ def detect_text_calls() -> Operator[Any, Any]:
 
 
 class _Text:
-    """The text of one segment, as far as it is not decided, or the beginning of the call in it.
+    """Searches the text of one segment for the beginning of a call.
 
-    Text is searched in blocks: a place is decided when `REACH` characters from it on are there, so that where a text is
-    cut makes no difference. A character is searched once, `REACH` of a block twice.
+    Text is searched in blocks. A position is decided once `REACH` characters from it on have arrived, so the cutting
+    makes no difference. Each character is searched once, `REACH` characters per block twice.
     """
 
     __slots__ = ("_at_begin", "_length", "_pieces", "_wanted", "snippet")

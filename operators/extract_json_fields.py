@@ -1,4 +1,4 @@
-"""`extract_json_fields`: the chosen fields of a JSON text as they arrive."""
+"""`extract_json_fields`: chosen fields of a JSON text as they arrive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def extract_json_fields(
     *paths: str | FieldPath,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[str, Fragment | JsonError]:
-    """Return the fragments of the chosen fields of a JSON text, in the text's order, as they arrive.
+    """Emit the fragments of chosen fields of a JSON text, in the text's order, as they arrive.
 
         source                          --{"n": 1, "content": "h-------i"}----------------|
         extract_json_fields("content")  -------OPEN content-TEXT "h"--TEXT "i"-DONE content--|
@@ -157,7 +157,7 @@ class _ExtractJsonFields:
         return out
 
     def _open(self, fragment: Fragment) -> JsonError | None:
-        """Decide about a value that opens: pass it, skip it, or look inside."""
+        """Return how to treat a value that opens: pass it, skip it, or look inside."""
         path = fragment.path
         nodes: tuple[_Node, ...] = (self._root,)
         if path:

@@ -1,4 +1,4 @@
-"""`interrupt_on`: an Rx operator that ends a stream in good order when a signal comes."""
+"""`interrupt_on`: an Rx operator that ends a stream in order when a signal arrives."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RxOperator: TypeAlias = Callable[[Observable[Any]], Observable[Any]]
 
 
 def interrupt_on(signal: Observable[Any], *operators: Operator[Any, Any]) -> RxOperator:
-    """Run operators until a signal comes; then cancel the source, end what is open as `interrupted`, and complete.
+    """Run operators until a signal arrives; then cancel the source, end open segments as `interrupted`, and complete.
 
         signal                              ---------------"Ctrl-C"
         chunks                              --"a"----"b"----------"c"--
@@ -65,7 +65,7 @@ def interrupt_on(signal: Observable[Any], *operators: Operator[Any, Any]) -> RxO
 def interruptible(
     signal: Observable[Any], operator: Operator[Any, Any], source: Observable[Any], attempts: Attempts
 ) -> Observable[Any]:
-    """Run an operator until a signal comes; `attempts` are those at the turn of the source."""
+    """Run an operator until a signal arrives; `attempts` are those of the source's turn."""
 
     def subscribe(observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None) -> abc.DisposableBase:
         return _Run(stage(operator), observer, attempts).start(source, signal, scheduler)
@@ -179,7 +179,7 @@ class _Run:
 
 
 class _PassSegments:
-    """Passes everything, and at the close ends the segments that are open."""
+    """Passes all events, and ends open segments at the close."""
 
     def __init__(self) -> None:
         self._open = OpenSegments()

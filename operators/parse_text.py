@@ -1,4 +1,4 @@
-"""`parse_text`: tool calls and reasoning that a model writes into its text, as segments."""
+"""`parse_text`: find tool calls and reasoning in a model's text, as segments."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     SEGMENT_CONTENT t:call_0 {'delta': '{}'}
     SEGMENT_END t:call_0 {'status': 'complete', 'metadata': {'tool_name': 'f'}}
 
-    Several dialects are read at once; the first text that tells two apart decides. A call's START comes when its name
-    is known and its arguments begin; what turns out to be no call before that is text again. Later a mismatch fails
-    the call, with all its text. Closers and blanks at the very end, which no event can stand for, come as a text
+    Several dialects are read at once; the first text that differs decides. A call's START comes when its name is known
+    and its arguments begin; until then, something that turns out not to be a call is emitted as text. Later a mismatch
+    fails the call, with all its text. Closers and blanks at the very end, which no event can stand for, come as a text
     without CONTENT.
 
     - `tools`: as `to_invocations` takes them, or definitions in any provider's form: they say the types of raw values.
@@ -92,7 +92,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
 
 
 class _Answer:
-    """One of n answers: its segments, and the reader of its text."""
+    """The state of one of n answers: its segments, and the reader of its text."""
 
     def __init__(self, number: int, ids: TurnIds, dialects: tuple[Dialect, ...], options: TextOptions) -> None:
         self.segments = AnswerSegments(number, ids, options.limits, eager=False, with_arguments=False)
@@ -128,7 +128,7 @@ class _ParseText:
         return events
 
     def _only_content(self, chunk: str | ChunkResponse) -> str:
-        """Return a chunk's content if nothing else is in it, and it is the first answer's."""
+        """Return a chunk's content if it has nothing else and is from the first answer; else None."""
         if isinstance(chunk, str) or (
             chunk.reasoning
             or chunk.tool_calls

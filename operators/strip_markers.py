@@ -1,4 +1,4 @@
-"""Optional sentinels around a content are taken off while it streams."""
+"""`strip_markers`: remove optional sentinels around a content while it streams."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Phase: TypeAlias = Literal["before", "newline", "inside", "unmarked"]
 
 
 def strip_markers(start: str, end: str) -> Operator[str, str]:
-    r"""Take the marker before a content and the one after it off, if they are there; one stream is one content.
+    r"""Remove the markers before and after a content, if they are there; one stream is one content.
 
         source                     -- <S>--\na--b\n</S>--\n--|
         strip_markers(<S>, </S>)   --------a----b\n----------|
@@ -113,7 +113,7 @@ class _StripMarkers:
         return [text[: found.start()]] if found.start() else []
 
     def _take(self, item: str) -> str:
-        """Return what was withheld, and the item after it."""
+        """Return the held text followed by an item."""
         text = "".join([*self._withheld, item]) if self._withheld else item
         self._withheld.clear()
         self._begun = ""

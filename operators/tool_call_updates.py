@@ -1,4 +1,4 @@
-"""`tool_call_updates`: the raw text of each call's arguments as it comes, and how the call ended."""
+"""`tool_call_updates`: the raw text of each call's arguments as it arrives, and how the call ended."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def tool_call_updates(
     keep_segments: bool = False,
     fields: Iterable[FieldSpec] = FILE_TOOLS,
 ) -> Operator[Any, Any]:
-    """Return the building of each call as `ToolCallUpdate`s: its start, the deltas of its arguments, its completion.
+    """Emit `ToolCallUpdate`s for each call: its start, the deltas of its arguments, its completion.
 
         segments             --S call f--C {"a----C ": 1}--E complete---------|
         tool_call_updates    --""--------{"a------": 1}----"" is_complete-----|
@@ -77,4 +77,4 @@ class _Updates:
         return None
 
     def load(self, state: Any) -> None:
-        """Nothing to go on from: the call has it all."""
+        """Do nothing: the call has the whole state."""

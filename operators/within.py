@@ -1,4 +1,4 @@
-"""`within`: text operators inside the segments that one chooses, each segment with a state of its own."""
+"""`within`: run text operators inside chosen segments, with a state for each segment."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class _Raise:
 
 
 class _Text:
-    """One chosen segment: its operators, and the source text that no event has accounted for yet."""
+    """One chosen segment: its operators, and the source text that is in no event's `raw` yet."""
 
     __slots__ = ("chain", "fragments", "raw", "unparsed")
 
@@ -109,7 +109,7 @@ class _Text:
             self.fragments += event.fragments
 
     def taken(self) -> tuple[str, tuple[Fragment, ...] | None]:
-        """Return what the next event accounts for; without any source text it is "parsed, and nothing in it"."""
+        """Return `raw` and `fragments` for the next event; without source text the fragments are empty."""
         taken = "".join(self.raw), None if self.unparsed else tuple(self.fragments)
         self.raw.clear()
         self.fragments.clear()
@@ -207,7 +207,7 @@ class _Within:
         return SegmentEvent("SEGMENT_CONTENT", event.segment_id, kind, payload, event.turn_id, raw, fragments)
 
     def _ends(self, how: How) -> list[Any]:
-        """Return the ENDs of all that is open, in the order of the STARTs."""
+        """Return an END for each open segment, in the order of their STARTs."""
         events: list[Any] = []
         for end in self._open.ends(how):
             text = self._texts.pop((end.turn_id, end.segment_id), None)
@@ -215,7 +215,7 @@ class _Within:
         return events
 
     def _last(self, events: list[Any]) -> list[Any]:
-        """Return all that there is to say before the exception, and the exception."""
+        """Return the last events, and the exception that follows them."""
         error = cast("Exception", self._error)
         return [*events, *self._ends(Failed(error)), _Raised(error)]
 
@@ -238,7 +238,7 @@ class _Within:
 
 
 def _how(end: SegmentEvent) -> How:
-    """Say in what way the text of a segment ended."""
+    """Return the end of a segment as the end of its text."""
     reason = end.payload.get("reason") or ""
     match end.payload.get("status"):
         case "interrupted":

@@ -55,22 +55,22 @@ class CallArguments:
         self._limits = limits
         self._free_form = metadata.get("kind") == "text"
         self._theirs = "tool_name" not in metadata
-        """Somebody else's segment, where an argument may have another name."""
+        """A segment read from JSON, where an argument may have another name."""
         self._given = False
         """Whether text or fragments have come."""
         self._parsed = False
-        """Whether fragments have come: then somebody else parses, and nothing is parsed here."""
+        """Whether fragments have arrived, so that an earlier operator parses."""
         self._length = 0
         """Of a free-form text parsed here, in characters."""
         self._machine: JsonMachine | None = None
         self._written: dict[str, str] = {}
-        """The arguments written anew, each as JSON; the streamed one is not among them."""
+        """The arguments as JSON, without the streamed one."""
         self._content_open = False
         """The streamed one's string."""
 
     @classmethod
     def opened(cls, start: SegmentEvent, specs: Specs, limits: Limits = DEFAULT_LIMITS) -> CallArguments | None:
-        """Return the call that a START opens; None for other segments, and for calls that the provider runs itself."""
+        """Return the call that a START opens; None for other segments and for calls that the provider runs itself."""
         metadata = start.payload.get("metadata", {})
         spec = specs.get(start.segment_type or "")
         name = metadata.get("tool_name")
@@ -95,7 +95,7 @@ class CallArguments:
         return event.raw if self._given else self._written_anew(event)
 
     def fragments(self, event: SegmentEvent) -> Sequence[Fragment]:
-        """Return the fragments of arguments in an event; what is wrong with the text is for the END to say."""
+        """Return the fragments of arguments in an event; the END reports errors of the text."""
         fragments = event.fragments
         ending = event.type == "SEGMENT_END"
         complete = ending and event.payload.get("status", "complete") == "complete"
@@ -147,7 +147,7 @@ class CallArguments:
         return call
 
     def _unparsed(self, event: SegmentEvent) -> str:
-        """Return the source text in an event without fragments, as far as nobody has parsed it."""
+        """Return the unparsed source text of an event without fragments."""
         if event.type == "SEGMENT_CONTENT" and self.segment_type == "tool_call":
             self._given = True
             return _source(event)
@@ -156,7 +156,7 @@ class CallArguments:
         return "" if self._given and self.segment_type != "tool_call" else text
 
     def _told(self, event: SegmentEvent) -> str:
-        """Return arguments that stand in the metadata only, as others write them."""
+        """Return arguments that are only in the metadata."""
         arguments = event.payload.get("metadata", {}).get("arguments")
         if self._given or self._free_form or not arguments:
             return ""
@@ -164,7 +164,7 @@ class CallArguments:
         return _as_json(arguments)
 
     def _free_form_pieces(self, event: SegmentEvent, *, complete: bool) -> Sequence[Fragment]:
-        """Return a free-form text as the one argument `input`, as everywhere."""
+        """Return a free-form text as the argument `input`."""
         pieces: list[Fragment] = []
         text = _source(event) if event.type == "SEGMENT_CONTENT" else ""
         if (text or complete) and not self._given:
@@ -178,7 +178,7 @@ class CallArguments:
         return pieces
 
     def _written_anew(self, event: SegmentEvent) -> str:
-        """Write what a field segment says of its arguments as the next piece of their JSON."""
+        """Return the arguments in a field segment's event as the next piece of their JSON."""
         if self._spec is None:
             return ""
         pieces: list[str] = []

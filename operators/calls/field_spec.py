@@ -1,4 +1,4 @@
-"""`FieldSpec`: which argument of which tool streams as a segment of its own; `FILE_TOOLS`, the ones everybody has."""
+"""`FieldSpec`: the argument of a tool that streams as a segment of its own; `FILE_TOOLS`: the built-in ones."""
 
 from __future__ import annotations
 

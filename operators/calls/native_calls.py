@@ -65,7 +65,7 @@ class NativeCalls:
         self._with_arguments = with_arguments
 
     def begin(self, delta: ToolCallDelta, events: Events) -> NativeCall | None:
-        """Take the delta of a call that is not open; give the call that it begins, if it does."""
+        """Process the delta of a call that is not open; return the call if the delta begins one."""
         ended = self._ended.get(delta.index)
         if ended is not None and (not (delta.call_id and delta.name) or delta.call_id == ended[0]):
             self.late(delta.index, delta.arguments_delta, events)
@@ -92,7 +92,7 @@ class NativeCalls:
         return call
 
     def _leave(self, index: int, events: Events) -> None:
-        """Another call begins under `index`: seal what that seals, and note that it came."""
+        """Handle the beginning of another call under `index`, which may seal open calls."""
         former = self.open.get(index)
         if former is not None:
             may_be_whole = former.is_sealed or (former.needs_evidence and former.status != "incomplete")
@@ -106,7 +106,7 @@ class NativeCalls:
                 del self.growing[other.index]
 
     def settle(self, call: NativeCall, delta: ToolCallDelta, events: Events) -> None:
-        """Take what a delta says of its call besides text: that it is done, its status, or that it contradicts it."""
+        """Process a delta's `done`, `status` and `contradiction`."""
         if call.over_limit:
             self.end(call, events, "complete")
             return
@@ -124,7 +124,7 @@ class NativeCalls:
         return JsonError("limit", 0, f"at most {self._limits.open_calls} {what}")
 
     def content(self, call: NativeCall, text: str, events: Events) -> None:
-        """Return a call's next argument text; an eager one ends where its root closes, and what follows is late."""
+        """Emit a call's next argument text; an eager call ends where its root closes, and later text is late."""
         self.growing[call.index] = call
         call.is_followed = False  # what began meanwhile did not show that this was whole
         if not self._eager:
@@ -143,7 +143,7 @@ class NativeCalls:
         fragments: tuple[Fragment, ...] | None,
         events: Events,
     ) -> None:
-        """Return argument text with its fragments, as far as the limit of all arguments allows."""
+        """Emit argument text with its fragments, up to the limit of all arguments."""
         text = text[: len(text) - call.excess]
         if not text:
             call.unsaid = fragments or ()
@@ -155,7 +155,7 @@ class NativeCalls:
             call.texts.append(text)
 
     def late(self, index: int, text: str, events: Events) -> None:
-        """Take text for a call that has ended: blanks mean nothing, for the rest there is one Notice."""
+        """Handle text for a call that has ended: ignore whitespace, and emit one Notice for anything else."""
         given_id, noticed = self._ended[index]
         if text.strip(BLANKS) and not noticed:
             self._ended[index] = (given_id, True)
@@ -169,7 +169,7 @@ class NativeCalls:
         reason: str | None = None,
         contradiction: dict[str, str] | None = None,
     ) -> None:
-        """End a call; what is wrong with its text counts more than what happened to the stream."""
+        """End a call; an error in its text takes precedence over the end of the stream."""
         del self.open[call.index]
         self.growing.pop(call.index, None)
         self._ended[call.index] = (call.given_id, call.over_limit)  # whose failure says that there is more
@@ -192,14 +192,14 @@ class NativeCalls:
         events.append(SegmentEvent("SEGMENT_END", call.segment_id, "tool_call", payload, turn_id, "", fragments))
 
     def finish(self, events: Events, *, is_regular: bool) -> None:
-        """Seal what the end of an answer seals; what has not closed stays open, in case that more comes."""
+        """Seal the calls that the end of an answer seals; other calls stay open for more text."""
         for call in list(self.open.values()):
             has_evidence = (is_regular or call.is_followed) and call.status != "incomplete"
             if call.is_sealed or (call.needs_evidence and has_evidence):
                 self.end(call, events, "complete")
 
     def close(self, status: Status, reason: str | None, events: Events, *, completed: bool) -> None:
-        """End everything; `completed`: the stream ended without an error, which seals what has closed.
+        """End all calls; `completed`: the stream ended without an error, which seals closed calls.
 
         `status` and `reason` are those of a call that was cut.
         """

@@ -1,4 +1,4 @@
-"""How a segment ends when it does not end by itself."""
+"""Status and reason of segments that the end of the stream ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "ar
     "repeats",
     "duplicate_of",
 }
-"""Metadata keys that the library gives itself; an argument of such a name never stands beside them."""
+"""Reserved metadata keys, which an argument never has."""
 
 
 _CANCELLED = frozenset(("cancelled", "canceled", "abort", "aborted"))
@@ -21,7 +21,7 @@ _CANCELLED = frozenset(("cancelled", "canceled", "abort", "aborted"))
 
 
 def end_status(how: How, finish: str | None = None, words: str | None = None) -> tuple[Status, str | None]:
-    """Return the status and reason with which the end of a stream ends what is open.
+    """Return the status and reason for segments that are open at the end of a stream.
 
     `finish` is the answer's finish reason, None where none came: then a completed stream was cut. `words` are the
     provider's for it.
@@ -77,7 +77,7 @@ class OpenSegments:
             self._open.pop((event.turn_id, event.segment_id), None)
 
     def ends(self, how: How) -> list[SegmentEvent]:
-        """Return the ENDs that did not come."""
+        """Return an END for each segment that has none."""
         payload = end_payload(*end_status(how), None)
         ends = [
             SegmentEvent("SEGMENT_END", segment_id, segment_type, payload, turn_id)

@@ -1,4 +1,4 @@
-"""`validated`: a call's arguments validated by code that is not ours, with whatever it raises as values."""
+"""`validated`: run a user's validator, and return its exceptions as values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Errors = list[dict[str, Any]]
 def validated(
     validate: Callable[[dict[str, Any]], BaseModel | None], arguments: dict[str, Any]
 ) -> tuple[BaseModel | None, Errors | None]:
-    """Return the model's instance and None, or None and what is wrong with the arguments.
+    """Return the model's instance and None, or None and the errors of the arguments.
 
     >>> def fails(arguments): raise KeyError("secret")
     >>> _, errors = validated(fails, {})

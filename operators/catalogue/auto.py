@@ -1,4 +1,4 @@
-"""Which dialects `auto` reads together, and why not the others."""
+"""The dialects that `auto` reads together, and why the others are left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dialect_for`: in which dialect a model writes, by its name."""
+"""`dialect_for`: the dialect of a model, by its name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _longest(name: str, patterns: Mapping[str, ModelDialect]) -> ModelDialect | 
 
 
 def _weight(pattern: str) -> int:
-    """Return how much of a name a pattern says."""
+    """Return how many characters of a name a pattern fixes."""
     return len(_plain(pattern, _PATTERN).replace("*", ""))
 
 

@@ -1,4 +1,4 @@
-"""Which models write in which dialect: one line a family, and the names that servers have for their parsers."""
+"""The dialects of models: one line per family, and the servers' names of their parsers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each format is known: whose test cases prove it, and of which public page the project's own were written."""
+"""The evidence for each dialect: whose test cases pass, and the public page behind the project's own."""
 
 from __future__ import annotations
 

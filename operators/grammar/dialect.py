@@ -1,4 +1,4 @@
-"""`Dialect`: how models write tool calls and reasoning into text, as a value: a grammar of a few items."""
+"""`Dialect`: the format in which a model writes tool calls and reasoning, as a grammar of a few items."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Typing: TypeAlias = Literal["text", "schema", "json", "python", "flagged", "xml"
 
 
 class Text(Struct, frozen=True):
-    """Text of the model's own: a tool's name, a key, a value. It ends where what may follow it begins."""
+    """A slot for text: a tool's name, a key, a value. It ends where something begins that may follow it."""
 
     role: Role
     chars: str = ""
@@ -42,7 +42,7 @@ class Text(Struct, frozen=True):
     """Of an id that has the tool's name in it: a regular expression of the whole, whose group is the name."""
 
     def name_in(self, text: str) -> str | None:
-        r"""Return the tool's name in an id, None where there is none.
+        r"""Return the tool's name in an id, None if there is none.
 
         >>> Text("id", named=r"functions\.(\w+):\d+").name_in("functions.add:0")
         'add'
@@ -79,7 +79,7 @@ class Json(Struct, frozen=True):
     root: Literal["object", "array", "any"] = "any"
     """With which bracket it may begin."""
     whole: bool = False
-    """Whether an object without arguments is no call, as where a block begins with it: much else has a name."""
+    """Whether an object needs arguments to be a call, because other objects have names too."""
     under: Literal["", "object", "array"] = ""
     """Whether even a single call is written under the first of `calls`, as it is or in an array; an empty text stands
     before it where there is a key of `content`."""
@@ -125,7 +125,7 @@ class Attrs(Struct, frozen=True):
         return frozenset((*self.required, *(name for name, role in self.roles if role in ("name", "key"))))
 
     def agrees(self, said: Mapping[str, object]) -> bool:
-        """Return whether the attributes of a tag are such.
+        """Return whether a tag's attributes match.
 
         >>> Attrs(fixed=(("type", ("run",)), ("old", ()))).agrees({"type": "RUN"})
         True
@@ -136,7 +136,7 @@ class Attrs(Struct, frozen=True):
 
 
 class Back(Struct, frozen=True):
-    """A literal that repeats what the last slot of a role said: `Back("</", ">")` is `</path>` after the key `path`."""
+    """A literal that repeats the last slot of a role: `Back("</", ">")` is `</path>` after the key `path`."""
 
     before: str = "</"
     after: str = ">"
@@ -180,9 +180,9 @@ class Alt(_Group):
 
 
 class Call(_Group):
-    """Where a call begins and ends; in a grammar without one, the whole is a call.
+    """The extent of a call; in a grammar without it, the whole block is a call.
 
-    `name`: of its tool, where the text need not say it.
+    `name`: the tool's, if the text lacks it.
     """
 
     __slots__ = ("name",)

@@ -40,7 +40,7 @@ def ends_of(items: Sequence[Item], aliases: Mapping[str, Sequence[str]], back: M
 
 
 def all_items(items: Iterable[Item]) -> Iterable[Item]:
-    """Yield some items and all that is inside of them."""
+    """Yield items and all items inside them."""
     for item in items:
         yield item
         yield from all_items(_inside(item))
@@ -105,7 +105,7 @@ def takes_key(item: Leaf) -> bool:
 
 
 def without_separator(body: Sequence[Item]) -> Sequence[Item]:
-    """Return what is repeated without the comma that may stand behind it: nothing comes after the last one."""
+    """Return repeated items without the trailing comma, which does not follow the last one."""
     last = body[-1]
     is_separator = isinstance(last, Maybe) and len(last.items) == 1 and last.items[0] in _SEPARATORS
     return body[:-1] if is_separator else body

@@ -1,4 +1,4 @@
-"""`ModelDialect`: how a model writes into its text, as far as `parse_text` has to be told."""
+"""`ModelDialect`: the options of `parse_text` for a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fragments put together again."""
+"""Join fragments to a value."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FragmentAggregator:
         self.path: Path = ()
 
     def feed_all(self, fragments: Sequence[Fragment | JsonError]) -> None:
-        """Take some fragments; the usual single piece of text costs least."""
+        """Add fragments; a single piece of text is the fast path."""
         if len(fragments) == 1:
             only = fragments[0]
             if type(only) is Fragment and only.kind == "TEXT":
@@ -57,7 +57,7 @@ class FragmentAggregator:
             self.feed(fragment)
 
     def feed(self, fragment: Fragment | JsonError) -> None:
-        """Take one fragment."""
+        """Add one fragment."""
         if type(fragment) is not Fragment:
             return
         kind = fragment.kind
@@ -83,7 +83,7 @@ class FragmentAggregator:
             self._containers.append(container)
 
     def show_open(self) -> None:
-        """Put what has come of the open string into the value; it costs something only if more has come since."""
+        """Update the value with the open string's text, joined only if it has grown."""
         if self._open == "text":
             text = "".join(self._pieces)
             self._pieces[:] = [text]

@@ -1,4 +1,4 @@
-"""The arguments of a call as code or a custom literal writes them, read as they arrive.
+"""Incremental parser for call arguments in code or in a custom literal.
 
 The twin of the JSON machine: the same face, the same fragments. Text of strings is taken by one regular expression
 a chunk; what a chunk cut in two waits in `_pending` (an escape, a long quote) or `_pieces` (a number, a key), and no
@@ -184,7 +184,7 @@ class LiteralMachine:
         self.error: JsonError | None = None
 
     def feed(self, text: str) -> Sequence[Item]:
-        """Return what has become certain with this text."""
+        """Return the fragments that this text makes certain."""
         path = self._text_path
         if path is not None:
             # Inside a string: most chunks have nothing but its text, many of the others nothing but whole escapes.
@@ -218,7 +218,7 @@ class LiteralMachine:
         return self._state == "open" and self.error is None
 
     def close(self, *, cut: bool = False) -> Sequence[Item]:  # noqa: ARG002 - as the JSON machine's
-        """Return what the end of the text settles: the error that the text is unfinished."""
+        """Return the error for unfinished text at its end."""
         if self.error is not None or self.root_closed:
             return ()
         out: list[Item] = []
@@ -463,7 +463,7 @@ class LiteralMachine:
         return self._give(_replace_surrogates("\ufffd", text[position]), text, position, position + 1, out)
 
     def _give(self, said: str, text: str, position: int, end: int, out: list[Item]) -> int:
-        """Return what the text from `position` to `end` says, to the value or to the key."""
+        """Add the decoded text from `position` to `end` to the value or the key."""
         if not self._in_key:
             if said:
                 out.append(Fragment(self._path, "TEXT", said, self._base + position))
@@ -622,7 +622,7 @@ class LiteralMachine:
         return self._after_blanks(text, position, out)
 
     def _after_blanks(self, text: str, position: int, out: list[Item]) -> int:
-        """Pass over blanks; anything else is wrong here."""
+        """Skip whitespace; anything else is an error here."""
         if text[position] in _BLANKS:
             match = _match_blanks(text, position)
             return match.end() if match else position
@@ -635,7 +635,7 @@ class LiteralMachine:
         return self._assign if self._open == "{" or len(self._containers) == 1 else ":"
 
     def _expected(self) -> str:
-        """Say what would be right at the place where the text at hand ends, or is wrong."""
+        """Return what is expected at the current position, for the error."""
         state = self._state
         if state == "number":
             return NUMBER_STATES[self._number_state][1]
@@ -648,7 +648,7 @@ class LiteralMachine:
         return _EXPECTED[state].format(**words)
 
     def _fail(self, reason: JsonErrorReason, text: str, position: int, expected: str, out: list[Item]) -> int:
-        """End with an error at `position` of the text at hand; gives the end of that text."""
+        """Stop with an error at `position`; returns the end of the text."""
         path = self._path
         if self._in_key or self._state not in _IN_VALUE:
             path = self._containers[-1][2] if self._containers else ()

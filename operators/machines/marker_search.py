@@ -80,7 +80,7 @@ def marker_search(markers: Iterable[str]) -> MarkerSearch:
     >>> search.longest, sorted(search.unfinished)
     (4, ['', '<', '<a', '<ab'])
 
-    Raises `UsageError` for no marker, an empty one, or one that is not text.
+    Raises `UsageError` without markers, and for an empty marker or one that is not a str.
     """
     return _compiled(_checked(markers))
 

@@ -1,4 +1,4 @@
-"""What tools there are: name, description and parameters of each, in whatever form the tools were given."""
+"""Read tools in any form: the name, description and parameters of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PARAMETERS = ("parameters", "input_schema", "inputSchema", "parameters_json_sch
 
 
 class ToolShape(NamedTuple):
-    """A tool as far as a text format needs it; `parameters` is a JSON Schema, None where nobody gave one."""
+    """A tool as a dialect needs it; `parameters` is a JSON Schema, or None if unknown."""
 
     name: str
     description: str
@@ -64,7 +64,7 @@ def tool_shapes(tools: Any) -> list[ToolShape]:
 
 
 def known_name(names: Iterable[str], written: str) -> str | None:
-    """Return the one of `names` that a model means: what it wrote, else the first that differs in case only.
+    """Return the known name that a model wrote: the exact one, else the first that differs only in case.
 
     >>> known_name(["Add", "add", "now"], "add"), known_name(["Add"], "ADD"), known_name(["Add"], "sub")
     ('add', 'Add', None)
@@ -80,7 +80,7 @@ def known_name(names: Iterable[str], written: str) -> str | None:
 
 
 def parameter_schema(parameters: Mapping[str, Any] | None, key: str) -> Any:
-    """Return the schema of one parameter, None where nothing is said about it; see `inner_schema`.
+    """Return the schema of one parameter, None if there is none; see `inner_schema`.
 
     >>> parameter_schema({"properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "string"}}, "b")
     {'type': 'string'}
@@ -136,7 +136,7 @@ def _from_definition(given: Mapping[str, Any]) -> ToolShape:
 
 
 def _is_definition(value: Mapping[str, Any]) -> bool:
-    """Tell a definition from a JSON Schema, whose properties may have any name but stand one floor below."""
+    """Return whether a mapping is a tool definition rather than a JSON Schema."""
     return isinstance(value.get("function"), Mapping) or (
         isinstance(value.get("name"), str) and any(key in value for key in _PARAMETERS)
     )

@@ -1,4 +1,4 @@
-"""Elements with a mark before each tag, as plain XML."""
+"""Convert elements with a mark before each tag to plain XML."""
 
 from __future__ import annotations
 

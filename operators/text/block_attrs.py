@@ -1,4 +1,4 @@
-"""The attributes of a tag in a block, and what they say about the call."""
+"""Read the attributes of a tag in a block."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class OutsideText:
     - `resume`: where a block broke off that a later marker may continue.
     - `calls`: how many calls have begun.
     - `search`: for what the next text is searched.
-    - `ways`: where a block was none, what else its opener may be, which is where the position in the buffer is.
+    - `ways`: the remaining readings of an opener after one failed; it is at the position in the buffer.
     """
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""The account of one text: what of it has been read, and what of it no event stands for yet."""
+"""The buffer of one text: what has been read, and what is in no event's `raw` yet."""
 
 from __future__ import annotations
 

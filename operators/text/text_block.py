@@ -219,7 +219,7 @@ class TextBlock:
         self.leave()
 
     def back_to_text(self, length: int = 1) -> None:
-        """Nothing was certain: read the opener another way, or give the first characters back as text."""
+        """Nothing was certain: try another reading of the opener, or emit its first characters as text."""
         account = self.account
         self.is_open = False
         self.reader = self.boundary = None
@@ -337,7 +337,7 @@ class TextBlock:
         self.opened_at = account.offset + upto
 
     def fail(self, error: JsonError) -> None:
-        """The call is wrong: what comes up to its closer is its own."""
+        """Fail the call; text up to its closer still belongs to it."""
         if self.call is not None and self.call.error is None:
             self.call.error = error
         self.reader = self.boundary = None

@@ -15,7 +15,7 @@ from ..schemas.value_typing import Typed, value_fragments
 
 
 class TextCall:
-    """What is known of an open call, and what of it the next CONTENT says."""
+    """The state of an open call, and the content of its next CONTENT."""
 
     __slots__ = (
         "closed",

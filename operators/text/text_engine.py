@@ -64,7 +64,7 @@ class TextEngine:
             self._settle()
 
     def close(self, how: How, finish: str | None, events: list[Segment]) -> None:
-        """Return what the end settles: everything."""
+        """Return all remaining events at the end."""
         account, block, answer = self._account, self._block, self._answer
         self._catch_up()
         block.ending = (how, finish)
@@ -86,7 +86,7 @@ class TextEngine:
         answer.end_text(events, *answer.end_of(how, finish), raw=raw)
 
     def choose_way(self) -> None:
-        """See whether there is a short way for the next text."""
+        """Choose the fast path for the next text, if there is one."""
         account, block = self._account, self._block
         plain = plain_way(block)
         self.plain = None if account.wait else plain

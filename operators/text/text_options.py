@@ -1,4 +1,4 @@
-"""The choices that `parse_text` leaves to its user, and what the tools say about raw values."""
+"""The options of `parse_text`, and the types that tools give to unquoted values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BY_SCHEMA: Final = frozenset(("schema", "xml", "marked_xml"))
 
 
 class TextOptions(Struct, frozen=True, kw_only=True):
-    """What `parse_text` was told; see there."""
+    """The options of `parse_text`; see there."""
 
     schemas: Mapping[str, Schema | None] | None = None
     calls: bool = True

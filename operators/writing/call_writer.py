@@ -1,4 +1,4 @@
-"""Calls written by walking a grammar."""
+"""Write calls by walking a grammar."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LONE_KEY: Final = "input"
 
 
 class CallToRender(NamedTuple):
-    """A call; `schema`, of its tool's parameters, says which values come back as what they are from raw text."""
+    """A call to write; `schema`, of its tool's parameters, gives the types of unquoted values."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -88,7 +88,7 @@ class CallWriter:
     # ------------------------------------------------------------------ the calls
 
     def _take(self) -> CallToRender:
-        """Go on to the next call."""
+        """Begin the next call."""
         self._end_call()
         if self._written == len(self._todo):
             message = "its grammar needs another call"
@@ -118,7 +118,7 @@ class CallWriter:
     # ------------------------------------------------------------------ the grammar
 
     def _row(self, items: Sequence[Item], after: frozenset[str]) -> None:
-        """Write items in a row; `after`: what may come behind them."""
+        """Write a sequence of items; `after`: what may follow them."""
         for place, item in enumerate(items):
             ends, may_miss = ends_of(items[place + 1 :], self._aliases, self._back)
             self._item(item, ends | after if may_miss else ends)
@@ -209,7 +209,7 @@ class CallWriter:
                 self._key = None
 
     def _is_due(self, item: Maybe) -> bool:
-        """Return whether there is something to write that may be absent."""
+        """Return whether an optional item has something to write."""
         for leaf in leaves_of(item.items):
             if isinstance(leaf, Text) and leaf.role in _ONLY_READ:
                 return False

@@ -1,4 +1,4 @@
-"""What a system prompt says about tools: which there are, and how a dialect calls them."""
+"""The part of a system prompt about tools and how to call them in a dialect."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DEEPEST: Final = 3
 
 
 def dialect_instructions(dialect: Dialect, tools: Any, *, layout: str | None = None) -> str:
-    """Return the text for a system prompt that tells a model its tools, and how to call them in a dialect.
+    """Return the text for a system prompt that describes the tools and how to call them in a dialect.
 
     >>> from penstock.operators.grammar.dialect import Json
     >>> tool = {"name": "now", "parameters": {"properties": {"zone": {"type": "string"}}, "required": ["zone"]}}
@@ -68,7 +68,7 @@ def dialect_instructions(dialect: Dialect, tools: Any, *, layout: str | None = N
 
 
 def _several(dialect: Dialect, calls: list[CallToRender], written: list[str], layout: str | None) -> str:
-    """Return two calls as one answer has them, nothing where it can have one only."""
+    """Return an example of two calls in one answer, empty if only one is possible."""
     if any(isinstance(leaf, Json) and leaf.under == "object" for leaf in leaves_of(dialect.grammar)):
         return ""
     try:
@@ -80,7 +80,7 @@ def _several(dialect: Dialect, calls: list[CallToRender], written: list[str], la
 
 
 def _answers(dialect: Dialect) -> list[str]:
-    """Say where the answer's own text stands, where the whole answer is an object."""
+    """Return the sentence about the answer's text, for dialects whose whole answer is an object."""
     keys = (key for leaf in leaves_of(dialect.grammar) if isinstance(leaf, Json) for key in leaf.content)
     return [
         f"Your whole answer is one JSON object. What you say to the user is its {json_text(key)}; an answer without a "

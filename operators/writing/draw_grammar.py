@@ -1,4 +1,4 @@
-"""A dialect's grammar as a reader sees it: markers in quotes, slots in capitals, groups in brackets."""
+"""Draw a dialect's grammar: markers in quotes, slots in capitals, groups in brackets."""
 
 from __future__ import annotations
 

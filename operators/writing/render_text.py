@@ -1,4 +1,4 @@
-"""Texts as a dialect's text slots and attributes carry them, and which they cannot carry."""
+"""Write texts into a dialect's slots and attributes, or refuse those that do not fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ATTRIBUTE: Final = re.compile(r"[\w.:-]+")
 
 
 def value_text(item: Text, key: str, value: Any, schema: Mapping[str, Any] | None, *, is_flagged: bool = False) -> str:
-    """Return the text that stands for an argument's value in a slot.
+    """Return the text for an argument's value in a slot.
 
     >>> value_text(Text("value", typing="schema"), "n", [1], {"properties": {"n": {"type": "array"}}})
     '[1]'
@@ -45,7 +45,7 @@ def value_text(item: Text, key: str, value: Any, schema: Mapping[str, Any] | Non
 
 
 def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool = False) -> str:
-    r"""Return what to write for a slot, so that it comes back as the text.
+    r"""Return the text to write into a slot, so that it is read back unchanged.
 
     >>> slot_text(Text("value", trim="newline"), "a\nb", ["</p>"])
     '\na\nb\n'
@@ -79,7 +79,7 @@ def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool =
 
 
 def id_text(item: Text, name: str, call_id: str | None, number: int) -> str:
-    r"""Return a call's id, made where it has none but the grammar wants one.
+    r"""Return a call's id, generated if it has none but the grammar requires one.
 
     >>> id_text(Text("id", named=r"(?:functions\.)?(\w+):\d+"), "add", None, 2)
     'functions.add:2'
@@ -125,7 +125,7 @@ def _encoded(item: Text, text: str, ends: Iterable[str]) -> str:
 
 
 def flag_text(attribute: str, value: Any) -> str:
-    """Return what a tag says of a value's type: whether it is a string if the attribute asks that, else its type.
+    """Return the value of a type attribute: whether the value is a string, or its type.
 
     >>> flag_text("string", [1]), flag_text("type", [1]), flag_text("type", "x")
     ('false', 'array', 'string')
@@ -137,7 +137,7 @@ def flag_text(attribute: str, value: Any) -> str:
 
 
 def _trimmed(item: Text, text: str) -> str:
-    """Return what is left of a text when its slot has taken off what is no part of it."""
+    """Return a text after the trimming of its slot."""
     if item.trim == "blanks" or item.chars:
         return text.strip(_BLANKS)
     if item.trim == "newline":

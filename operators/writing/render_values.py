@@ -1,4 +1,4 @@
-"""Values as a dialect's slots write them: JSON, code, custom literals; and which values none of them has."""
+"""Write values in a dialect's slots as JSON, code or custom literals, or refuse them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _ESCAPES: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class CannotRenderError(Exception):
-    """Something that a dialect has no way to write; its text is the reason."""
+    """A dialect cannot write a call; the message is the reason."""
 
 
 def check_value(value: Any, where: str, depth: int = 0) -> None:
-    """Raise `CannotRenderError` for what no call can carry, in whatever dialect: what JSON has no value for.
+    """Raise `CannotRenderError` for a value that JSON cannot represent, which no dialect can carry.
 
     >>> check_value({"a": [1, None]}, "argument 'x'")
     """
@@ -91,7 +91,7 @@ def json_call(item: Json, name: str, arguments: Mapping[str, Any], call_id: str 
 
 
 def json_calls(item: Json, calls: list[Any]) -> Any:
-    """Return the JSON value that holds calls: the only one, or an array, under a key if the grammar says so.
+    """Return the JSON value around calls: the only call, or an array, under a key if the grammar has one.
 
     >>> json_calls(Json(calls=("call",), content=("text",), under="object"), [{"name": "add"}])
     {'text': '', 'call': {'name': 'add'}}

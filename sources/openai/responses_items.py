@@ -11,7 +11,7 @@ from ..machine.surrogates import plain_json, without_halves
 
 
 class CallKind(NamedTuple):
-    """How an item type maps to a call. `name`: of the built-in tools; `field`: where the item has its whole arguments."""
+    """A call item's type. `name`: of the built-in tools; `field`: the key of the item's whole arguments."""
 
     name: str | None
     field: str

@@ -22,16 +22,16 @@ Every format in which `parse_text` finds calls, and `render_call` writes them. `
 same on a terminal, `penstock strategies --find TEXT` searches. Which one a model uses, and how to read several at once:
 [dialects](dialects.md). One of your own takes ten lines: [a new dialect](new-dialect.md).
 
-How to read the grammars: markers stand in quotes, what the model fills in stands in capitals. `?` is once or not at
-all, `*` any number of times, `+` at least once, `|` between ways of which one is taken. `JSON {…}` ends where its
-brackets close, other slots where what may follow them begins; blanks between items do not matter. Keys in JSON may come
-in any order; where two are named, either will do.
+How to read the grammars: markers are in quotes, and what the model fills in is in capitals. `?` means once or not at
+all, `*` any number of times, `+` at least once, and `|` separates alternatives. `JSON {…}` ends where its brackets
+close; other slots end where something begins that may follow them. Whitespace between items is ignored. Keys in JSON may
+come in any order; if two are named, either is accepted.
 
-“Models” are the patterns by which `dialect_for` finds it in a model's name; “servers' names” are what vLLM and SGLang
-call it in `--tool-call-parser`, where that is another name than here.
+“Models” are the patterns by which `dialect_for` recognises a model's name. “Servers' names” are the names that vLLM and
+SGLang use in `--tool-call-parser`, if they differ.
 
-“Cannot carry” is what the renderer refuses, because reading it would give another call: variations of the call that is
-shown were tried, those that fail are listed.\
+“Cannot carry” lists the variations of the shown call that the renderer refuses, because they would be read back as
+another call.\
 """
 
 

@@ -43,8 +43,8 @@ HEAD = """\
 <!-- Made by make_operators_page.py of the docstrings: change those, then run it. -->
 <!-- fmt: off -->
 
-An operator takes a stream of one kind and gives one of another. Each stands in a file of its name in `operators/`, and
-all are imported from `penstock.operators`. Each runs in four ways: `source.pipe(a, b)` on an Observable,
+An operator turns one stream into another. Each is in a file of its name in `operators/`, and all are imported from
+`penstock.operators`. Each runs in four ways: `source.pipe(a, b)` on an Observable,
 `drive(items, a, b)` in a plain loop, `adrive(items, a, b)` in an async one, and `stage(a, b).feed(item)` step by step.
 
 In the pictures time runs to the right: `--` is time that passes, `|` the end of the stream; S, C and E are the START,

@@ -97,7 +97,7 @@ def _is_unfinished(exact: frozenset[str], lowered: frozenset[str], found: re.Mat
 
 
 def _either(exact: Iterable[Literal], lowered: Iterable[Literal], end: str) -> re.Pattern[str]:
-    """Return the regular expression for all literals; each alternative begins with one plain character, which is fast."""
+    """Return the regular expression for all literals; each alternative begins with a plain character."""
     ways: dict[str, list[str]] = {}
     trie, before = _trie(exact)
     for letter in trie:

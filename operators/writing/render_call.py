@@ -62,7 +62,7 @@ def can_render(
 
     >>> from penstock.operators.grammar.dialect import Dialect, Json
     >>> can_render(Dialect("bare", (Json(),)), "add", {"a": float("nan")})
-    "argument 'a' is nan, which JSON has no number for"
+    "argument 'a' is nan, which JSON cannot represent"
     """
     try:
         CallWriter(dialect, [CallToRender(name, arguments, call_id, schema)], "").write()

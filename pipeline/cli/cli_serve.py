@@ -23,7 +23,7 @@ def serve(
     *,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
     host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
-    public: Annotated[bool, typer.Option("--public", help="Let other machines reach a --host that they can.")] = False,
+    public: Annotated[bool, typer.Option("--public", help="Allow hosts that other machines can reach.")] = False,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(

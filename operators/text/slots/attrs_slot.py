@@ -16,7 +16,7 @@ _VALUES = {'"': re.compile(r'[^"]*+'), "'": re.compile(r"[^']*+")}
 
 
 class AttrsSlot:
-    """Read `a="1" b='2' c=3` up to the first character that is none of it.
+    """Read `a="1" b='2' c=3` up to the first character that is not part of it.
 
     >>> slot = AttrsSlot()
     >>> slot.feed(' path="a', 0), slot.feed(' b" x=1>', 0), slot.said, slot.ended

@@ -75,7 +75,7 @@ def error_of(events: Iterator[Any]) -> Exception:
 
 
 def has_error(body: bytes) -> bool:
-    """Return whether a machine of any API may find an error of a provider's, or JSON that is none, in this body."""
+    """Return whether a machine of any API may find an error of a provider's, or invalid JSON, in this body."""
     return re.search(rb'"error": ?[{"]|event: error|this is not JSON', body) is not None
 
 

@@ -18,14 +18,14 @@ HEAD = """\
 <!-- Made by make_dialects_page.py of the dialects: change those, then run it. -->
 <!-- fmt: off -->
 
-Every format in which `parse_text` finds calls, and `render_call` writes them. `penstock strategies NAME` shows the
+Every dialect in which `parse_text` finds calls, and `render_call` writes them. `penstock strategies NAME` shows the
 same on a terminal, `penstock strategies --find TEXT` searches. Which one a model uses, and how to read several at once:
 [dialects](dialects.md). One of your own takes ten lines: [a new dialect](new-dialect.md).
 
 How to read the grammars: markers are in quotes, and what the model fills in is in capitals. `?` means once or not at
 all, `*` any number of times, `+` at least once, and `|` separates alternatives. `JSON {…}` ends where its brackets
-close; other slots end where something begins that may follow them. Whitespace between items is ignored. Keys in JSON may
-come in any order; if two are named, either is accepted.
+close; other slots end where something begins that may follow them. Whitespace between items is ignored. Keys in JSON
+may come in any order; if two are named, either is accepted.
 
 “Models” are the patterns by which `dialect_for` recognises a model's name. “Servers' names” are the names that vLLM and
 SGLang use in `--tool-call-parser`, if they differ.

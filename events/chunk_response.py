@@ -1,4 +1,4 @@
-"""What a provider streams, normalized: the input side of every chain."""
+"""`ChunkResponse`: a provider's stream, normalised; the input of every chain."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class _Holdback:
         return []
 
     def _cut(self, text: str, position: int, found: re.Match[str] | None) -> list[str]:
-        """Cut the text from `position` on, where `found` is what the search from there gave."""
+        """Split the text from `position` on at its markers; `found` is the first match."""
         items: list[str] = []
         while found is not None:
             start = found.start()

@@ -70,7 +70,7 @@ class OpenSegments:
         self._open: dict[tuple[str | None, str], str | None] = {}
 
     def note(self, event: SegmentEvent) -> None:
-        """Note a START or an END that passes."""
+        """Record a START or an END that passes."""
         if event.type == "SEGMENT_START":
             self._open[event.turn_id, event.segment_id] = event.segment_type
         else:

@@ -144,7 +144,7 @@ class StageChain(Generic[In, Out]):
 
     @property
     def ids(self) -> TurnIds | None:
-        """The ids of the turn, where a stage makes them."""
+        """The ids of the turn, if a stage generates them."""
         return next((ids for each in self._stages if isinstance(ids := getattr(each, "ids", None), TurnIds)), None)
 
     def dump(self) -> Any:

@@ -229,7 +229,7 @@ class Positions:
 
     @property
     def fold(self) -> Callable[[str], str]:
-        """What to compare of a text that may be a marker, in any case where one of the dialects ignores it."""
+        """The form in which markers are compared: lower case if a dialect ignores case."""
         return str.casefold if any(self._ignore_case) else str
 
     def _all(self) -> range:

@@ -1,4 +1,4 @@
-"""Questions about the items of a grammar: what may come next, where calls and arguments are."""
+"""Queries about the items of a grammar: first texts, calls, arguments."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def all_items(items: Iterable[Item]) -> Iterable[Item]:
 
 
 def leaves_of(items: Iterable[Item]) -> Iterable[Leaf]:
-    """Yield the literals and slots of some items, whatever groups they stand in."""
+    """Yield the literals and slots of items, in whatever groups."""
     for item in all_items(items):
         if isinstance(item, str | Text | Json | CallArgs | Attrs | Back):
             yield item
 
 
 def may_miss(item: Leaf) -> bool:
-    """Return whether a slot may be absent: attributes, where none is asked for.
+    """Return whether a slot may be absent, such as attributes of which none is required.
 
     >>> may_miss(Attrs()), may_miss(Attrs((("name", "key"),)))
     (True, False)

@@ -191,7 +191,7 @@ class JsonMachine:
 
     @property
     def withheld_length(self) -> int:
-        """How much of the text the next one decides."""
+        """The length of the text that the next piece decides."""
         return len(self._pending)
 
     @property

@@ -11,7 +11,7 @@ Item: TypeAlias = Fragment | JsonError
 
 
 class LiteralGroups:
-    """Hold what stands in open parentheses: with the first comma it is an array's, with their end it is no item.
+    """Holds the content of open parentheses: the first comma makes it an array, the end a plain value.
 
     >>> groups = LiteralGroups()
     >>> groups.open(3)

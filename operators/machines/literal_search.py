@@ -29,7 +29,7 @@ class Literal(NamedTuple):
     """Of ASCII letters."""
 
     def begins_with(self, other: Literal) -> bool:
-        """Return whether another one stands wherever this one does.
+        """Return whether every match of this literal is also a match of another one.
 
         >>> [Literal("<argument").begins_with(each) for each in (Literal("<"), Literal("<arg"), Literal("<arg", " >"))]
         [True, True, False]

@@ -1,4 +1,4 @@
-r"""Where a marker stands, or may be about to stand: one regular expression for any number of markers.
+r"""Search for markers, whole or at the text's end, with one regular expression.
 
 The expression is the trie of the markers with `\Z` beside every step inside it, so one `search` gives the leftmost
 place where either a whole marker stands (the longest one, if several do) or the text ends inside one. A stretch with

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 
 class Kinds(NamedTuple):
-    """What a schema allows: all values of the types in `open`, and the single values in `members`."""
+    """The allowed values: all of the types in `open`, and the single values in `members`."""
 
     open: frozenset[str]
     members: tuple[Any, ...] = ()

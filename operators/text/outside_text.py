@@ -1,4 +1,4 @@
-"""Text outside of a block: what of it is said, where a block or reasoning opens, and where reasoning ends.
+"""Read text outside of blocks: emit it, and find where blocks and reasoning open and end.
 
 One search finds where a marker stands or may be about to stand. Which markers there are to look for changes with what
 came: a reasoning's closer alone, say, or openers that count only where nothing came before them.
@@ -147,7 +147,7 @@ class OutsideText:
         return None
 
     def say(self, upto: int) -> None:
-        """Return text up to a place in the buffer, as far as it is certain to be said."""
+        """Emit the certain text up to a position in the buffer."""
         account, policy = self._account, self._options.blanks
         text = account.buffer[account.position : upto]
         account.position = upto
@@ -183,7 +183,7 @@ class OutsideText:
             self._choose_search()
 
     def give(self, kind: str, text: str, upto: int) -> None:
-        """Return text of a segment, which ends at a place in the buffer."""
+        """Emit text of a segment, up to a position in the buffer."""
         answer, account = self._answer, self._account
         if answer.open_type != kind:
             answer.start_text(kind, account.events)
@@ -192,12 +192,12 @@ class OutsideText:
         account.events.append(SegmentEvent("SEGMENT_CONTENT", answer.open_id, kind, payload, answer.ids.turn_id, raw))
 
     def start(self, kind: str, upto: int) -> None:
-        """Return the START of a segment, with the markup up to a place in the buffer."""
+        """Emit the START of a segment, with the markup up to a position in the buffer."""
         self._blanks.clear()
         self._answer.start_text(kind, self._account.events, raw=self._account.take(upto))
 
     def end(self, kind: str, upto: int, call: TextCall | None = None) -> None:
-        """Return the END of the segment that is open, with the markup up to a place in the buffer.
+        """Emit the END of the open segment, with the markup up to a position in the buffer.
 
         Where something native ended it already, the markup goes to the call at hand, or to the next event.
         """

@@ -137,7 +137,7 @@ class TextBlock:
     # ------------------------------------------------------------------ into a block and out of it
 
     def open(self, opener: Opener) -> At | None:
-        """Begin where an opener was found; give the positions if it is the beginning of a slot."""
+        """Begin at an opener; return the positions if it is the beginning of a slot."""
         account, grammar = self.account, self.grammar
         marker, at = opener.ways[0]
         account.before = account.take(opener.start)
@@ -159,7 +159,7 @@ class TextBlock:
         return None
 
     def reach(self, at: At, begin: int | None = None) -> None:
-        """Take it that these positions have just come, up to the position in the buffer.
+        """Move to these positions, up to the position in the buffer.
 
         `begin`: of a marker, where it begins: the START of a call ends before the marker with which it is due.
         """
@@ -234,7 +234,7 @@ class TextBlock:
         self.outside.say(account.position + length)
 
     def leave_out(self, boundary: Boundary, begin: str) -> None:
-        """Note which dialects do not go on with what comes, but could have done otherwise."""
+        """Record the dialects that cannot continue here but could have otherwise."""
         if self.call is None and (others := boundary.beside.get(begin)):
             self.left_out |= others
 
@@ -245,7 +245,7 @@ class TextBlock:
         return [Meaning(marker, left), *others] if 0 < len(left) < len(at) else others
 
     def mismatch(self) -> None:
-        """What comes is nothing that may come."""
+        """Handle text that the grammar does not allow here."""
         call, boundary, account = self.call, self.boundary, self.account
         if call is None:
             if self.is_certain:
@@ -259,7 +259,7 @@ class TextBlock:
             self.fail(JsonError("malformed", account.here - call.start, _expected(boundary), found))
 
     def mismatch_in_slot(self) -> None:
-        """What a slot said is nothing that it may say."""
+        """Handle a slot whose content is not allowed."""
         self.boundary = None
         if self.call is None:
             self.back_to_text()
@@ -292,7 +292,7 @@ class TextBlock:
     # ------------------------------------------------------------------ a call
 
     def start_call(self, upto: int, call_id: str = "", *, from_json: bool = False, due: int | None = None) -> bool:
-        """Return START, with everything up to a place in the buffer; False where it went back to text instead."""
+        """Emit START, with all text up to a position in the buffer; return False if it became text instead."""
         options, account, answer = self.options, self.account, self.answer
         length = account.offset + (upto if due is None else due) - self.opened_at
         unknown = not options.knows(self.name)
@@ -322,12 +322,12 @@ class TextBlock:
         return True
 
     def say(self, call: TextCall, upto: int, fragments: tuple[Fragment, ...] = ()) -> None:
-        """Say of a call what stands up to a place in the buffer."""
+        """Emit the content of a call up to a position in the buffer."""
         raw = self.account.take(upto)
         call.say(raw, raw, fragments)
 
     def end_call(self, upto: int, status: Status, reason: str | None = None) -> None:
-        """Return the END of the open call, with everything up to a place in the buffer."""
+        """Emit the END of the open call, with all text up to a position in the buffer."""
         call, account = self.call, self.account
         if call is None:
             return
@@ -344,7 +344,7 @@ class TextBlock:
         self.gap.clear()
 
     def attribute(self, name: str, value: Any, *, is_text: bool) -> Typed:
-        """Return what an argument stands for that was written as an attribute."""
+        """Return the value of an argument that was written as an attribute."""
         return self.options.typed(self.name, name, "schema", value) if is_text else Typed(value, flagged=False)
 
 

@@ -52,7 +52,7 @@ class TextCall:
         self.fragments: list[Fragment] = []
 
     def begin(self, raw: str, events: list[Segment], fragments: tuple[Fragment, ...] | None) -> None:
-        """Return the START."""
+        """Emit the START."""
         metadata: dict[str, Any] = {"tool_name": self.name}
         payload = {"metadata": metadata}
         events.append(
@@ -74,7 +74,7 @@ class TextCall:
         return value_fragments(typed.value, (key,), at)
 
     def flush(self, events: list[Segment]) -> None:
-        """Return what has been said as one CONTENT."""
+        """Emit the collected content as one CONTENT."""
         if self.raws or self.texts or self.fragments:
             payload = {"delta": "".join(self.texts)}
             raw, fragments = "".join(self.raws), tuple(self.fragments)
@@ -86,7 +86,7 @@ class TextCall:
             self.fragments.clear()
 
     def end(self, raw: str, events: list[Segment], status: Status, reason: str | None, at: int) -> None:
-        """Return the END at this offset; what is wrong with the text outweighs what happened to the stream."""
+        """Emit the END at this offset; an error in the text takes precedence over the end of the stream."""
         metadata: dict[str, Any] = {"tool_name": self.name}
         if self.mistyped:
             metadata["mistyped"] = list(self.mistyped)

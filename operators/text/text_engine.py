@@ -64,7 +64,7 @@ class TextEngine:
             self._settle()
 
     def close(self, how: How, finish: str | None, events: list[Segment]) -> None:
-        """Return all remaining events at the end."""
+        """Emit all remaining events at the end."""
         account, block, answer = self._account, self._block, self._answer
         self._catch_up()
         block.ending = (how, finish)
@@ -123,7 +123,7 @@ class TextEngine:
         return self._account.position, block.is_open, type(block.reader), block.at, block.call, block.boundary
 
     def _settle(self) -> None:
-        """Put away what is left of the buffer, give what was said, and choose the way for the next text."""
+        """Keep the rest of the buffer, emit the collected content, and choose the fast path for the next text."""
         account, block = self._account, self._block
         account.put_away()
         if block.call is not None:

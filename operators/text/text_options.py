@@ -68,7 +68,7 @@ class TextOptions(Struct, frozen=True, kw_only=True):
         return self._schema(tool, key)[0] is not None
 
     def drops(self, tool: str, key: str) -> bool:
-        """Return whether an argument is none of its tool's and is to be left out."""
+        """Return whether an argument is unknown to its tool and must be dropped."""
         if self.unknown_argument == "pass" or self.schemas is None:
             return False
         schema, root = self._schema(tool, key)
@@ -86,7 +86,7 @@ class TextOptions(Struct, frozen=True, kw_only=True):
         return may_be_null(schema, root, self.rules)
 
     def typed(self, tool: str, key: str, typing: Typing, text: str) -> Typed:
-        """Return what the whole text of a value stands for; what cannot be read stays text, flagged."""
+        """Convert the whole text of a value; if that fails, it stays text and is flagged."""
         schema, root = self._schema(tool, key)
         elements = text if typing == "xml" else without_marks(text) if typing == "marked_xml" else None
         if elements is not None:

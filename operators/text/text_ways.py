@@ -42,7 +42,7 @@ def plain_way(block: TextBlock) -> Plain | None:
 
 
 def waiting_way(engine: TextEngine, account: TextAccount, block: TextBlock, plain: Plain) -> Way:
-    """Return the way of such text where a marker may be about to stand: from there on it waits, and is not plain."""
+    """Return the fast path for text that may end in a marker; it is held from there on."""
     search, segment_id, kind, turn_id = plain
     markers = block.outside.search
 

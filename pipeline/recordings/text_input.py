@@ -15,7 +15,7 @@ LONGEST_READ = 65536
 
 
 class TextInput:
-    """The pieces of a text in UTF-8, each as soon as it is there; what is no UTF-8 becomes U+FFFD.
+    """Yields the pieces of a UTF-8 text as soon as they are there; invalid bytes become U+FFFD.
 
     A text beyond 16 MiB is a `UsageError`: it may have no end.
 
@@ -70,4 +70,4 @@ class TextInput:
 
 
 class _StoppedError(Exception):
-    """Raised in a signal's handler, where the read waits."""
+    """Raised in a signal handler to interrupt a waiting read."""

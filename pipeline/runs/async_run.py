@@ -66,7 +66,7 @@ class AsyncRun:
 
     @property
     def results(self) -> list[Any]:
-        """What the sinks gave, in their order, once the loop is over; for a sink that raised its exception."""
+        """The results of the sinks in order, after the loop; for a sink that raised, its exception."""
         return self._state.results
 
     async def __aenter__(self) -> Self:
@@ -133,7 +133,7 @@ class _State:
                 task.uncancel()
 
     async def feed(self, event: Any) -> SlowSinkError | None:
-        """Return an event to the sinks; give what a sink that is too slow has to end the stream with."""
+        """Send an event to the sinks; return the error of a slow sink that ends the stream, if any."""
         if self.fan_out is not None:
             try:
                 await self.fan_out.feed(event)

@@ -56,7 +56,7 @@ class Run:
 
     @property
     def results(self) -> list[Any]:
-        """What the sinks gave, in their order, once the loop is over; for a sink that raised its exception."""
+        """The results of the sinks in order, after the loop; for a sink that raised, its exception."""
         return self._state.results
 
     def __enter__(self) -> Self:
@@ -93,7 +93,7 @@ class _State:
             wake_stream(self.stream)
 
     def feed(self, event: Any) -> SlowSinkError | None:
-        """Return an event to the sinks; give what a sink that is too slow has to end the stream with."""
+        """Send an event to the sinks; return the error of a slow sink that ends the stream, if any."""
         if self.fan_out is not None:
             try:
                 self.fan_out.feed(event)

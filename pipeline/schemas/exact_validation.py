@@ -76,7 +76,7 @@ def _fault(value: Any, names: frozenset[str], place: _Place) -> InitErrorDetails
 
 
 class _Described:
-    """What a schema says of the values inside a value, each looked up once."""
+    """Finds the subschemas of inner values, each looked up once."""
 
     def __init__(self, root: Schema) -> None:
         self._root = root

@@ -87,7 +87,7 @@ class _Search:
         return None
 
     def _in_place(self, schema: Schema) -> Iterator[tuple[Schema, str | None]]:
-        """Return what is asked about the same value, with the reference that leads there, if one does."""
+        """Yield the schemas that apply to the same value, with the reference to each if there is one."""
         if id(schema) not in self._resources:
             self._note(schema, self._root)
         for word in _REFERENCES:
@@ -115,7 +115,7 @@ def _below(schema: Schema) -> Iterator[Schema]:
 
 
 def _values(schema: Schema, words: tuple[str, ...], named: tuple[str, ...]) -> Iterator[Schema]:
-    """Return the schemas under some words, of which those of `named` hold them by names."""
+    """Yield the schemas under some keywords; those in `named` hold them by name."""
     held: list[Any] = [schema[word] for word in words if word in schema]
     for word in named:
         if isinstance(several := schema.get(word), Mapping):

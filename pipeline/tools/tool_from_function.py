@@ -23,7 +23,7 @@ _SECTION = re.compile(
 
 
 class _Parameter(Struct, frozen=True):
-    """Stands in a field's metadata, where the field's name and what the model calls it may be others."""
+    """In a field's metadata, for the parameter's own name, which may differ from the field's and the alias."""
 
     name: str
 

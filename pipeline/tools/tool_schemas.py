@@ -50,7 +50,7 @@ def tool_schemas(
 def schemas_for(
     tools: Iterable[Any], provider: str, names: Iterable[str] | None, *, strict: bool
 ) -> list[dict[str, Any]] | None:
-    """Do what `tool_schemas` and `Pipeline.tool_schemas` say; its warnings point at who called one of these."""
+    """Implement `tool_schemas` and `Pipeline.tool_schemas`; warnings point at their caller."""
     known = tool_provider(provider)
     if strict and known in _NOT_STRICT:
         raise UsageError(_NOT_STRICT[known])
@@ -107,7 +107,7 @@ def _gemini(tool: Tool, parameters: Schema, flag: dict[str, bool]) -> dict[str, 
 
 
 def _without_const(schema: Schema, path: str) -> Schema:
-    """Say `const` as an enum of one: Gemini's schema has no `const`."""
+    """Replace `const` by an enum of one value, because Gemini's schema has no `const`."""
     said = {("enum" if key == "const" else key): [value] if key == "const" else value for key, value in schema.items()}
     return map_subschemas(said, _without_const, path)
 

@@ -90,7 +90,7 @@ class Channel:
 
     @property
     def waiting(self) -> int:
-        """How many items wait for the reader."""
+        """Return the number of items that wait for the reader."""
         return len(self._items)
 
     def put(self, item: Any) -> None:

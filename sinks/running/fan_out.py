@@ -83,7 +83,7 @@ class FanOut(_FanOut):
     """
 
     def feed(self, event: Any) -> None:
-        """Return one event to every sink that still reads."""
+        """Send one event to every sink that still reads."""
         self._check_open()
         if not self._is_started:
             self._start()
@@ -186,7 +186,7 @@ class AsyncFanOut(_FanOut):
             self._reading = [each for each in self._reading if each is not line]
 
     async def close(self, error: BaseException | None = None) -> list[Any]:
-        """End the stream for all sinks, wait for them, and give their results in their order.
+        """End the stream for all sinks, wait for them, and return their results in order.
 
         Works like `FanOut.close`. A cancellation while it waits cancels the sinks' tasks and waits `close_timeout`
         seconds in total for their cleanup; a second one ends the wait at once.

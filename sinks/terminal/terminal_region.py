@@ -26,7 +26,7 @@ UP, DOWN = "\x1b[A", "\x1b[B"
 
 
 class _Frame:
-    """What one write puts on the screen: from the region's first row on, lines that stay, then the region.
+    """Return what to write: from the region's first row on, lines that stay, then the region.
 
     `height`: rows that the region had. `resized`: the screen had another width then.
     """

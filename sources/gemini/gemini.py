@@ -86,7 +86,7 @@ class _Candidate:
             self.say(stream, text)
 
     def leave_texts(self, but: str = "") -> None:
-        """Say what is held of texts that are left for something else: half a character is U+FFFD."""
+        """Emit U+FFFD for surrogates held of texts that end here."""
         for stream in _TEXTS:
             if stream != but and (rest := rest_of_text(self.held, stream)):
                 self.say(stream, rest)

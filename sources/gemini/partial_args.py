@@ -140,7 +140,7 @@ class PartialArgs:
         return json.dumps(value)
 
     def _reach(self, steps: tuple[Step, ...]) -> str | None:
-        """Return the text between the last leaf and the value at `steps`; None where there is none."""
+        """Return the text between the last leaf and the value at `steps`; None if it cannot be written."""
         containers = self._containers or [_Container(is_array=False)]
         at = self._at
         shared = 0

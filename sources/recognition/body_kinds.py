@@ -22,7 +22,7 @@ _DATA = re.compile(rb"(?:\A|[\r\n])data(?:[:\r\n]|\Z)")
 
 
 def apis_of_body(body: bytes) -> Iterator[str]:
-    r"""Return the names of the APIs that know one of the first events of this body.
+    r"""Yield the names of the APIs that know one of the first events of this body.
 
     >>> [*apis_of_body(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n')]
     ['openai-chat']

@@ -144,7 +144,7 @@ REPLAY_APIS = (
 
 
 def replay_api_at(path: str) -> ReplayApi | None:
-    """Return the API that a path belongs to, whatever stands before it.
+    """Return the API that a path belongs to, with any prefix.
 
     >>> replay_api_at("/openai/deployments/d/chat/completions").name
     'openai-chat'

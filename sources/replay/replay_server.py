@@ -110,7 +110,7 @@ class ReplayServer:
         bytes_sent: int = 0,
         timeout: float = 20.0,
     ) -> ReplayEntry:
-        """Wait for a request with this outcome, number (from 1) and at least so many bytes sent, and give its entry.
+        """Wait for a request with this outcome, number (from 1) and bytes sent, and return its entry.
 
         `UsageError` with what there is after `timeout` seconds.
         """

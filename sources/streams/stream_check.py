@@ -1,4 +1,4 @@
-"""What a source says to whoever passes no stream."""
+"""Check the argument of a source."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...events.errors import UsageError
 
 
 def check_stream(source: object, *, name: str, create: str, helpers: str, whole: str) -> None:
-    """Raise `UsageError` for what is no stream, saying what to pass instead.
+    """Raise `UsageError` for anything but a stream, naming what to pass instead.
 
     `name`: the source's; `create`: the call that gives a stream; `helpers`: the module of the SDK's `.stream()`
     helpers; `whole`: an attribute that a whole answer has and a stream has not.

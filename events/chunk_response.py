@@ -31,7 +31,9 @@ class ToolCallDelta(Struct, frozen=True, gc=False, omit_defaults=True, tag="TOOL
             "finished.",
         ),
     ] = "json"
-    done: Annotated[bool, Meta(description="The provider said that the call's block ended; nothing more.")] = False
+    done: Annotated[
+        bool, Meta(description="The provider ended the call's block; this says nothing about its text.")
+    ] = False
     executed_by: Annotated[ExecutedBy, Meta(description="provider: it runs the call itself.")] = "client"
     native: Annotated[
         dict[str, Any] | None,
@@ -43,7 +45,7 @@ class ToolCallDelta(Struct, frozen=True, gc=False, omit_defaults=True, tag="TOOL
     ] = None
     contradiction: Annotated[
         dict[str, str] | None,
-        Meta(description="Arguments that the provider sent more than once and that differ, by where they stood."),
+        Meta(description="Arguments that the provider sent more than once and that differ, by their source."),
     ] = None
 
 
@@ -88,7 +90,7 @@ class ChunkResponse(Struct, frozen=True, gc=False, omit_defaults=True, tag="CHUN
     choice: Annotated[int, Meta(description="Which of n answers this belongs to.")] = 0
     raw: Annotated[
         tuple[dict[str, Any], ...],
-        Meta(description="Plain JSON of wire events that nothing else here stands for."),
+        Meta(description="Plain JSON of wire events that have no field here."),
     ] = ()
     native: Annotated[
         dict[str, Any] | None,

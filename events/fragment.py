@@ -33,7 +33,7 @@ class Fragment(Struct, frozen=True, gc=False, tag="FRAGMENT", tag_field="type"):
     ] = None
     at: Annotated[
         int,
-        Meta(description="Offset in the raw text, in characters, of the first character that this piece stands for."),
+        Meta(description="Offset in the raw text, in characters, of the first character of this piece."),
     ] = 0
 
     def nested(self) -> dict[str, Any] | str | None:

@@ -33,9 +33,9 @@ class ToolInvocation(Struct, frozen=True, gc=False, tag="TOOL_INVOCATION", tag_f
         dict[str, Any],
         Meta(description="The arguments; of a free-form tool: {'input': text}."),
     ] = {}  # msgspec gives each instance its own
-    model: Annotated[Any, Meta(description="The validated pydantic instance where the tool has a model.")] = None
-    raw: Annotated[str, Meta(description="The call's source text, as it came.")] = ""
-    repaired: Annotated[bool, Meta(description="True when somebody mended the arguments.")] = False
+    model: Annotated[Any, Meta(description="The validated pydantic instance, if the tool has a model.")] = None
+    raw: Annotated[str, Meta(description="The call's source text, unchanged.")] = ""
+    repaired: Annotated[bool, Meta(description="True if the arguments were repaired.")] = False
     native: Annotated[
         dict[str, Any] | None,
         Meta(description="The minimal plain dict needed to replay the call to its provider."),
@@ -50,7 +50,7 @@ class InvocationFailed(Struct, frozen=True, gc=False, tag="INVOCATION_FAILED", t
     id: Annotated[str, Meta(description="The call's id, which is also its segment's id.")]
     turn_id: Annotated[str | None, Meta(description="The turn that the call belongs to.")] = None
     name: Annotated[str, Meta(description="The tool's name.")] = ""
-    raw: Annotated[str, Meta(description="The call's source text, as far as it came.")] = ""
+    raw: Annotated[str, Meta(description="The call's source text, as far as it arrived.")] = ""
     reason: Annotated[FailureReason, Meta(description="Why it must not be run.")] = "malformed"
     errors: Annotated[
         tuple[dict[str, Any], ...],
@@ -92,7 +92,7 @@ class ToolCallUpdate(
 class Notice(Struct, frozen=True, gc=False, tag="NOTICE", tag_field="type"):
     """A warning as a value in the stream; nothing was lost and nothing stopped."""
 
-    code: Annotated[str, Meta(description="What it is about, for programs.")]
-    detail: Annotated[str, Meta(description="What it is about, for people.")]
+    code: Annotated[str, Meta(description="The code, for programs.")]
+    detail: Annotated[str, Meta(description="The message, for people.")]
 
     _repr_mimebundle_ = repr_mimebundle

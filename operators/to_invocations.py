@@ -354,7 +354,7 @@ def _mistyped(tool: str, metadata: dict[str, Any]) -> list[Notice]:
     """Return the Notices for arguments that stayed text against their schema."""
     keys = metadata.get("mistyped")
     return [
-        Notice("mistyped_argument", f"argument {key!r} of {tool} is no value of its type, its text was kept")
+        Notice("mistyped_argument", f"argument {key!r} of {tool} does not fit its type; its text was kept")
         for key in (cast("list[object]", keys) if isinstance(keys, list) else ())
     ]
 

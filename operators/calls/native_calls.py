@@ -159,7 +159,7 @@ class NativeCalls:
         given_id, noticed = self._ended[index]
         if text.strip(BLANKS) and not noticed:
             self._ended[index] = (given_id, True)
-            events.append(Notice("late_arguments", f"call {index} had ended; more text came: {text[:80]!r}"))
+            events.append(Notice("late_arguments", f"call {index} had ended, but more text arrived: {text[:80]!r}"))
 
     def end(
         self,

@@ -38,7 +38,7 @@ app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 def penstock(
     context: typer.Context,
     *,
-    show_version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False,
+    show_version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     if show_version:
         typer.echo(f"penstock {_version()}")

@@ -21,7 +21,7 @@ Examples:
 
 def demo(
     pace: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long the answers take; 0: as fast as they are read.")
+        float, typer.Option(metavar="SECONDS", help="How long the answers take in all; 0: as fast as they are read.")
     ] = 12.0,
 ) -> None:
     """Show files being written while the model is still writing them.

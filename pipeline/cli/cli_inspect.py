@@ -33,7 +33,7 @@ def inspect(
     ],
     *,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each file.")] = False,
-    via: Annotated[Via, typer.Option(help="Decode the bytes, or play them to the provider's SDK.")] = "wire",
+    via: Annotated[Via, typer.Option(help="Decode the bytes, or replay them to the provider's SDK.")] = "wire",
     api: ApiName = None,
     strategy: StrategyName = None,
 ) -> None:

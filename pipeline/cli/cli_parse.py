@@ -38,7 +38,7 @@ def parse(
         typer.Option(
             "--dialect",
             metavar="NAME",
-            help="How the model writes calls, any number of times: one of penstock strategies; auto unless said.",
+            help="How the model writes calls, one of penstock strategies; by default auto; can be repeated.",
             autocompletion=beginning_with(TEXT_STRATEGIES),
         ),
     ] = None,
@@ -48,15 +48,15 @@ def parse(
             "--tools",
             "--tool",
             metavar="FILE",
-            help="Tools that say the types of raw values, and that calls are checked against, any number of times: a "
+            help="Tools, for the types of unquoted values and for validation; can be repeated: a "
             "JSON file with a definition or a list of them, in any provider's form, or MODULE:FUNCTION.",
         ),
     ] = None,
     starts_in_reasoning: Annotated[
-        bool, typer.Option("--starts-in-reasoning", help="The prompt opened the reasoning, the text only closes it.")
+        bool, typer.Option("--starts-in-reasoning", help="The prompt opened the reasoning; the text only closes it.")
     ] = False,
     emit: Annotated[
-        EmitEvents | None, typer.Option(help="Give these only, each as a line, instead of the live view.")
+        EmitEvents | None, typer.Option(help="Print only these events, one per line, instead of the live view.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -45,7 +45,7 @@ ApiName = Annotated[
     typer.Option(
         "--api",
         metavar="NAME",
-        help="The API, where the file does not say it.",
+        help="The API, if it cannot be detected.",
         autocompletion=beginning_with(api.name for api in APIS),
     ),
 ]
@@ -54,7 +54,7 @@ StrategyName = Annotated[
     typer.Option(
         "--strategy",
         metavar="NAME",
-        help="How calls are found; the environment's unless given, see penstock strategies.",
+        help="How calls are found, by default the environment's; see penstock strategies.",
         autocompletion=complete_strategy,
     ),
 ]

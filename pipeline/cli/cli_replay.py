@@ -51,13 +51,13 @@ def replay(
         str | None,
         typer.Option(
             metavar="BYTES",
-            help="How many bytes are given at a time; an event unless said.",
+            help="Bytes per chunk; by default one event.",
             autocompletion=beginning_with(("event",)),
         ),
     ] = None,
     strategy: StrategyName = None,
     emit: Annotated[
-        Emit | None, typer.Option(help="Give these only, each as a line, instead of the live view.")
+        Emit | None, typer.Option(help="Print only these events, one per line, instead of the live view.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

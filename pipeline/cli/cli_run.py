@@ -33,7 +33,7 @@ Examples:
 
 def run(  # noqa: PLR0913 - the options of the command
     prompt: Annotated[
-        str | None, typer.Argument(metavar="PROMPT", help="What is asked; - or nothing: read from the input.")
+        str | None, typer.Argument(metavar="PROMPT", help="The prompt; - or nothing: read from the input.")
     ] = None,
     *,
     provider: Annotated[
@@ -46,11 +46,11 @@ def run(  # noqa: PLR0913 - the options of the command
     ],
     model: Annotated[str, typer.Option(metavar="NAME", help="The model, as the provider names it.")],
     tool: ToolNames = None,
-    system: Annotated[str | None, typer.Option(metavar="TEXT", help="The system's words before the prompt.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="How long the answer may become.")] = None,
+    system: Annotated[str | None, typer.Option(metavar="TEXT", help="The system prompt.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="The maximum length of the answer, in tokens.")] = None,
     base_url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Another server that speaks the same API, as the provider's SDK wants it."),
+        typer.Option(metavar="URL", help="Another server with the same API, in the form that the SDK takes."),
     ] = None,
     key_from: Annotated[
         str | None, typer.Option(metavar="VARIABLE", help="The environment variable with the key, if another.")

@@ -28,14 +28,16 @@ def schema(
     event: Annotated[
         str | None,
         typer.Argument(
-            metavar="EVENT", help="One of them, by its name or its type.", autocompletion=beginning_with(_EVENTS)
+            metavar="EVENT", help="One event, by its name or its type.", autocompletion=beginning_with(_EVENTS)
         ),
     ] = None,
     *,
     tool: ToolNames = None,
     provider: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Whose form the tools are shown in.", autocompletion=complete_provider),
+        typer.Option(
+            metavar="NAME", help="The provider whose form the tools are shown in.", autocompletion=complete_provider
+        ),
     ] = None,
 ) -> None:
     """Show the JSON Schema of the events; with --tool, what a request's tools look like."""

@@ -30,7 +30,7 @@ _LONGEST_VALUE = 60
 
 def strategies(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The one to explain.", autocompletion=complete_strategy)
+        str | None, typer.Argument(metavar="NAME", help="The strategy to describe.", autocompletion=complete_strategy)
     ] = None,
     *,
     find: Annotated[

@@ -43,7 +43,7 @@ def serve_recordings(  # noqa: PLR0913 - the options of the command
     ) as server:
         changes = server.follow()
         if not is_this_machine(host):
-            warn(f"warning: whoever reaches {host} can read these recordings and the log")
+            warn(f"warning: anyone who can reach {host} can read these recordings and the log")
         for line in introduction(server, folder):
             say(line)
         while True:

@@ -64,7 +64,7 @@ _DETAIL = (
 )
 
 
-# Any, and not what flows here: it may stand between any two operators, invocations among the events or not.
+# Any event: it may be placed between any two operators, with or without invocations among the events.
 def detect_text_calls() -> Operator[Any, Any]:
     """Warn of tool calls that a model wrote as text where native calls were expected; every event passes unchanged.
 
@@ -79,9 +79,9 @@ def detect_text_calls() -> Operator[Any, Any]:
     ('text_call', '[TOOL_CALL] run_bash {"command": "ls"}')
 
     One `Notice` at most per `text` segment, at the end of the stream: only then is it certain that no native call came
-    in its turn, which is what the warning says. A call that the provider ran itself is none. The detail ends with the
-    beginning of the call, at most 240 characters with blanks collapsed. What is looked for is a table in this file, the
-    beginnings of some forty formats; prose that only names a marker is not meant.
+    in its turn, which is what the warning says. A call that the provider ran itself does not count. The detail ends
+    with the beginning of the call, at most 240 characters with blanks collapsed. What is looked for is a table in this
+    file, the beginnings of some forty formats; prose that only names a marker is not meant.
     """
     return lift(_DetectTextCalls)
 

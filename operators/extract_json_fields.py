@@ -33,11 +33,10 @@ def extract_json_fields(
     A `str` is one key of the root object, dots and all; a tuple is a path of keys and indexes, `...` in it any one
     key or index, and `()` the whole. Everything at or below a chosen path is given.
 
-    The text must be JSON as for `json_fragments`, also where nothing is chosen; what is wrong with it comes as one
+    The text must be JSON as for `json_fragments`, also where nothing is chosen; an error in it is emitted as one
     `JsonError`. So does a key repeated on a chosen path or on the way to one (`duplicate_key`, `at` the second value),
-    for the first may be on a screen already; elsewhere, also below a chosen path, the last of repeated
-    keys wins. After an error nothing comes.
-    No path, or one with anything else in it, raises `UsageError`.
+    for the first may be on a screen already; elsewhere, also below a chosen path, the last of repeated keys wins. After
+    an error nothing comes. No path, or one with anything else in it, raises `UsageError`.
     """
     if not paths:
         message = "extract_json_fields(...) needs at least one path: a key, or a tuple of keys and indexes"

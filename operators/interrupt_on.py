@@ -47,13 +47,13 @@ def interrupt_on(signal: Observable[Any], *operators: Operator[Any, Any]) -> RxO
     SEGMENT_END {'status': 'interrupted', 'reason': 'Ctrl-C'}
 
     - `signal`: its first value interrupts; a str is the reason. It is subscribed to before the source. Its completion
-      means nothing; its error ends what is open as an error of the source does, then comes as `on_error`.
+      is ignored; its error ends open segments like an error of the source, then arrives as `on_error`.
     - `operators`: as in `compose`; their close gives the ENDs, and an `InvocationFailed` for each open call. Without
       any it stands behind operators that give segments, and ends those that are open.
 
     The signal may come on any thread, also while an event is delivered: then all events of that item are delivered
-    first. Whoever signals never waits: where the stream is busy, its thread gives the ENDs. Nothing comes after them.
-    Raises `UsageError` for a signal that is no Observable, or operators that are none of Penstock's.
+    first. The signalling thread never waits: if the stream is busy, the stream's thread emits the ENDs. Nothing follows
+    them. Raises `UsageError` for a signal that is not an Observable, and for operators that are not Penstock's.
     """
     if not isinstance(cast("object", signal), Observable):
         message = f"interrupt_on needs an Observable such as a Subject as its first argument; got {signal!r}"
@@ -76,8 +76,8 @@ def interruptible(
 class _Run:
     """One subscription.
 
-    The lock is held for a look at `_how` and `_busy` only, never while anybody else's code runs. Who sets `_how` while
-    nothing is delivered ends the stream; otherwise whoever is delivering does, when that is done.
+    The lock is held for a look at `_how` and `_busy` only, never while anybody else's code runs. The thread that sets
+    `_how` ends the stream, unless another thread is delivering; then that thread ends it afterwards.
     """
 
     def __init__(self, chain: StageChain[Any, Any], observer: abc.ObserverBase[Any], attempts: Attempts) -> None:

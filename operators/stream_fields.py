@@ -120,9 +120,9 @@ class _FieldCall:
         self.opened = False
         self.duplicate = False
         self.no_object = False  # the root is something else
-        self.error: JsonError | None = None  # of text that nobody had parsed before
+        self.error: JsonError | None = None  # from text that was not parsed before
         self.started = False
-        self.machine: JsonMachine | None = None  # for events that nobody has parsed yet
+        self.machine: JsonMachine | None = None  # for events that are not parsed yet
         self.stripping = None if spec.markers is None else stage(strip_markers(*spec.markers))
         self.held: list[SegmentEvent] = []
         """What came before START, in case that the call does not fit a spec that is not strict.

@@ -35,7 +35,7 @@ def strip_markers(start: str, end: str) -> Operator[str, str]:
     Raises `UsageError` for an empty marker, a start marker that begins with a blank and an end marker that ends with
     one: blanks there go in any case.
     """
-    marker_pattern((start, end))  # refuses what is no marker
+    marker_pattern((start, end))  # raises for an invalid marker
     if start[0] in BLANKS:
         message = f"the start marker {start!r} begins with whitespace; remove it, it is stripped anyway"
         raise UsageError(message)

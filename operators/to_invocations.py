@@ -35,8 +35,8 @@ class ToolLike(Protocol):
     def validate(self, arguments: dict[str, Any], /) -> BaseModel | None:
         """Return the model's instance, None without a model.
 
-        An exception makes the call `invalid`. The text of pydantic's `ValidationError`, of a `ValueError` and of an
-        `AssertionError` stands in `errors`; of any other exception only the class and the place do.
+        An exception makes the call `invalid`. `errors` has the text of pydantic's `ValidationError`, of a `ValueError`
+        and of an `AssertionError`; of any other exception only the class and the line.
         """
         ...
 
@@ -191,7 +191,7 @@ class _ToInvocations:
 
     def _content(self, call: _Call, event: SegmentEvent) -> None:
         if event.fragments is None:
-            # Whole JSON that nobody has parsed yet, or an event that was read back from its JSON form.
+            # Whole JSON that is not parsed yet, or an event that was read from JSON.
             text = event.raw or event.payload["delta"]
             call.raw.append(text)
             (call.content if call.segment_type != "tool_call" else call.unparsed).append(text)

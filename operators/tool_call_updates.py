@@ -37,9 +37,9 @@ def tool_call_updates(
 
     The joined deltas of a call are its raw argument text, never repaired. However a call ends it gets one completion,
     with an empty delta and the status of its segment: complete, truncated, interrupted or failed. Before
-    `stream_fields` each delta comes as it came; behind it, with the next event of its field's segment. Calls that the
-    provider runs itself give no updates. The JSON form is the event `assistant_streaming_tool_call`; it is made for
-    screens, not for storing: the call itself comes as an invocation.
+    `stream_fields` each delta is emitted as it arrived; after it, with the next event of its field's segment. Calls
+    that the provider runs itself give no updates. The JSON form is the event `assistant_streaming_tool_call`; it is
+    made for screens, not for storing: the call itself comes as an invocation.
 
     - `message_id`: of the message that the calls belong to; else the turn's id.
     - `keep_segments`: pass the segment events too; all other events always pass.

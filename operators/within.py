@@ -21,7 +21,7 @@ Selector: TypeAlias = str | Collection[str] | Callable[[SegmentEvent], bool]
 _NO_CALLS = frozenset(("text", "reasoning", "refusal", "media"))
 
 
-# Any, and not what flows here: it may stand between any two operators, invocations among the events or not.
+# Any event: it may be placed between any two operators, with or without invocations among the events.
 def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, Any]:
     """Run text operators on the content of the chosen segments; everything else passes unchanged.
 
@@ -45,8 +45,9 @@ def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, 
     at the latest. Only where that would lose arguments, those that arrived whole or were read back from JSON, a CONTENT
     with an empty delta comes before the END. Behind `stream_fields` it works on the fields, before it on raw JSON.
 
-    Raises `UsageError` for what is no selector or no operator. A text operator that gives no text fails the stream with
-    one; when it or the predicate raises, that does. Before, every open segment is ended.
+    Raises `UsageError` for an invalid selector or operator. If a text operator returns anything but text, the stream
+    fails with a `UsageError`; an exception of it or of the predicate fails the stream too. Open segments are ended
+    first.
     """
     text_operator = compose(*checked_operators(operators, "within"))
     return Operator(partial(_Within, _checked_selector(selector), text_operator), _Raise)
@@ -97,7 +98,7 @@ class _Text:
         self.raw: list[str] = []
         self.fragments: list[Fragment] = []
         self.unparsed = False
-        """Whether nobody has parsed `raw`."""
+        """Whether `raw` is not parsed yet."""
 
     def take(self, event: SegmentEvent) -> None:
         if event.fragments is None:

@@ -197,7 +197,7 @@ class Pipeline:
         that writes the tools into the prompt itself.
         """
         if self._dialect is not None:
-            tool_provider(provider)  # says what is wrong with it
+            tool_provider(provider)  # raises for an unknown provider
             return None
         return schemas_for(self.tools or (), provider, names, strict=strict)
 

@@ -27,7 +27,7 @@ class Waiting(Protocol):
 Show: TypeAlias = Callable[[MimeBundle], Shown]
 """Adds an output to the cell."""
 Later: TypeAlias = Callable[[float, Callable[[], None]], Waiting]
-"""Calls after so many seconds, if it is not cancelled before."""
+"""Calls a function after some seconds, unless cancelled."""
 
 
 def notebook_view(*, max_updates_per_second: float = 10.0) -> TwinSink[None]:

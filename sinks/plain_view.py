@@ -71,7 +71,7 @@ class PlainTarget:
             self._print(event_line(event))
 
     def close(self, error: BaseException | None) -> None:
-        if isinstance(error, BrokenPipeError):  # nobody reads any more, maybe not even this
+        if isinstance(error, BrokenPipeError):  # the output may be closed, so this may fail too
             return
         self._settle()
         for segment in list(self._open.values()):

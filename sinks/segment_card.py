@@ -65,7 +65,7 @@ def collected_bundle(collected: Collected) -> MimeBundle:
 
 
 def _cards(collected: Collected) -> Iterator[Card]:
-    segments = iter(collected.segments)  # they stand in the order of their STARTs
+    segments = iter(collected.segments)  # they are in the order of their STARTs
     for event in collected.events:
         if isinstance(event, SegmentEvent):
             if event.type == "SEGMENT_START" and (segment := next(segments, None)) is not None:

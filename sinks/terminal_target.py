@@ -47,7 +47,7 @@ class TerminalTarget:
         self._due = self._now()
         self._waiting = False  # a frame is on its way
         self._closed = False
-        self._failure: Exception | None = None  # of a frame that nobody waited for
+        self._failure: Exception | None = None  # the error of a timed frame
 
     def feed(self, event: Any) -> None:
         with self._lock:
@@ -68,7 +68,7 @@ class TerminalTarget:
                 return
             self._closed = True
             try:
-                if not isinstance(error, BrokenPipeError):  # else nobody reads any more, maybe not even this
+                if not isinstance(error, BrokenPipeError):  # else the output may be closed, so this may fail too
                     self._page.close(error)
                     self._draw()
                     self._region.stop()

@@ -190,7 +190,7 @@ class CallArguments:
             return "".join(pieces)
         complete = event.type == "SEGMENT_END" and event.payload.get("status", "complete") == "complete"
         if self._content_open and not complete:
-            return ""  # who knows whether the content was whole
+            return ""  # the content may be incomplete
         begun = self._content_open or bool(self._written)
         if self._content_open:
             pieces.append('"')

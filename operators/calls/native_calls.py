@@ -172,7 +172,7 @@ class NativeCalls:
         """End a call; an error in its text takes precedence over the end of the stream."""
         del self.open[call.index]
         self.growing.pop(call.index, None)
-        self._ended[call.index] = (call.given_id, call.over_limit)  # whose failure says that there is more
+        self._ended[call.index] = (call.given_id, call.over_limit)  # its failure reports the rest
         if status == "complete" and call.kind == "object" and not call.has_text:
             status = "truncated"  # what the provider makes is never nothing: it did not come
         fragments = (*call.unsaid, *(call.end() or ())) or None

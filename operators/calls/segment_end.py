@@ -17,7 +17,7 @@ RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "ar
 
 
 _CANCELLED = frozenset(("cancelled", "canceled", "abort", "aborted"))
-"""How providers say that somebody stopped the answer; in our words its finish reason is `other`."""
+"""The providers' words for a cancelled answer; our finish reason is `other`."""
 
 
 def end_status(how: How, finish: str | None = None, words: str | None = None) -> tuple[Status, str | None]:

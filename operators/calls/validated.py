@@ -29,9 +29,9 @@ def validated(
     >>> errors[0]["type"], errors[0]["loc"]
     ('KeyError', [])
 
-    Every `Exception` becomes an entry, with its class as `type`. The message of a `ValueError` or an `AssertionError`,
-    which validators raise to be read, is told. Of any other only the class and the place are, for it may say anything;
-    its traceback is logged at DEBUG.
+    Every `Exception` becomes an entry, with its class as `type`. The message of a `ValueError` or an `AssertionError`
+    is included. Of any other exception only the class and the line are, because its message may be confidential; the
+    traceback is logged at DEBUG.
     """
     try:
         return validate(arguments), None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# Where two cannot be told apart the first one decides: of GLM's the one that keeps the blanks of a value.
+# If a text fits two dialects, the first one wins: of GLM's the one that keeps a value's whitespace.
 AUTO: Final[tuple[str, ...]] = (
     # `<tool_call>` or `<function=…>`, and what comes behind tells them apart
     *("hermes", "qwen3_coder", "functionary_v31", "glm47", "glm45"),

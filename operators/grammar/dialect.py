@@ -22,24 +22,24 @@ class Text(Struct, frozen=True):
     chars: str = ""
     """What it may be made of, as the inside of a regular expression's class; anything without it."""
     trim: Trim = ""
-    """What is no part of it: one newline on either side, or all blanks there."""
+    """What is trimmed: one newline on either side, or all whitespace."""
     typing: Typing = "text"
-    """What a value stands for: text; what the tool's schema says; JSON; a Python literal; as `Attrs` flagged it; XML
-    elements, which nest, or text where there are none; the same with a mark before each tag."""
+    """How a value is converted: as text; by the tool's schema; as JSON; as a Python literal; as `Attrs` flagged it; as
+    nested XML elements, or text without them; the same with a mark before each tag."""
     until: Literal["first", "last"] = "first"
     """Whether the first thing that may follow ends it, or the last one."""
     entities: bool = False
     """Whether `&lt;` and the like are decoded, once."""
     section: tuple[str, str] | None = None
-    """A pair of markers; what is between them is text as it stands, whatever it looks like."""
+    """A pair of markers; text between them is literal."""
     key: str = ""
-    """Of a value that no key comes before: the argument that it is; `input` where none is named."""
+    """For a value without a key: the name of the argument, by default `input`."""
     also: tuple[tuple[str, str], ...] = ()
-    """Of a value: (the argument that some models write, the one that they mean)."""
+    """For a value: (the argument that some models write, the one that they mean)."""
     instead: tuple[tuple[str, Text], ...] = ()
-    """Of a value: (tool.argument, another way to read the value of that one)."""
+    """For a value: (tool.argument, another typing for it)."""
     named: str = ""
-    """Of an id that has the tool's name in it: a regular expression of the whole, whose group is the name."""
+    """For an id that contains the tool's name: a regular expression whose group is the name."""
 
     def name_in(self, text: str) -> str | None:
         r"""Return the tool's name in an id, None if there is none.
@@ -74,7 +74,7 @@ class Json(Struct, frozen=True):
     id: tuple[str, ...] = ("id",)
     calls: tuple[str, ...] = ()
     content: tuple[str, ...] = ()
-    """Keys of the outermost object whose text is the answer's own: it is said as it comes."""
+    """Keys of the outermost object whose text belongs to the answer and is emitted as it arrives."""
     sole_key: bool = False
     root: Literal["object", "array", "any"] = "any"
     """With which bracket it may begin."""
@@ -106,7 +106,7 @@ class Attrs(Struct, frozen=True):
 
     `roles` says what an attribute is; another one is an argument of the call, named as the attribute. One with the
     role `flag` says `true` or `string` where a `flagged` value is text and anything else where it is JSON; one with
-    the role `arguments` has arguments inside. A tag without a name or a key that it should have is none.
+    the role `arguments` has arguments inside. A tag that lacks a required name or key does not match.
     """
 
     roles: tuple[tuple[str, Role], ...] = ()
@@ -121,7 +121,7 @@ class Attrs(Struct, frozen=True):
 
     @property
     def needed(self) -> frozenset[str]:
-        """The attributes without which it is none of these tags."""
+        """The required attributes; a tag without them does not match."""
         return frozenset((*self.required, *(name for name, role in self.roles if role in ("name", "key"))))
 
     def agrees(self, said: Mapping[str, object]) -> bool:

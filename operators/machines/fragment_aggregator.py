@@ -130,7 +130,7 @@ class FragmentAggregator:
         elif self._open:
             self._open = ""
         elif not self._containers:
-            return  # the end of something whose beginning came to somebody else
+            return  # the end of a value that began before this aggregator
         else:
             self._containers.pop()
             if self._keys:

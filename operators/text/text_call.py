@@ -46,7 +46,7 @@ class TextCall:
         self.from_json = False
         """Whether they are JSON, which says itself where it opens and closes."""
         self.mistyped: list[str] = []
-        """Arguments whose text is no value of their type, and was kept."""
+        """Arguments whose text does not fit their type and was kept."""
         self.raws: list[str] = []
         self.texts: list[str] = []
         self.fragments: list[Fragment] = []

@@ -149,7 +149,7 @@ class CallWriter:
                 message = f"its grammar has {item.name!r} there"
                 raise CannotRenderError(message)
             if self._is_loose and self._layout:
-                self._out.append(self._layout)  # a call that begins with its name stands on a line of its own, too
+                self._out.append(self._layout)  # a call that begins with its name gets its own line, too
                 self._is_loose = False
             self._row(item.items, after)
             self._end_call()

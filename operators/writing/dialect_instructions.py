@@ -49,7 +49,7 @@ def dialect_instructions(dialect: Dialect, tools: Any, *, layout: str | None = N
     - `tools`: as `parse_text` takes them; without any, the text is empty.
     - `layout`: as `render_call` takes it.
 
-    Raises `UsageError` for a tool that the dialect has no way to call, and for what is no tool.
+    Raises `UsageError` for a tool that the dialect cannot call, and for an invalid tool.
     """
     shapes = tool_shapes(tools)
     if not shapes:
@@ -75,7 +75,7 @@ def _several(dialect: Dialect, calls: list[CallToRender], written: list[str], la
         several = render_calls(dialect, calls, layout=layout)
     except UsageError:
         return ""  # each could be written: one is in the way of the other
-    # Blocks that stand for themselves are easier to read one below the other.
+    # Separate blocks are easier to read on separate lines.
     return "\n".join(written) if several == "".join(written) else several
 
 

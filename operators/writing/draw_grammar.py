@@ -22,7 +22,7 @@ SLOTS: Final[dict[Role, str]] = {
     "flag": "TYPE",
     "arguments": "ARGUMENTS",
 }
-"""What stands in a picture for text of the model's own."""
+"""The placeholder for text of the model's own in a picture."""
 _INDENT: Final = "  "
 _is_one: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Z]+').fullmatch
 

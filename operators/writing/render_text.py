@@ -26,7 +26,7 @@ def value_text(item: Text, key: str, value: Any, schema: Mapping[str, Any] | Non
 
     - `is_flagged`: an attribute says whether it is text or JSON.
 
-    Raises `CannotRenderError` where the text would stand for another value.
+    Raises `CannotRenderError` if the text would be read back as another value.
     """
     of_value = parameter_schema(schema, key) if item.typing not in ("text", "python") else None
     if item.typing == "json" or (item.typing == "flagged" and is_flagged and not isinstance(value, str)):

@@ -116,8 +116,7 @@ def literal_arguments(item: CallArgs, arguments: Mapping[str, Any]) -> str:
     >>> literal_arguments(CallArgs("{", "}", ":", ('<|"|>',), escapes=False), {"a": "x", "o": {"k": [1, True]}})
     '{a:<|"|>x<|"|>,o:{k:[1,true]}}'
 
-    Raises `CannotRenderError` for a key that cannot stand bare, and for a text with the quote in it where nothing is
-    escaped.
+    Raises `CannotRenderError` for a key that needs quotes, and for a text with the quote in it if there are no escapes.
     """
     written: list[str] = []
     for key, value in arguments.items():

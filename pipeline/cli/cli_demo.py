@@ -26,8 +26,8 @@ def demo(
 ) -> None:
     """Show files being written while the model is still writing them.
 
-    Recorded answers are played by a server on this machine through the real SDKs of OpenAI, Anthropic and Google; no
-    key, no network. At the end stands, by the server's log, how early each file was there.
+    A server on this machine replays recorded answers through the real SDKs of OpenAI, Anthropic and Google; no key, no
+    network. At the end it shows, from the server's log, how early each file was there.
     """
     if not (math.isfinite(pace) and pace >= 0):
         message = f"--pace must be a number of seconds from 0, got {pace}"

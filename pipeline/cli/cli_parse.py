@@ -81,7 +81,7 @@ def parse(
         answer.cancel(reason)
         text.stop()
 
-    if file == "-" and sys.stdin.isatty():  # where it is closed, the text has said so
+    if file == "-" and sys.stdin.isatty():  # if it is closed, the text has raised already
         complain("reading what you type; Ctrl-D ends it")
     watched = Watched(only(answer, emit), stop)
     if emit is not None and not as_json:

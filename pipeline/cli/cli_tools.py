@@ -75,7 +75,7 @@ def _imported(module: str, path: str) -> Any:
         found: Any = import_module(module)
         for name in path.split("."):
             found = getattr(found, name)
-    except Exception as error:  # whatever the user's module raises is said in a line
+    except Exception as error:  # whatever the user's module raises is reported in one line
         message = f"cannot be imported: {type(error).__name__}: {error}"
         raise UsageError(message) from error
     return found

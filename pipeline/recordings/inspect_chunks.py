@@ -56,7 +56,7 @@ def inspect_chunks(
     >>> inspect_chunks(answer, api_tool_call()).text
     'Hi'
 
-    A `ProviderError` of the stream is data: it stands in `error`. Any other exception is raised. The source must be one
+    A `ProviderError` of the stream is data, in `error`. Any other exception is raised. The source must be one
     that has come to its end when `subscribe` returns, as all that read files and sync SDK streams have.
     """
     facts = _Facts()

@@ -32,8 +32,8 @@ def inspect_recording(
     """Return the name of a recording's API and the summary of its answer; all of n choices count.
 
     `via`: "wire" decodes the bytes, "sdk" plays them over a local connection to the provider's SDK. `UsageError` for a
-    file that cannot be read, for a body whose API is not known, and for one with no stream of its API in it; what went
-    wrong inside the answer stands in it.
+    file that cannot be read, for a body whose API is not known, and for one with no stream of its API in it; errors
+    inside the answer are part of the summary.
     """
     body = read_input(path)
     name = checked_stream(body, api)

@@ -21,7 +21,7 @@ CLIENTS = (
 )
 """How to point each API's SDK at a server."""
 _TICK = 1.0
-"""Seconds after which a wait looks whether Ctrl-C came, for systems on which it wakes nobody."""
+"""Seconds between checks for Ctrl-C, for systems on which it does not wake a wait."""
 
 
 def serve_recordings(  # noqa: PLR0913 - the options of the command

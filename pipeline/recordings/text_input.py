@@ -58,7 +58,7 @@ class TextInput:
     def _read(self) -> bytes:
         try:
             self._waits = True
-            # At most one read of the system's, which gives what is there: nothing waits for a whole buffer.
+            # One system read at most, which returns what is there, so nothing waits for a full buffer.
             return b"" if self._is_stopped else bytes(self._file.read1(LONGEST_READ))
         except _StoppedError:
             return b""

@@ -120,7 +120,7 @@ class _State:
         try:
             return await step
         except asyncio.CancelledError:
-            # As asyncio.timeout does it: a cancellation of ours is taken back, somebody else's passes.
+            # As in asyncio.timeout: our own cancellation is undone, any other one passes.
             if self._is_woken and task is not None:
                 self._is_woken = False
                 if task.uncancel() <= before:

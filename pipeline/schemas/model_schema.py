@@ -31,7 +31,7 @@ class _PlainSchema(GenerateJsonSchema):
             for alias, each in zip(aliases, schema["fields"], strict=True)
         ]
         properties = dict(zip(names, listed.get("prefixItems", ()), strict=True))
-        required = names[: listed.get("minItems", 0)]  # those with a default stand behind them
+        required = names[: listed.get("minItems", 0)]  # those with a default follow them
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
     def encode_default(self, dft: Any) -> Any:

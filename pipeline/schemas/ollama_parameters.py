@@ -41,7 +41,7 @@ def _property(given: Any) -> Schema:
         if "type" in schema and len(alternatives) > 1:
             schema["type"] = [*types_of(schema), "null"]
     elif alternatives and all("type" in each for each in alternatives):
-        # Told in full below; the types are what the client can say of it.
+        # Described in full below; the client can send only the types.
         names = list(dict.fromkeys(name for each in alternatives for name in types_of(each)))
         schema = {**schema, "type": names if len(names) > 1 else names[0]}
     if "const" in schema:

@@ -17,7 +17,7 @@ _DEFINITION = re.compile(r"#/(\$defs|definitions)/([^/]+)")
 _MOST_SCHEMAS = 10_000
 """In one schema with its references put in: more than any tool needs, and less than a hostile one can ask for."""
 _OF_OBJECTS = ("properties", "required", "additionalProperties", "patternProperties")
-"""What only an object has: where one of them stands, `"type": "object"` goes without saying."""
+"""Keywords of objects; with one of them, `"type": "object"` is implied."""
 
 
 def references(schema: Schema) -> set[str]:
@@ -78,7 +78,7 @@ def recursive_references(root: Schema) -> set[str]:
 def inline_references(root: Schema) -> Schema:
     """Return a schema with its references inlined; recursive references stay, with their `$defs`.
 
-    Such a reference stands alone in its schema: some providers refuse a `$ref` with anything beside it.
+    Such a reference is alone in its schema, because some providers refuse a `$ref` with anything beside it.
     """
     recursive = recursive_references(root)
     number = 0
@@ -139,9 +139,9 @@ def _checked_copy(given: Mapping[str, Any], owner: str) -> Schema:
 def object_schema(given: Mapping[str, Any], owner: str) -> Schema:
     """Return a copy of the schema of a tool's parameters; `UsageError` if it does not describe an object.
 
-    A reference at the root is followed: every provider wants to read `"type": "object"` there. A default that is no
-    finite number is told in the description, for JSON has no other numbers. References that come back to themselves
-    without a property or an item between are a `UsageError`, see `reference_cycle`; recursive schemas are welcome.
+    A reference at the root is followed: every provider wants to read `"type": "object"` there. A non-finite default is
+    moved to the description, because JSON cannot represent it. References that come back to themselves without a
+    property or an item between are a `UsageError`, see `reference_cycle`; recursive schemas are welcome.
     """
     try:
         schema = _checked_copy(given, owner)

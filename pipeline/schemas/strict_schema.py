@@ -34,7 +34,7 @@ _REFUSED: Mapping[str, str] = {
 class StrictMode(Struct, frozen=True):
     """What the strict mode of a provider allows.
 
-    - `keywords`, `formats`: what a schema may say; the rest is told in its description.
+    - `keywords`, `formats`: the allowed ones; others are moved to the description.
     - `requires_all`: every property must be required; optional ones become nullable.
     - `recursive`: whether a schema may refer to itself. `min_items`: the values that minItems may have, None for any.
     """
@@ -75,8 +75,8 @@ def strict_schema(parameters: Schema, mode: StrictMode, tool: str) -> Schema:
     >>> strict_schema(optional, OPENAI, "f")["properties"]
     {'a': {'type': ['string', 'null'], 'description': '{"minLength": 1}'}}
 
-    Objects take no other properties than theirs. Where all properties must be required, a null stands for one that was
-    optional; `Tool.validate` takes it as not given.
+    Objects allow no further properties. If all properties must be required, optional ones may be null; `Tool.validate`
+    treats null as absent.
     """
     if not mode.recursive and (recursive := recursive_references(parameters)):
         _refuse(mode, tool, f"{min(recursive)!r}, which refers to itself", "", "inline it to the depth you need")

@@ -43,7 +43,7 @@ class TextStrategy:
     - `dialects`: names, or grammars of your own; several are read as one.
     - `name`: what it is called; else the dialects' names.
 
-    `UsageError` for a name that is no dialect's.
+    `UsageError` for an unknown dialect.
     """
 
     def __init__(self, *dialects: str | Dialect, name: str = "") -> None:

@@ -27,8 +27,8 @@ def read_definition(given: Mapping[str, Any], name: str | None = None) -> dict[s
     {'name': 'now', 'parameters': {}, 'description': 'The time.'}
 
     A JSON Schema is a definition's parameters, if it has a name: from `name`, as its name, or as its title. Whether it
-    describes an object is not looked at here. `UsageError` for a tool that the provider runs itself, for what has no
-    name, and for a schema that stands where it would be lost.
+    describes an object is not checked here. `UsageError` for a tool that the provider runs itself, for a missing name,
+    and for a schema in the wrong place.
     """
     if _is_schema(given):
         own = given.get("name")

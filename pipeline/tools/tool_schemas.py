@@ -93,7 +93,7 @@ def _function(tool: Tool, parameters: Schema, flag: dict[str, bool]) -> dict[str
 
 
 def _responses(tool: Tool, parameters: Schema, flag: dict[str, bool]) -> dict[str, Any]:
-    # Said also where it is not: the API's default is True.
+    # Sent even if False, because the API's default is True.
     return {"type": "function", **_described(tool), "parameters": parameters, "strict": False, **flag}
 
 

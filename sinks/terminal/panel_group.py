@@ -9,7 +9,7 @@ from .terminal_blocks import Kind
 from .terminal_region import Line
 
 NARROWEST = 48
-"""Columns that a panel has at least where several stand side by side."""
+"""The minimum columns of a panel beside others."""
 LOWEST = 3
 """Rows of a panel with one row of content."""
 

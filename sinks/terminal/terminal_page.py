@@ -20,7 +20,7 @@ FLOWS: dict[str, tuple[Kind, str, str, str]] = {
     "refusal": ("prose", "yellow", "refused: ", ""),
     "run_bash": ("line", "bold", "$ ", "  "),
 }
-"""By segment type: kind of block, style, what stands before its first row, and before the others."""
+"""By segment type: kind of block, style, prefix of the first row, prefix of the other rows."""
 STYLES: dict[type[ToolInvocation | InvocationFailed | Notice], str] = {
     ToolInvocation: "bold green",
     InvocationFailed: "red",

@@ -139,7 +139,7 @@ class AnthropicMessages:
             name=block.get("name"),
             executed_by="client" if kind == _CLIENTS else "provider",
             native=native,
-            announced=block.get("input") or None,  # the empty object that always stands there says nothing
+            announced=block.get("input") or None,  # the empty object that is always there has no meaning
         )
         return self._answer.call(delta)
 

@@ -124,7 +124,7 @@ class PartialArgs:
         if self._in_string and isinstance(value, str):
             self._in_string = more
             return _inside(value) + ("" if more else '"')
-        if value == "" and not more:  # its end, said twice
+        if value == "" and not more:  # its end, repeated
             return ""
         self.broken = f"{self._path!r} has its value already"
         return None

@@ -82,7 +82,7 @@ class Ollama:
         if calls := (*self._tool_calls(message), *self._calls.owed()):
             said["tool_calls"] = calls
         unknown = {key: plain_json(chunk[key]) for key in chunk if key not in _ENVELOPE and chunk[key]}
-        if images := message.get("images"):  # of which kind they are the wire does not say
+        if images := message.get("images"):  # the wire does not tell their media type
             unknown["images"] = plain_json(images)
         if unknown:
             said["raw"] = (unknown,)

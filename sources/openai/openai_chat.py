@@ -154,7 +154,7 @@ class OpenAIChat:
         choice = self._choices.get(number) or self._new_choice(number)
         delta = fields_of(fields.get("delta"))
         if delta is None:
-            # A whole message, from who streams in form only; beside deltas it repeats what they said.
+            # A whole message, from servers that only pretend to stream; beside deltas it repeats them.
             delta = None if choice.spoke else fields_of(fields.get("message"))
         said = self._delta(choice, number, delta, responses) if delta else {}
         if isinstance(reason := fields.get("finish_reason"), str) and reason:

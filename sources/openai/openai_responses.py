@@ -223,7 +223,7 @@ class OpenAIResponses:
         chunks = self._call(item, fields, kind)
         chunks += answer.call(calls.whole(item.number, arguments, source))
         if kind.name == "shell":
-            # The text has the commands; their limits of time and output stand in the action only.
+            # The text has the commands; their limits of time and output are in the action only.
             chunks += answer.call(calls.delta(item.number, native={"action": plain_json(fields.get("action"))}))
         return chunks + answer.call(calls.done(item.number, status))
 
@@ -281,7 +281,7 @@ class OpenAIResponses:
     def _unsaid_items(self, response: Fields, *, is_regular: bool) -> list[ChunkResponse]:
         """Process items that only the response's end has; some servers leave items out there.
 
-        What comes out only here is no evidence that the model had finished a call: it may have stood before it.
+        Items that appear only here are no evidence that the model finished a call, because they may precede it.
         """
         chunks: list[ChunkResponse] = []
         unsaid: list[tuple[int, object, Fields]] = []

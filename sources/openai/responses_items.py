@@ -34,7 +34,7 @@ CALLS = {
     # A question to a person: the provider makes the call itself, in a later response.
     "mcp_approval_request": CallKind(None, "arguments", "json", "provider"),
 }
-# A word that says neither, such as `in_progress`, says nothing: servers leave it in items that have ended.
+# Other words, such as `in_progress`, mean nothing: servers leave them in items that have ended.
 _STATUSES: dict[object, CallStatus] = {
     "completed": "completed",
     "incomplete": "incomplete",

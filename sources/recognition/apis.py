@@ -47,7 +47,7 @@ class Api(NamedTuple):
 
 
 def _is_chat(event: dict[str, Any]) -> bool:
-    if event.get("object") == "text_completion":  # the older API: its choices have `text`, which nobody reads here
+    if event.get("object") == "text_completion":  # the older API: its choices have `text`, which is not supported
         return False
     inner = fields_of(event.get("data")) or {}  # Mistral's SDK wraps its chunks in events
     has_choices = isinstance(event.get("choices"), list) or isinstance(inner.get("choices"), list)

@@ -10,7 +10,7 @@ from ..machine.sdk_fields import entries_of, fields_of
 from .apis import APIS
 
 KNOWN_APIS = ", ".join(repr(api.name) for api in APIS)
-# They come from several providers, and say nothing at all.
+# Several providers send them, and they carry no data.
 _KEEP_ALIVES = ("ping", "keepalive")
 _KEYS_SHOWN = 6
 _KEY_LENGTH = 40

@@ -26,7 +26,7 @@ class PlayedAnswer(Response):
         ending: Ending,
     ) -> None:
         super().__init__(headers={"content-type": kind, "cache-control": "no-cache", "x-request-id": str(entry.id)})
-        del self.headers["content-length"]  # the network is told the length by its end
+        del self.headers["content-length"]  # the end of the connection ends the body
         self._log = log
         self._connections = connections
         self._entry = entry
@@ -46,7 +46,7 @@ class PlayedAnswer(Response):
 
     async def _send(self, scope: Scope, send: Send, leaving: asyncio.Future[None]) -> Outcome:
         for piece in self._pieces:
-            await asyncio.wait({leaving}, timeout=piece.delay)  # also without a delay: lets the loop see who left
+            await asyncio.wait({leaving}, timeout=piece.delay)  # also without a delay: lets the loop see closed clients
             if leaving.done():
                 return "client_left"
             await _write(send, piece.data)

@@ -78,7 +78,7 @@ def test_a_server_for_others_warns():
         assert url.startswith("http://127.0.0.1:")
         assert process.stderr is not None
         line = process.stderr.readline()
-    assert line.startswith("penstock: warning: whoever reaches 0.0.0.0")
+    assert line.startswith("penstock: warning: anyone who can reach 0.0.0.0")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from .showing.repr_mimebundle import repr_mimebundle
+from .showing.shown_by import shown_by
 
 ArgumentsKind: TypeAlias = Literal["json", "text", "object"]
 CallStatus: TypeAlias = Literal["completed", "incomplete"]
@@ -97,4 +97,4 @@ class ChunkResponse(Struct, frozen=True, gc=False, omit_defaults=True, tag="CHUN
         Meta(description="The minimal plain dict needed to replay reasoning to its provider."),
     ] = None
 
-    _repr_mimebundle_ = repr_mimebundle
+    _repr_mimebundle_ = shown_by("penstock.events.event_card", "event_bundle")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from .fragment import Fragment
-from .showing.repr_mimebundle import repr_mimebundle
+from .showing.shown_by import shown_by
 
 SegmentEventType: TypeAlias = Literal["SEGMENT_START", "SEGMENT_CONTENT", "SEGMENT_END"]
 Status: TypeAlias = Literal["complete", "truncated", "interrupted", "failed"]
@@ -51,4 +51,4 @@ class SegmentEvent(Struct, frozen=True, gc=False):
         Meta(description="The argument pieces in `raw`; null if they are not parsed yet."),
     ] = None
 
-    _repr_mimebundle_ = repr_mimebundle
+    _repr_mimebundle_ = shown_by("penstock.events.event_card", "event_bundle")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from .fragment import Fragment
-from .showing.repr_mimebundle import repr_mimebundle
+from .showing.shown_by import shown_by
 
 FailureReason: TypeAlias = Literal[
     "truncated",
@@ -41,7 +41,7 @@ class ToolInvocation(Struct, frozen=True, gc=False, tag="TOOL_INVOCATION", tag_f
         Meta(description="The minimal plain dict needed to replay the call to its provider."),
     ] = None
 
-    _repr_mimebundle_ = repr_mimebundle
+    _repr_mimebundle_ = shown_by("penstock.events.event_card", "event_bundle")
 
 
 class InvocationFailed(Struct, frozen=True, gc=False, tag="INVOCATION_FAILED", tag_field="type"):
@@ -57,7 +57,7 @@ class InvocationFailed(Struct, frozen=True, gc=False, tag="INVOCATION_FAILED", t
         Meta(description="Details: of JSON errors at, expected, found; of validation loc, msg, type."),
     ] = ()
 
-    _repr_mimebundle_ = repr_mimebundle
+    _repr_mimebundle_ = shown_by("penstock.events.event_card", "event_bundle")
 
 
 class ToolCallArgumentProgress(Struct, frozen=True, gc=False, tag="TOOL_CALL_ARGUMENT_PROGRESS", tag_field="type"):
@@ -95,4 +95,4 @@ class Notice(Struct, frozen=True, gc=False, tag="NOTICE", tag_field="type"):
     code: Annotated[str, Meta(description="The code, for programs.")]
     detail: Annotated[str, Meta(description="The message, for people.")]
 
-    _repr_mimebundle_ = repr_mimebundle
+    _repr_mimebundle_ = shown_by("penstock.events.event_card", "event_bundle")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ..events.errors import UsageError
 from ..events.fragment import Fragment, JsonError, Path
 from .engine.stage import How, Operator, lift
+from .engine.state import Stateful
 from .machines.fragment_aggregator import FragmentAggregator
 
 
@@ -41,7 +42,9 @@ def aggregate_fragments(depth: int = 0) -> Operator[Fragment | JsonError, Any]:
     return lift(partial(_AggregateFragments, depth))
 
 
-class _AggregateFragments:
+class _AggregateFragments(Stateful):
+    STATE = ("_aggregator", "_inside")
+
     def __init__(self, depth: int) -> None:
         self._depth = depth
         self._aggregator = FragmentAggregator()
@@ -65,10 +68,3 @@ class _AggregateFragments:
 
     def close(self, how: How) -> Sequence[Any]:  # noqa: ARG002 - nothing depends on it
         return ()
-
-    def dump(self) -> Any:
-        return [self._inside, self._aggregator.dump()]
-
-    def load(self, state: Any) -> None:
-        self._inside, aggregator = state
-        self._aggregator.load(aggregator)

@@ -12,6 +12,7 @@ from .calls.each_call import each_call
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.stage import Operator
+from .engine.state import Stateful
 
 
 def argument_progress(
@@ -46,8 +47,8 @@ def argument_progress(
     return each_call(_Progress, keep_segments=keep_segments, fields=fields, limits=limits)
 
 
-class _Progress:
-    __slots__ = ("call",)
+class _Progress(Stateful):
+    STATE = __slots__ = ("call",)
 
     def __init__(self, call: CallArguments) -> None:
         self.call = call
@@ -58,9 +59,3 @@ class _Progress:
         return [ToolCallArgumentProgress(call.segment_id, call.name, piece) for piece in pieces]
 
     start = end = content
-
-    def dump(self) -> Any:
-        return None
-
-    def load(self, state: Any) -> None:
-        """Do nothing: the call has the whole state."""

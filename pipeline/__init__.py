@@ -1,4 +1,7 @@
-"""`Pipeline`, ready-made strategies, tools, settings, and the command line."""
+"""`Pipeline`, ready-made strategies, tools, settings, and the command line.
+
+`json` and `xml` are imported by name only: a star would hide the standard library's modules.
+"""
 
 from .pipeline import Pipeline
 from .runs.async_run import AsyncRun
@@ -9,13 +12,17 @@ from .strategies.text_strategies import (
     auto,
     harmony,
     hermes,
-    json,
     pythonic,
     qwen3_coder,
     sentinel,
     structured_output,
     tool_call,
-    xml,
+)
+from .strategies.text_strategies import (
+    json as json,
+)
+from .strategies.text_strategies import (
+    xml as xml,
 )
 from .strategies.text_strategy import TextStrategy
 from .tools.file_tools import FILE_TOOL_DEFINITIONS
@@ -37,7 +44,6 @@ __all__ = [
     "auto",
     "harmony",
     "hermes",
-    "json",
     "pass_through",
     "pythonic",
     "qwen3_coder",
@@ -47,5 +53,4 @@ __all__ = [
     "tool_call",
     "tool_choice",
     "tool_schemas",
-    "xml",
 ]

@@ -26,6 +26,7 @@ from ..sources.from_stream import any_exception, any_machine, check_any_stream, 
 from ..sources.machine.choices import Choices
 from ..sources.streams.sdk_stream import translated
 from ..sources.streams.wake_stream import wake_stream
+from .providers.providers import provider_of
 from .runs.async_run import AsyncRun
 from .runs.flow import Flow
 from .runs.run import Run
@@ -36,7 +37,6 @@ from .strategy_by_stream import Machines, strategy_by_stream
 from .strategy_maker import StrategyLike, resolved, strategy_maker
 from .tools.tool import Tool, as_tools
 from .tools.tool_choice import tool_choice
-from .tools.tool_providers import tool_provider
 from .tools.tool_schemas import schemas_for
 
 _NewStrategy: TypeAlias = Callable[[str | None], Operator[ChunkResponse, Any]]
@@ -197,7 +197,7 @@ class Pipeline:
         that writes the tools into the prompt itself.
         """
         if self._dialect is not None:
-            tool_provider(provider)  # raises for an unknown provider
+            provider_of(provider)  # raises for an unknown provider
             return None
         return schemas_for(self.tools or (), provider, names, strict=strict)
 

@@ -10,7 +10,7 @@ from reactivex import Observable
 from reactivex import operators as rx
 
 from ..events.segment_event import SegmentEvent
-from ..events.showing.repr_mimebundle import repr_mimebundle
+from ..events.showing.shown_by import shown_by
 from ..events.tool_invocation import InvocationFailed, ToolInvocation
 
 
@@ -27,7 +27,7 @@ class Segment(Struct):
     reason: str | None = None
     turn_id: str | None = None
 
-    _repr_mimebundle_ = repr_mimebundle
+    _repr_mimebundle_ = shown_by("penstock.sinks.segment_card", "segment_bundle")
 
 
 class Collected(Struct):
@@ -51,7 +51,7 @@ class Collected(Struct):
         """Return the content of all segments of a type, joined."""
         return "".join(segment.content for segment in self.segments if segment.type == segment_type)
 
-    _repr_mimebundle_ = repr_mimebundle
+    _repr_mimebundle_ = shown_by("penstock.sinks.segment_card", "collected_bundle")
 
 
 _Identity: TypeAlias = tuple[str | None, str]

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from ..events.event_card import PROSE, TONES, brief_card, short_value
 from ..events.segment_event import SegmentEvent
-from ..events.showing.bundle_of import bundle_of
 from ..events.showing.card import Card, MimeBundle, first_of, mime_bundle
 from ..events.showing.excerpt import Excerpt, counted
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
@@ -73,7 +72,3 @@ def _cards(collected: Collected) -> Iterator[Card]:
         elif isinstance(event, RESULTS):
             yield brief_card(event)
     yield from map(segment_card, segments)
-
-
-bundle_of.register(Segment, segment_bundle)
-bundle_of.register(Collected, collected_bundle)

@@ -5,19 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncIterable, Iterable
 from functools import partial
-from json import JSONDecodeError
 from typing import Any
 
 from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
-from ..events.errors import ProviderError, UsageError
+from ..events.errors import UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from .from_openai_chat import check_choices
 from .gemini.gemini import RUNS_FUNCTIONS
-from .gemini.gemini_fields import gemini_error
+from .gemini.gemini_exception import gemini_exception
 from .machine.choices import Choices
-from .machine.provider_error import invalid_data
 from .machine.sdk_fields import entries_of, fields_of
 from .recognition.checked_machine import checked_machine
 from .streams.sdk_stream import translated
@@ -76,20 +74,6 @@ def check_gemini_stream(source: object) -> None:
     else:
         message = f"from_gemini got a {kind}, which is not a stream; {wanted}"
     raise UsageError(message)
-
-
-def gemini_exception(error: Exception) -> ProviderError | None:
-    """Translate an exception of Google's SDK; None for any other."""
-    if type(error).__module__.startswith("google."):
-        cause = error.__cause__
-        if isinstance(cause, JSONDecodeError):
-            return invalid_data(cause)
-        details, code = getattr(error, "details", None), getattr(error, "code", None)
-        if details is not None or code is not None:
-            return gemini_error(details, code)
-    if type(error).__module__.startswith("pydantic_core"):  # the SDK validates the wire's data
-        return ProviderError(str(error), type="invalid_response")
-    return None
 
 
 def _is_checked(_: object) -> None:

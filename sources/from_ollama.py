@@ -5,14 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncIterable, Iterable
 from functools import partial
-from json import JSONDecodeError
 
 from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
-from ..events.errors import ProviderError, UsageError
+from ..events.errors import UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
-from .machine.provider_error import error_in_body, invalid_data
+from .ollama.ollama_exception import ollama_exception
 from .recognition.checked_machine import checked_machine
 from .streams.sdk_stream import translated
 from .streams.stream_bridge import bridge
@@ -64,22 +63,6 @@ def check_ollama_stream(source: object) -> None:
     else:
         message = f"from_ollama got a {kind}, which is not a stream; {wanted}"
     raise UsageError(message)
-
-
-def ollama_exception(error: Exception) -> ProviderError | None:
-    """Translate an exception of Ollama's SDK; None for any other."""
-    root = type(error).__module__.partition(".")[0]
-    if root == "ollama":
-        found = error_in_body(getattr(error, "error", None) or str(error))
-        status = getattr(error, "status_code", None)
-        if isinstance(status, int) and 400 <= status < 600:
-            return ProviderError(found.detail, code=found.code, type=found.type, status=status)
-        return found
-    if isinstance(error, JSONDecodeError | UnicodeDecodeError | RecursionError):  # out of the SDK's json.loads
-        return invalid_data(error)
-    if root == "pydantic_core":  # the SDK validates the wire's data
-        return ProviderError(str(error), type="invalid_response")
-    return None
 
 
 def _is_checked(_: object) -> None:

@@ -12,22 +12,20 @@ from reactivex import Observable
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
-from .from_gemini import check_gemini_stream, gemini_exception
-from .from_ollama import ollama_exception
+from .from_gemini import check_gemini_stream
 from .from_openai_chat import check_choices
 from .machine.choices import Choices
 from .machine.machine import Machine
 from .machine.provider_error import provider_error
-from .openai.mistral_exception import mistral_exception
 from .recognition.any_provider import AnyProvider
-from .recognition.apis import NewMachine
+from .recognition.apis import APIS, NewMachine
 from .recognition.checked_machine import checked_machine
 from .streams.sdk_stream import translated
 from .streams.stream_bridge import bridge
 from .streams.stream_check import check_stream
 
 _HELPERS = ("openai.lib.streaming", "anthropic.lib.streaming")
-_SDKS = ("anthropic", "google", "mistralai", "ollama", "openai")
+_SDKS = frozenset(name for api in APIS for name in api.sdks)
 
 
 def from_stream(
@@ -108,7 +106,7 @@ def any_exception(error: Exception) -> ProviderError | None:
     may_be_anybodys = isinstance(error, JSONDecodeError | UnicodeDecodeError | RecursionError)
     if (may_be_anybodys or type(error).__module__.startswith("pydantic_core")) and not _came_out_of_an_sdk(error):
         return None
-    for translate in (gemini_exception, mistral_exception, ollama_exception, provider_error):
+    for translate in (*(api.exception for api in APIS if api.exception), provider_error):
         if ours := translate(error):
             ours.__cause__ = error
             return ours

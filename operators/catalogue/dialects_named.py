@@ -5,8 +5,7 @@ from __future__ import annotations
 from ...events.errors import UsageError
 from ..engine.known_names import known_names
 from ..grammar.dialect import Dialect
-from .auto import AUTO
-from .table import DIALECTS
+from .table import AUTO, DIALECTS
 
 
 def dialects_named(*given: object) -> tuple[Dialect, ...]:

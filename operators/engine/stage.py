@@ -50,8 +50,8 @@ class Stage(Protocol[In_contra, Out_co]):
 
     `feed` returns what an item makes certain, `close` what the end makes certain. `dump` returns the state as plain
     data that msgspec can encode, and `load` restores it. Configuration is not state. Both are called by `StageChain`,
-    which sees to it that nothing is fed after the close and that a second close gives nothing. A stage whose `close`
-    raises may have what is still to be delivered in an attribute `last_words`, as the chain itself has.
+    which sees to it that nothing is fed after the close and that a second close gives nothing. A stage that raises may
+    have what is still to be delivered in an attribute `last_words`, as the chain itself has.
     """
 
     def feed(self, item: In_contra, /) -> Iterable[Out_co]: ...
@@ -165,6 +165,7 @@ class StageChain(Generic[In, Out]):
     def _fail(self, error: Exception, number: int, given: list[Any], final: list[Out]) -> None:
         """Stage `number` (from 1) raised after giving `given`: the stages after it are closed."""
         self._closed = True
+        given = [*given, *_last_words(self._stages[number - 1])]
         try:
             self.last_words = self._close_from(number, given, Failed(error))
         finally:
@@ -180,11 +181,15 @@ class StageChain(Generic[In, Out]):
                     given += each.feed(event)
                 given += each.close(how)
             except Exception as error:
-                given += getattr(each, "last_words", ())
+                given += _last_words(each)
                 self.last_words = self._close_from(position + 1, given, Failed(error))
                 raise
             events = given
         return events
+
+
+def _last_words(raised: Stage[Any, Out]) -> Iterable[Out]:
+    return getattr(raised, "last_words", ())
 
 
 def lift(stage_factory: Callable[[], Stage[In, Out]]) -> Operator[In, Out]:

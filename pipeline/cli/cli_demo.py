@@ -35,12 +35,12 @@ def demo(
     from ...sinks.terminal_view import terminal_view  # noqa: PLC0415 - rich is not needed for help
 
     chosen = answers()
-    pieces = sum(len(answer.pieces) for answer in chosen)
+    events = sum(answer.events for answer in chosen)
     proofs: list[Proof] = []
     for number, answer in enumerate(chosen, 1):
         sys.stdout.write(f"{'' if number == 1 else chr(10)}── {number} of {len(chosen)}: {answer.title} ──\n")
         sys.stdout.flush()
-        proofs.append(play(answer, terminal_view(), seconds=pace * len(answer.pieces) / pieces))
+        proofs.append(play(answer, terminal_view(), seconds=pace * answer.events / events))
     sys.stdout.write("\nBy the server's log, a file's first content was out\n")
     sys.stdout.writelines(f"  {proof}\n" for proof in proofs)
     raise typer.Exit(0 if all(proof.holds for proof in proofs) else 1)

@@ -15,10 +15,10 @@ from ...events.json_form import Event, to_json
 from ...events.url_secrets import without_credentials
 from ...sinks.wording.printable import printable, shortened
 from ...sources.recognition.apis import APIS
+from ..providers.providers import PROVIDERS
 from ..settings import settings_from_environment
 from ..strategies.strategies import STRATEGIES
 from ..tools.file_tools import FILE_TOOL_DEFINITIONS
-from ..tools.tool_providers import ALIASES
 from .on_interrupt import on_interrupt
 
 LONGEST_COMPLAINT = 1000
@@ -36,7 +36,9 @@ def beginning_with(words: Iterable[str]) -> Callable[[str], list[str]]:
     return complete
 
 
-complete_provider = beginning_with(["openai", *(name for name in ALIASES if name != "openai-chat")])
+_PROVIDER_NAMES = ("openai", *(name for name in PROVIDERS if name != "openai-chat"))
+SHOWN_PROVIDERS = f"{', '.join(_PROVIDER_NAMES[:-1])} or {_PROVIDER_NAMES[-1]}"
+complete_provider = beginning_with(_PROVIDER_NAMES)
 complete_strategy = beginning_with(STRATEGIES)
 
 AsJson = Annotated[bool, typer.Option("--json", help="One event a line, as JSON in ASCII.")]

@@ -13,12 +13,13 @@ from msgspec.structs import replace
 from ...events.errors import ProviderError, UsageError
 from ...events.url_secrets import shown_url
 from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded
-from ..asking.provider_requests import Request
-from ..asking.run_provider import NO_KEY, PROVIDERS, connected, is_local
+from ..asking.run_provider import NO_KEY, connected
 from ..pipeline import Pipeline
+from ..providers.provider_clients import is_local
+from ..providers.provider_requests import Request
+from ..providers.providers import PROVIDERS, provider_of
 from ..recordings.read_input import INPUT_IS_CLOSED, reason_of
-from ..tools.tool_providers import ToolProvider, tool_provider
-from .cli_parts import AsJson, StrategyName, ToolNames, Watched, complete_provider, show
+from .cli_parts import SHOWN_PROVIDERS, AsJson, StrategyName, ToolNames, Watched, complete_provider, show
 from .cli_tools import tools_named
 
 RUN_EXAMPLES = """\b
@@ -40,7 +41,7 @@ def run(  # noqa: PLR0913 - the options of the command
         str,
         typer.Option(
             metavar="NAME",
-            help="openai, openai-responses, anthropic, gemini, mistral or ollama.",
+            help=f"{SHOWN_PROVIDERS}.",
             autocompletion=complete_provider,
         ),
     ],
@@ -66,7 +67,7 @@ def run(  # noqa: PLR0913 - the options of the command
     the answer: open segments end as interrupted, and the exit code is 130. Any error is printed in one line, with exit
     code 2.
     """
-    known = tool_provider(provider)
+    known = provider_of(provider).name
     tools = tools_named(tool or ())
     if not model.strip():
         message = "--model is empty"
@@ -103,11 +104,11 @@ def _told(error: ProviderError, provider: str, url: str) -> str:
     return f"{error} (asked {provider} at {shown_url(url)})" if error.transport else str(error)
 
 
-def _url_from_environment(provider: ToolProvider) -> str | None:
+def _url_from_environment(provider: str) -> str | None:
     return os.environ.get(PROVIDERS[provider].url_from, "").strip() or None
 
 
-def _key(provider: ToolProvider, url: str | None, key_from: str | None) -> str:
+def _key(provider: str, url: str | None, key_from: str | None) -> str:
     names = PROVIDERS[provider].keys if key_from is None else (key_from,)
     for name in names:
         if key := os.environ.get(name, "").strip():

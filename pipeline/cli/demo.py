@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
@@ -12,18 +11,20 @@ from typing import Any, NamedTuple
 
 from ...events.segment_event import SegmentEvent
 from ...sinks.running.sink import SyncSink
-from ...sources.replay.loopback_server import LogEntry, LoopbackServer
+from ...sources.replay.replay_log import Write
+from ...sources.replay.replay_pieces import split_events
+from ...sources.replay.replay_recordings import Recordings
+from ...sources.replay.replay_server import ReplayServer
 from ..asking.loopback_sdks import loopback
 from ..pipeline import Pipeline
-from ..tools.tool_providers import ToolProvider
 
 WATCHED = "write_file"
 
 
 class Answer(NamedTuple):
-    """A recorded answer, and the SDK that reads it."""
+    """A recorded answer, and the API whose SDK plays it."""
 
-    provider: ToolProvider
+    api: str
     title: str
     file: str
 
@@ -32,12 +33,12 @@ class Answer(NamedTuple):
         return (Path(__file__).parent / self.file).read_bytes()
 
     @property
-    def pieces(self) -> list[int]:
-        return [len(event) for event in re.findall(rb".+?\r?\n\r?\n", self.body, re.DOTALL)]
+    def events(self) -> int:
+        return len(split_events(self.body))
 
 
 CHAT = Answer("openai-chat", "openai, Chat Completions", "demo_stream.sse")
-ANTHROPIC = Answer("anthropic", "anthropic, Messages", "demo_anthropic.sse")
+ANTHROPIC = Answer("anthropic-messages", "anthropic, Messages", "demo_anthropic.sse")
 GEMINI = Answer("gemini", "google-genai, streamed function calls", "demo_gemini.sse")
 RESPONSES = Answer(
     "openai-responses",
@@ -82,17 +83,17 @@ def play(answer: Answer, show: SyncSink[Any], *, seconds: float) -> Proof:
 
     `seconds`: how long the answer takes; with 0 the server sends each piece when the one before has been read.
     """
-    body, pieces = answer.body, answer.pieces
+    body = answer.body
     first: list[_First] = []
+    server = ReplayServer(Recordings({answer.file: body}, answer.api), pace=seconds / answer.events)
     with (
-        LoopbackServer(body, pieces=pieces, gated=not seconds, pace=seconds / len(pieces)) as server,
-        loopback(answer.provider, server.url) as start,
+        server if seconds else server.gated(),
+        loopback(answer.api, server.url) as start,
         closing(start() if seconds else _one_by_one(start, server)) as stream,
         Pipeline("api_tool_call").stream(stream) as events,
     ):
         show(_watched(events, first))
-        server.wait_for("sent", number=len(body))
-        return _proof(server.log, first[0])
+        return _proof(server.wait_for(bytes_sent=len(body)).sent, first[0])
 
 
 def _is_installed(module: str) -> bool:
@@ -113,7 +114,7 @@ def _watched(events: Iterable[Any], first: list[_First]) -> Iterator[Any]:
         yield event
 
 
-def _one_by_one(start: Callable[[], Any], server: LoopbackServer) -> Generator[Any, None, None]:
+def _one_by_one(start: Callable[[], Any], server: ReplayServer) -> Generator[Any, None, None]:
     """Read the stream, and let the server send the next piece when the last one has been processed."""
     server.allow()
     with closing(start()) as stream:
@@ -122,9 +123,8 @@ def _one_by_one(start: Callable[[], Any], server: LoopbackServer) -> Generator[A
             server.allow()
 
 
-def _proof(log: list[LogEntry], first: _First) -> Proof:
-    pieces = [entry for entry in log if entry.kind == "sent"]
-    last = pieces[-1]
+def _proof(writes: list[Write], first: _First) -> Proof:
+    last = writes[-1]
     # A piece is in the log once it has gone: the one on its way at that moment counts as sent.
-    sent = next((entry.number for entry in pieces if entry.at >= first.at), last.number)
-    return Proof(first.path, sent, last.number, last.at - first.at)
+    sent = next((write.bytes_sent for write in writes if write.at >= first.at), last.bytes_sent)
+    return Proof(first.path, sent, last.bytes_sent, last.at - first.at)

@@ -10,9 +10,11 @@ from reactivex import Observable
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
+from ...sources.from_stream import from_stream
 from ...sources.from_wire import from_wire
-from ...sources.replay.loopback_server import LoopbackServer
-from ..asking.loopback_sdks import SDKS
+from ...sources.replay.replay_recordings import Recordings
+from ...sources.replay.replay_server import ReplayServer
+from ..asking.loopback_sdks import SDKS, loopback
 from ..strategies.strategies import api_tool_call
 from ..strategies.strategy import Strategy
 from .checked_stream import checked_stream
@@ -51,5 +53,5 @@ def _by_sdk(api: str, body: bytes) -> Generator[Observable[ChunkResponse], None,
     if api not in SDKS:
         message = f"no SDK can play {api!r}; use --via wire"
         raise UsageError(message)
-    with LoopbackServer(body) as server, SDKS[api](server.url) as chunks:
-        yield chunks
+    with ReplayServer(Recordings({"recording": body}, api)) as server, loopback(api, server.url) as start:
+        yield from_stream(start, api, choices="all")

@@ -12,14 +12,6 @@ from ...sources.replay.replay_server import ReplayServer
 from ...sources.replay.served_hosts import is_this_machine
 
 Say = Callable[[str], object]
-CLIENTS = (
-    ("openai-chat", 'openai.OpenAI(base_url="{url}/v1", api_key="-")'),
-    ("openai-responses", 'openai.OpenAI(base_url="{url}/v1", api_key="-")'),
-    ("anthropic-messages", 'anthropic.Anthropic(base_url="{url}", api_key="-")'),
-    ("gemini", 'google.genai.Client(api_key="-", http_options={{"base_url": "{url}"}})'),
-    ("ollama", 'ollama.Client(host="{url}")'),
-)
-"""How to point each API's SDK at a server."""
 _TICK = 1.0
 """Seconds between checks for Ctrl-C, for systems on which it does not wake a wait."""
 
@@ -62,9 +54,10 @@ def introduction(server: ReplayServer, folder: str) -> Iterator[str]:
     left_out = f" (without {others} files that are no recorded stream)" if others else ""
     yield printable(f"{count} recording{'s' if count != 1 else ''} of {folder}{left_out}")
     yield f"on {server.url} until Ctrl-C; the log is {server.url}/penstock/log"
-    for name, how in CLIENTS:
-        if own := len(recordings.of(name)):
-            yield f"  {name:<{max(len(api.name) for api in APIS)}} {own:>4}  {how.format(url=server.url)}"
+    width = max(len(api.name) for api in APIS)
+    for api in APIS:
+        if own := len(recordings.of(api.name)):
+            yield f"  {api.name:<{width}} {own:>4}  {api.served.client.format(url=server.url)}"
 
 
 def progress(entry: ReplayEntry) -> str:

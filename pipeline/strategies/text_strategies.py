@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from ...operators.catalogue.auto import AUTO
-from ...operators.catalogue.table import DIALECTS
+from ...operators.catalogue.table import AUTO, DIALECTS
 from .text_strategy import TextStrategy
 
 auto: Final = TextStrategy(*AUTO, name="auto")

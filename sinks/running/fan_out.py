@@ -167,7 +167,7 @@ class AsyncFanOut(_FanOut):
     """
 
     async def feed(self, event: Any) -> None:
-        """Return one event to every sink that still reads."""
+        """Send one event to every sink that still reads."""
         self._check_open()
         if not self._is_started:
             self._start()

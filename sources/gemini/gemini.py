@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 from typing import Any, cast
-from uuid import uuid4
 
-from msgspec import convert, structs, to_builtins
-
-from ...events.chunk_response import ArgumentsKind, ChunkResponse, TokenUsage, ToolCallDelta
-from ...events.errors import ProviderError, UsageError
+from ...events.chunk_response import ArgumentsKind, ChunkResponse
+from ...events.errors import UsageError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
-from ...operators.engine.stage import Failed, How
+from ..machine.answers import Answers, Choice
 from ..machine.call_tracker import CallTracker
 from ..machine.choices import Choices
 from ..machine.finish_reasons import GEMINI_FINISHES, Finish, finish_of
-from ..machine.provider_error import error_fields
 from ..machine.sdk_fields import Fields, entries_of
-from ..machine.surrogates import Held, held_dump, held_load, plain_json, rest_of_text, whole_text
+from ..machine.surrogates import plain_json
 from .gemini_fields import (
     base64_text,
     camel_case,
@@ -44,67 +40,31 @@ _PART = frozenset(
 _BESIDE = frozenset(("media_resolution", "part_metadata", "thought", "thought_signature", "video_metadata"))
 _RESULTS = ("code_execution_result", "function_response", "tool_response")
 _EXTRAS = ("citation_metadata", "grounding_metadata", "url_context_metadata")
-_TEXTS = ("reasoning", "content")
-_RANKS = {"reasoning": 0, "native": 0, "content": 1, "refusal": 2, "image_urls": 3, "audio_urls": 3, "video_urls": 3}
-_CALLS_RANK = 4
+_MEDIA = frozenset(("audio_urls", "image_urls", "video_urls"))
 
 
-class _Candidate:
-    """The state of one of n answers, and the chunk that is being built."""
+class _Candidate(Choice):
+    """An answer with a call whose next parts come without a name."""
 
     def __init__(self, number: int, calls: CallTracker) -> None:
-        self.number = number
-        self.calls = calls
+        super().__init__(number, calls)
         self.begun = 0
         self.open: int | None = None
-        """The open call, whose next parts have no name."""
         self.open_id: str | None = None
         self.partial = PartialArgs()
-        self.held: Held = {}
         self.called = False
         """Whether there was a call for the client to run."""
-        self.finished = False
-        self.said: dict[str, Any] = {}
-        self.rank = 0
-        self.done: list[dict[str, Any]] = []
 
-    def say(self, name: str, value: Any) -> None:
-        """Add to the chunk; a part that belongs before the present ones begins a new chunk."""
-        rank = _RANKS.get(name, _CALLS_RANK)
-        if rank < self.rank or (name == "native" and name in self.said):
-            self.flush()
-        self.rank = rank
-        self.said[name] = self.said[name] + value if name in self.said else value
+    def dump(self) -> list[Any]:
+        return [self.begun, self.open, self.open_id, self.called, self.partial.dump(), super().dump()]
 
-    def add_raw(self, *entries: dict[str, Any]) -> None:
-        if entries:
-            self.said["raw"] = (*self.said.get("raw", ()), *entries)
-
-    def text(self, stream: str, text: str) -> None:
-        self.leave_texts(stream)
-        if text := whole_text(self.held, stream, text):
-            self.say(stream, text)
-
-    def leave_texts(self, but: str = "") -> None:
-        """Emit U+FFFD for surrogates held of texts that end here."""
-        for stream in _TEXTS:
-            if stream != but and (rest := rest_of_text(self.held, stream)):
-                self.say(stream, rest)
-
-    def call(self, *deltas: ToolCallDelta | None) -> None:
-        found = tuple(each for each in deltas if each is not None)
-        if len(found) == 2 and found[0].index == found[1].index and found[1].done and not found[1].arguments_delta:
-            found = (structs.replace(found[0], done=True),)
-        if found:
-            self.say("tool_calls", found)
-
-    def flush(self) -> None:
-        if self.said:
-            self.done.append(self.said)
-        self.said, self.rank = {}, 0
+    def load(self, state: list[Any]) -> None:
+        self.begun, self.open, self.open_id, self.called, partial, choice = state
+        self.partial.load(partial)
+        super().load(choice)
 
 
-class Gemini:
+class Gemini(Answers[_Candidate]):
     """The machine: the SDK's responses or the wire's plain dicts in, equal ChunkResponses out for both.
 
         {"candidates": [{"content": {"parts": [{"text": "Hi"}]}}]}   [ChunkResponse(content="Hi")]
@@ -116,16 +76,7 @@ class Gemini:
     """
 
     def __init__(self, *, choices: Choices = 0, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
-        self._wanted = choices
-        self._given_turn_id = turn_id
-        self._limits = limits
-        self._made_turn_id: str | None = None
-        self._response_id: str | None = None
-        self._model: str | None = None
-        self._usage: TokenUsage | None = None
-        self._candidates: dict[int, _Candidate] = {}
-        self.stopped = False
-        self.failure: ProviderError | None = None
+        super().__init__(_Candidate, choices, turn_id, limits)
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         """Return the chunks of one response of the stream."""
@@ -135,136 +86,45 @@ class Gemini:
         if chunk is None:
             if isinstance(item, list):
                 return [response for each in entries_of(item) for response in self.feed(each)]
-            return [] if item is None else [self._response(raw=({"value": plain_json(item)},))]
+            return [] if item is None else [self._chunk(raw=({"value": plain_json(item)},))]
         if chunk.get("automatic_function_calling_history"):
             raise UsageError(RUNS_FUNCTIONS)
-        if self._response_id is None:
-            self._response_id = word(chunk.get("response_id"))
-        self._model = word(chunk.get("model_version")) or self._model
-        responses: list[ChunkResponse] = []
+        self._identify(word(chunk.get("response_id")), word(chunk.get("model_version")))
         if error := chunk.get("error"):
-            self.failure = gemini_error(error)
-            return [*self.close(Failed(self.failure)), self._response(error=error_fields(self.failure))]
-        for position, candidate in enumerate(map(gemini_fields, entries_of(chunk.get("candidates")))):
-            if candidate:
-                self._candidate(position, candidate, responses)
+            return self._failed(gemini_error(error))
+        responses: list[ChunkResponse] = []
+        for position, fields in enumerate(map(gemini_fields, entries_of(chunk.get("candidates")))):
+            if fields and (candidate := self._choice(fields.get("index"), position)):
+                _read(candidate, fields)
+                responses += self._chunks(candidate)
         self._feedback(chunk.get("prompt_feedback"), responses)
         if unknown := {camel_case(key): wire_form(chunk[key]) for key in chunk if key not in _ENVELOPE and chunk[key]}:
-            responses.append(self._response(raw=(unknown,)))
-        self._add_usage(chunk, responses)
+            responses.append(self._chunk(raw=(unknown,)))
+        self._add_usage(responses, gemini_usage(chunk.get("usage_metadata")))
         return responses
-
-    def close(self, how: How, /) -> list[ChunkResponse]:
-        """Return what is still held, and for an error from outside the chunk that says it."""
-        if self.stopped:
-            return []
-        self.stopped = True
-        responses: list[ChunkResponse] = []
-        for candidate in self._candidates.values():
-            _rest(candidate)
-            self._flush(candidate, responses)
-        if isinstance(how, Failed) and isinstance(how.error, ProviderError) and how.error is not self.failure:
-            responses.append(self._response(error=error_fields(how.error)))
-        return responses
-
-    def dump(self) -> Any:
-        """Return the state as plain data."""
-        failure = self.failure
-        return {
-            "turn_id": self._made_turn_id,
-            "response_id": self._response_id,
-            "model": self._model,
-            "usage": to_builtins(self._usage),
-            "candidates": [
-                [each.number, each.calls.dump(), held_dump(each.held), each.begun, each.called, each.finished]
-                for each in self._candidates.values()
-            ],
-            "open": [[each.open, each.open_id, each.partial.dump()] for each in self._candidates.values()],
-            "stopped": self.stopped,
-            "failure": failure and [failure.detail, failure.code, failure.type, failure.status],
-        }
-
-    def load(self, state: Any, /) -> None:
-        """Go on from a dumped state."""
-        self._made_turn_id, self._response_id = state["turn_id"], state["response_id"]
-        self._model, self.stopped = state["model"], state["stopped"]
-        self._usage = convert(state["usage"], TokenUsage | None)
-        self._candidates = {}
-        for (number, calls, held, *counts), (is_open, open_id, partial) in zip(
-            state["candidates"], state["open"], strict=True
-        ):
-            candidate = self._new_candidate(number)
-            candidate.calls.load(calls)
-            candidate.held = held_load(held)
-            candidate.begun, candidate.called, candidate.finished = counts
-            candidate.open, candidate.open_id = is_open, open_id
-            candidate.partial.load(partial)
-        self.failure = None
-        if state["failure"]:
-            detail, code, kind, status = state["failure"]
-            self.failure = ProviderError(detail, code=code, type=kind, status=status)
-
-    def _response(self, **said: Any) -> ChunkResponse:
-        return ChunkResponse(response_id=self._response_id, model=self._model, **said)
-
-    def _turn_id(self) -> str:
-        if self._made_turn_id is None:
-            self._made_turn_id = self._given_turn_id or self._response_id or f"turn_{uuid4().hex}"
-        return self._made_turn_id
-
-    def _new_candidate(self, number: int) -> _Candidate:
-        tracker = CallTracker(self._turn_id, number, self._limits)
-        candidate = self._candidates[number] = _Candidate(number, tracker)
-        return candidate
-
-    def _candidate(self, position: int, fields: Fields, responses: list[ChunkResponse]) -> None:
-        index = fields.get("index")
-        number = index if isinstance(index, int) and index >= 0 else position
-        if self._wanted not in ("all", number):
-            return
-        candidate = self._candidates.get(number) or self._new_candidate(number)
-        content = gemini_fields(fields.get("content")) or {}
-        for given in entries_of(content.get("parts")):
-            if part := gemini_fields(given):
-                _part(candidate, part, given)
-        candidate.add_raw(*({camel_case(name): wire_form(fields[name])} for name in _EXTRAS if fields.get(name)))
-        candidate.call(*candidate.calls.owed())
-        if (reason := word(fields.get("finish_reason"))) and not candidate.finished:
-            _finish(candidate, reason, word(fields.get("finish_message")))
-        elif reason:
-            candidate.call(*candidate.calls.concluded(is_regular=finish_of(GEMINI_FINISHES, reason).is_regular))
-        self._flush(candidate, responses)
-
-    def _flush(self, candidate: _Candidate, responses: list[ChunkResponse]) -> None:
-        candidate.flush()
-        responses += [self._response(choice=candidate.number, **said) for said in candidate.done]
-        candidate.done = []
 
     def _feedback(self, given: Any, responses: list[ChunkResponse]) -> None:
         """Read why the prompt was blocked, which is the finish of an answer without candidates."""
         feedback = gemini_fields(given) or {}
         reason = word(feedback.get("block_reason"))
-        if reason is None:
-            return
-        number = self._wanted if isinstance(self._wanted, int) else 0
-        candidate = self._candidates.get(number) or self._new_candidate(number)
-        if not candidate.finished:
-            candidate.finished = True
-            _rest(candidate)
+        candidate = self._choice(0 if self._wanted == "all" else self._wanted) if reason else None
+        if reason and candidate and not candidate.finished:
+            candidate.rest()
             if message := word(feedback.get("block_reason_message")):
-                candidate.say("refusal", message)
-            candidate.said |= Finish("content_filter").told(reason)
-            self._flush(candidate, responses)
+                candidate.say(refusal=message)
+            candidate.finish(Finish("content_filter"), reason)
+            responses += self._chunks(candidate)
 
-    def _add_usage(self, chunk: Fields, responses: list[ChunkResponse]) -> None:
-        usage = gemini_usage(chunk.get("usage_metadata"))
-        if usage is None or usage == self._usage:
-            return
-        self._usage = usage
-        if responses:
-            responses[-1] = structs.replace(responses[-1], usage=usage)
-        else:
-            responses.append(self._response(usage=usage))
+
+def _read(candidate: _Candidate, fields: Fields) -> None:
+    content = gemini_fields(fields.get("content")) or {}
+    for given in entries_of(content.get("parts")):
+        if part := gemini_fields(given):
+            _part(candidate, part, given)
+    candidate.raw(*({camel_case(name): wire_form(fields[name])} for name in _EXTRAS if fields.get(name)))
+    candidate.call(*candidate.calls.owed())
+    if reason := word(fields.get("finish_reason")):
+        _finish(candidate, reason, word(fields.get("finish_message")))
 
 
 def _part(candidate: _Candidate, part: Fields, given: Any) -> None:
@@ -280,22 +140,22 @@ def _part(candidate: _Candidate, part: Fields, given: Any) -> None:
     elif any(part.get(name) is not None for name in ("tool_call", "executable_code")):
         _provider_call(candidate, part, given, signature)
     elif any(part.get(name) is not None for name in _RESULTS):
-        candidate.leave_texts()
-        candidate.add_raw(wire_form(given))
+        candidate.leave()
+        candidate.raw(wire_form(given))
     elif (part.get("inline_data") or part.get("file_data")) and not part.get("thought"):
         _media(candidate, part, given)
     elif any(value is not None for name, value in part.items() if name not in _PART) or part.get("inline_data"):
-        candidate.add_raw(wire_form(given))
+        candidate.raw(wire_form(given))
     else:
         if isinstance(text, str) and text:
-            candidate.text("reasoning" if part.get("thought") else "content", text)
+            candidate.add(**{"reasoning" if part.get("thought") else "content": text})
         if native:
-            candidate.say("native", native)
+            candidate.say(native=native)
 
 
 def _function_call(candidate: _Candidate, call: Fields, native: dict[str, Any] | None) -> None:
     """Read a part of a call: the whole one; or the first with a name and leaves, the next ones, the last."""
-    candidate.leave_texts()
+    candidate.leave()
     name, call_id, args = call.get("name"), word(call.get("id")), call.get("args")
     leaves, goes_on = entries_of(call.get("partial_args")), bool(call.get("will_continue"))
     begins = bool(name) and (candidate.open is None or call_id is None or call_id != candidate.open_id)
@@ -325,7 +185,7 @@ def _function_call(candidate: _Candidate, call: Fields, native: dict[str, Any] |
     if goes_on:
         candidate.call(delta)
     else:
-        candidate.call(delta, candidate.calls.done(key))
+        candidate.whole_call(delta, candidate.calls.done(key))
         candidate.open = candidate.open_id = None
 
 
@@ -348,7 +208,7 @@ def _written(candidate: _Candidate, args: Any, leaves: list[object]) -> str:
         piece = partial.leaf(path, value, more=more) if is_said else partial.end_of_leaf(path, more=more)
         if piece is None:
             reason = partial.broken or ""
-            candidate.add_raw({"type": "arguments_broken", "reason": reason, "partialArg": wire_form(given)})
+            candidate.raw({"type": "arguments_broken", "reason": reason, "partialArg": wire_form(given)})
         else:
             text += piece
     return text
@@ -382,7 +242,7 @@ def _leave_call(candidate: _Candidate, *, is_regular: bool) -> None:
 
 
 def _provider_call(candidate: _Candidate, part: Fields, given: Any, signature: str | None) -> None:
-    candidate.leave_texts()
+    candidate.leave()
     arguments: Any
     tool, code = gemini_fields(part.get("tool_call")), gemini_fields(part.get("executable_code")) or {}
     if tool is not None:
@@ -399,36 +259,34 @@ def _provider_call(candidate: _Candidate, part: Fields, given: Any, signature: s
     candidate.begun += 1
     options: dict[str, Any] = {"executed_by": "provider", "native": native}
     delta = candidate.calls.delta(key, call_id=call_id, name=name, arguments=arguments, **options)
-    candidate.call(delta, candidate.calls.done(key))
+    candidate.whole_call(delta, candidate.calls.done(key))
 
 
 def _media(candidate: _Candidate, part: Fields, given: Any) -> None:
-    candidate.leave_texts()
+    candidate.leave()
     blob = gemini_fields(part.get("inline_data")) or gemini_fields(part.get("file_data")) or {}
     kind = word(blob.get("mime_type")) or ""
     data, url = base64_text(blob.get("data")), word(blob.get("file_uri"))
     place = url or (data and f"data:{kind};base64,{data}")
     name = f"{kind.partition('/')[0]}_urls"
-    if place and name in _RANKS:
-        candidate.say(name, (place,))
+    if place and name in _MEDIA:
+        candidate.say(**{name: (place,)})
     else:
-        candidate.add_raw(wire_form(given))
+        candidate.raw(wire_form(given))
 
 
 def _finish(candidate: _Candidate, reason: str, message: str | None) -> None:
-    candidate.finished = True
     finish = finish_of(GEMINI_FINISHES, reason)
-    if finish.is_regular:
+    is_first = not candidate.finished
+    if is_first and finish.is_regular:
         _leave_call(candidate, is_regular=True)
-    _rest(candidate)
-    said = candidate.said
-    said |= finish.told(reason, "tool_calls" if finish.reason == "stop" and candidate.called else None)
-    if finish.reason == "error":
-        said["error"] = {"detail": message or f"the model's answer ended with {reason}", "type": reason}
-    elif message:
-        candidate.add_raw({"finishMessage": message})
+    candidate.finish(finish, reason, has_calls=candidate.called)
+    if is_first and finish.reason == "error":
+        candidate.said["error"] = {"detail": message or f"the model's answer ended with {reason}", "type": reason}
+    elif is_first and message:
+        candidate.raw({"finishMessage": message})
 
 
-def _rest(candidate: _Candidate) -> None:
-    candidate.leave_texts()
-    candidate.call(*candidate.calls.rest())
+def is_gemini_response(event: Fields) -> bool:
+    """Return whether an item, decoded or as the fields of an SDK's object, is one of this API's."""
+    return any(key in event for key in ("candidates", "usageMetadata", "promptFeedback"))

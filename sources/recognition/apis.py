@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from ...events.errors import UsageError
+from ...events.errors import ProviderError, UsageError
 from ...operators.engine.limits import Limits
 from ..anthropic.anthropic_messages import AnthropicMessages, is_anthropic_event
+from ..anthropic.anthropic_served import ANTHROPIC_SERVED
 from ..anthropic.anthropic_wire import AnthropicDecoder
-from ..gemini.gemini import Gemini
+from ..gemini.gemini import Gemini, is_gemini_response
+from ..gemini.gemini_exception import gemini_exception
+from ..gemini.gemini_served import GEMINI_SERVED
 from ..gemini.gemini_wire import GeminiDecoder
 from ..machine.choices import Choices
 from ..machine.machine import Machine
-from ..machine.sdk_fields import fields_of
-from ..ollama.ollama import Ollama
-from ..openai.openai_chat import OpenAIChat
+from ..ollama.ollama import Ollama, is_ollama_response
+from ..ollama.ollama_exception import ollama_exception
+from ..ollama.ollama_served import OLLAMA_SERVED
+from ..openai.mistral_exception import mistral_exception
+from ..openai.openai_chat import OpenAIChat, is_chat_chunk
 from ..openai.openai_responses import OpenAIResponses, is_responses_event
+from ..openai.openai_served import CHAT_SERVED, RESPONSES_SERVED
 from ..wire.ndjson import NdjsonDecoder
+from ..wire.served import Served
 from ..wire.sse import ServerSentEvent, SseDecoder
 
 
@@ -33,63 +40,85 @@ class Decoder(Protocol):
     def feed(self, piece: bytes) -> list[ServerSentEvent]: ...
     def close(self) -> list[ServerSentEvent]: ...
     def dump(self) -> Any: ...
-    def load(self, state: Any) -> None: ...
+    def load(self, state: Any, /) -> None: ...
 
 
 class Api(NamedTuple):
-    """One API: its decoder, its machine, and how to recognise its events, decoded or from the SDK."""
+    """One wire format: how to read it, how one of its events is known (decoded, or of an SDK), how it is served."""
 
     name: str
     aliases: tuple[str, ...]
     new_machine: NewMachine
     is_its_own: Callable[[dict[str, Any]], bool]
+    served: Served
     new_decoder: Callable[[], Decoder] = SseDecoder
+    sdks: tuple[str, ...] = ()
+    """The packages of the SDKs that stream it."""
+    exception: Callable[[Exception], ProviderError | None] | None = None
+    """Translates what they raise, where the usual translation does not do; None for what is not theirs."""
 
 
-def _is_chat(event: dict[str, Any]) -> bool:
-    if event.get("object") == "text_completion":  # the older API: its choices have `text`, which is not supported
-        return False
-    inner = fields_of(event.get("data")) or {}  # Mistral's SDK wraps its chunks in events
-    has_choices = isinstance(event.get("choices"), list) or isinstance(inner.get("choices"), list)
-    return has_choices or str(event.get("object", "")).startswith("chat.completion")
+def _single(name: str, machine: Callable[..., Machine]) -> NewMachine:
+    """Return what makes the machine of an API that gives one answer; another is a `UsageError`."""
 
+    def new_machine(*, choices: Choices, turn_id: str | None, limits: Limits) -> Machine:
+        if choices not in (0, "all"):
+            message = f"{name} has one answer only, so choices={choices!r} does not apply"
+            raise UsageError(message)
+        return machine(turn_id=turn_id, limits=limits)
 
-def _responses(*, choices: Choices, turn_id: str | None, limits: Limits) -> Machine:
-    _one_answer("openai-responses", choices)
-    return OpenAIResponses(turn_id=turn_id, limits=limits)
-
-
-def _anthropic(*, choices: Choices, turn_id: str | None, limits: Limits) -> Machine:
-    _one_answer("anthropic-messages", choices)
-    return AnthropicMessages(turn_id=turn_id, limits=limits)
-
-
-def _is_gemini(event: dict[str, Any]) -> bool:
-    return any(key in event for key in ("candidates", "usageMetadata", "promptFeedback"))
-
-
-def _ollama(*, choices: Choices, turn_id: str | None, limits: Limits) -> Machine:
-    _one_answer("ollama", choices)
-    return Ollama(turn_id=turn_id, limits=limits)
-
-
-def _is_ollama(event: dict[str, Any]) -> bool:
-    return "done" in event and ("message" in event or "response" in event)
-
-
-def _one_answer(name: str, choices: Choices) -> None:
-    if choices not in (0, "all"):
-        message = f"{name} has one answer only, so choices={choices!r} does not apply"
-        raise UsageError(message)
+    return new_machine
 
 
 APIS = (
-    Api("openai-chat", ("chat",), OpenAIChat, _is_chat),
-    Api("openai-responses", ("responses",), _responses, is_responses_event),
-    Api("anthropic-messages", ("anthropic", "messages"), _anthropic, is_anthropic_event, AnthropicDecoder),
-    Api("gemini", ("gemini-generate", "google"), Gemini, _is_gemini, GeminiDecoder),
-    Api("ollama", (), _ollama, _is_ollama, NdjsonDecoder),
+    Api(
+        "openai-chat",
+        ("chat",),
+        OpenAIChat,
+        is_chat_chunk,
+        CHAT_SERVED,
+        sdks=("openai", "mistralai"),
+        exception=mistral_exception,
+    ),
+    Api(
+        "openai-responses",
+        ("responses",),
+        _single("openai-responses", OpenAIResponses),
+        is_responses_event,
+        RESPONSES_SERVED,
+        sdks=("openai",),
+    ),
+    Api(
+        "anthropic-messages",
+        ("anthropic", "messages"),
+        _single("anthropic-messages", AnthropicMessages),
+        is_anthropic_event,
+        ANTHROPIC_SERVED,
+        AnthropicDecoder,
+        sdks=("anthropic",),
+    ),
+    Api(
+        "gemini",
+        ("gemini-generate", "google"),
+        Gemini,
+        is_gemini_response,
+        GEMINI_SERVED,
+        GeminiDecoder,
+        sdks=("google",),
+        exception=gemini_exception,
+    ),
+    Api(
+        "ollama",
+        (),
+        _single("ollama", Ollama),
+        is_ollama_response,
+        OLLAMA_SERVED,
+        NdjsonDecoder,
+        sdks=("ollama",),
+        exception=ollama_exception,
+    ),
 )
+"""All that sources know of a provider; one row each."""
 
 
 def api_of(name: str) -> Api:

@@ -1,1 +1,1 @@
-"""Servers on loopback that answer with recordings."""
+"""Servers on this machine that answer with recordings."""

@@ -23,7 +23,8 @@ class PlayedAnswer(Response):
         entry: ReplayEntry,
         kind: str,
         pieces: list[Piece],
-        ending: Ending,
+        ending: Ending = "finished",
+        gate: asyncio.Semaphore | None = None,
     ) -> None:
         super().__init__(headers={"content-type": kind, "cache-control": "no-cache", "x-request-id": str(entry.id)})
         del self.headers["content-length"]  # the end of the connection ends the body
@@ -32,12 +33,13 @@ class PlayedAnswer(Response):
         self._entry = entry
         self._pieces = pieces
         self._ending: Ending = ending
+        self._gate = gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         leaving = asyncio.ensure_future(_left(receive))
         outcome: Outcome = "server_stopped"
         try:
-            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             outcome = await self._send(scope, send, leaving)
         finally:
             leaving.cancel()
@@ -47,6 +49,10 @@ class PlayedAnswer(Response):
     async def _send(self, scope: Scope, send: Send, leaving: asyncio.Future[None]) -> Outcome:
         for piece in self._pieces:
             await asyncio.wait({leaving}, timeout=piece.delay)  # also without a delay: lets the loop see closed clients
+            if self._gate is not None:
+                allowed = asyncio.ensure_future(self._gate.acquire())
+                await asyncio.wait({leaving, allowed}, return_when=asyncio.FIRST_COMPLETED)
+                allowed.cancel()
             if leaving.done():
                 return "client_left"
             await _write(send, piece.data)
@@ -67,7 +73,7 @@ class PlayedAnswer(Response):
 
 
 async def _write(send: Send, data: bytes) -> None:
-    """Write, and wait until the operating system has taken it; the server itself waits only before a write."""
+    """Write, and wait until the operating system has taken it: the server waits before a write, never after."""
     for body in (data, b""):
         await send({"type": "http.response.body", "body": body, "more_body": True})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
@@ -13,8 +14,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...events.errors import UsageError
+from ..recognition.apis import APIS, Api
 from .replay_answer import PlayedAnswer
-from .replay_apis import REPLAY_APIS, ReplayApi, model_in, replay_api_at
+from .replay_apis import model_in, replay_api_at
 from .replay_connections import Connections
 from .replay_faults import Fault, answer_with, parse_fault
 from .replay_forms import content_type, form_of
@@ -36,6 +38,8 @@ class Settings(NamedTuple):
     chunk: Chunk | None = None
     fault: Fault | None = None
     hosts: ServedHosts = ServedHosts()
+    gate: asyncio.Semaphore | None = None
+    """A piece is sent only when this lets it pass."""
 
 
 class _Refusal(Exception):  # noqa: N818 - an answer, not an error
@@ -65,7 +69,7 @@ class ReplayApp:
         path: str = request.scope["path"]
         api = replay_api_at(path) if request.method == "POST" else None
         if api is None:
-            known = ", ".join(f"POST {each.shown_path}" for each in REPLAY_APIS)
+            known = ", ".join(f"POST {each.served.shown_path}" for each in APIS)
             message = f"nothing at {request.method} {path[:200]}; there is {known}, GET {LOG_PATH}"
             self._log.begin(status=404)
             return json_response({"error": {"message": message, "type": "not_found_error"}}, 404)
@@ -73,14 +77,14 @@ class ReplayApp:
         try:
             body = await _json_object(request)
             model = model_in(api, path, body)
-            return self._play(api, model, request, wants_stream=api.wants_stream(path, body))
+            return self._play(api, model, request, wants_stream=api.served.wants_stream(path, body))
         except _Refusal as refusal:
             fault = str(refusal.fault) if refusal.fault else None
             self._log.begin(api=api.name, model=model, fault=fault, status=refusal.status)
-            response = json_response(api.error_body(refusal.status, str(refusal)), refusal.status)
+            response = json_response(api.served.error_body(refusal.status, str(refusal)), refusal.status)
             return BodyLeft(response, self._connections.close) if refusal.status == 413 else response
 
-    def _play(self, api: ReplayApi, model: str, request: Request, *, wants_stream: bool) -> Response:
+    def _play(self, api: Api, model: str, request: Request, *, wants_stream: bool) -> Response:
         fault = self._settings.fault
         if asked := request.headers.get(FAULT_HEADER):
             try:
@@ -117,7 +121,8 @@ class ReplayApp:
             bytes_total=len(recording.body),
         )
         kind = content_type(api.name, form_of(recording.body))
-        return PlayedAnswer(self._log, self._connections, entry, kind, pieces, answer.ending)
+        gate = self._settings.gate
+        return PlayedAnswer(self._log, self._connections, entry, kind, pieces, answer.ending, gate)
 
 
 class _Endpoint:

@@ -6,7 +6,8 @@ import re
 from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 from ...events.errors import UsageError
-from .replay_apis import ReplayApi, error_in_band
+from ..recognition.apis import Api
+from .replay_apis import error_in_band
 from .replay_forms import form_of, framed
 from .replay_pieces import is_whole_event, split_events
 
@@ -56,7 +57,7 @@ def parse_fault(text: str) -> Fault:
     return fault
 
 
-def answer_with(fault: Fault | None, body: bytes, api: ReplayApi) -> Answer:
+def answer_with(fault: Fault | None, body: bytes, api: Api) -> Answer:
     """Apply a fault to a body; `UsageError` if the body has no such event.
 
     - `cut`, `stall`, `reset`: the first N bytes, then the end so named.
@@ -82,7 +83,7 @@ def answer_with(fault: Fault | None, body: bytes, api: ReplayApi) -> Answer:
         while before < len(events) and at < fault.number:
             at += len(events[before])
             before += 1
-        more = framed(form, "{not JSON", api.garbage_event)
+        more = framed(form, "{not JSON", api.served.garbage_event)
         if fault.kind == "error":
             more = error_in_band(api, form, ERROR_MESSAGE)
     if before and not is_whole_event(form, events[before - 1]):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
-Form: TypeAlias = Literal["sse", "rows", "array"]
-"""The form of a body: server-sent events, a row of JSON values, or a JSON array."""
+from ..recognition.apis import api_of
+from ..wire.served import Form
 
 
 def form_of(body: bytes) -> Form:
@@ -21,14 +19,14 @@ def form_of(body: bytes) -> Form:
 
 def is_stream(api: str, form: Form) -> bool:
     """Return whether a body of this form is a stream of this API, rather than a whole answer."""
-    return form == "sse" or (form == "rows" and api == "ollama") or api == "gemini"
+    return form in api_of(api).served.forms
 
 
 def content_type(api: str, form: Form) -> str:
     """Return the `content-type` with which the provider sends such a body."""
     match form:
         case "sse":
-            return "text/event-stream" if api == "gemini" else "text/event-stream; charset=utf-8"
+            return api_of(api).served.sse_type
         case "rows":
             return "application/x-ndjson"
         case "array":

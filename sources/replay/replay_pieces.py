@@ -10,7 +10,8 @@ from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...events.errors import UsageError
-from .replay_forms import Form, form_of
+from ..wire.served import Form
+from .replay_forms import form_of
 from .replay_recordings import Timing
 
 Pace: TypeAlias = Literal["original", "instant"] | float

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from ...events.errors import UsageError
 from ..machine.surrogates import without_halves
+from ..recognition.apis import api_of
 from ..recognition.recognised_api import recognised_api
 from ..streams.bounded_read import read_bounded
 from .replay_forms import form_of, is_stream
@@ -45,22 +46,21 @@ class Recording(NamedTuple):
 class Recordings:
     """The recordings of a folder and those below it, or of a dictionary; taken in turn where several fit.
 
-    `left_out` has the files whose body is not a stream, or not of a known provider. `UsageError` if nothing is left.
+    `api`: whose they all are, as in `from_wire`; without it each is detected. `left_out` are the files whose body is no
+    stream, or does not show which provider it is from. `UsageError` where nothing is left.
     """
 
-    def __init__(self, source: RecordingSource) -> None:
+    def __init__(self, source: RecordingSource, api: str | None = None) -> None:
         self.all: list[Recording] = []
         self.left_out: list[str] = []
+        given = None if api is None else api_of(api).name
         bodies = source.items() if isinstance(source, Mapping) else _files(Path(source))
         timings = {} if isinstance(source, Mapping) else _timings(Path(source))
         for name, body in bodies:
-            try:
-                api = recognised_api(body)
-            except UsageError:
-                api = ""
-            if api and is_stream(api, form_of(body)):
+            found = _stream_of(body) if given is None else given
+            if found:
                 timing = _checked(timings.get(name), name, body)
-                self.all.append(Recording(without_halves(name), api, body, timing))
+                self.all.append(Recording(without_halves(name), found, body, timing))
             else:
                 self.left_out.append(without_halves(name))
         self._turns: dict[tuple[str, ...], int] = {}
@@ -91,6 +91,15 @@ class Recordings:
         turn = self._turns.get(key, 0)
         self._turns[key] = turn + 1
         return fitting[turn % len(fitting)]
+
+
+def _stream_of(body: bytes) -> str:
+    """Return the name of the API that a body is a stream of; empty if it is none."""
+    try:
+        api = recognised_api(body)
+    except UsageError:
+        return ""
+    return api if is_stream(api, form_of(body)) else ""
 
 
 def _nothing(said: str, there: Sequence[Recording]) -> str:

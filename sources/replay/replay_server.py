@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Collection
 from queue import SimpleQueue
@@ -45,7 +46,7 @@ class ReplayServer:
 
     def __init__(
         self,
-        recordings: RecordingSource,
+        recordings: RecordingSource | Recordings,
         *,
         host: str = "127.0.0.1",
         port: int = 0,
@@ -59,12 +60,13 @@ class ReplayServer:
             message = f"{host} is reachable from other machines; allow that with public=True (--public)"
             raise UsageError(message)
         self.url = ""
-        self.recordings = Recordings(recordings)
+        self.recordings = recordings if isinstance(recordings, Recordings) else Recordings(recordings)
         self._address = host, port
         self._hosts = ServedHosts(host, (hosts,) if isinstance(hosts, str) else hosts)
         self._pace: Pace = checked_pace(pace)
         self._chunk: Chunk | None = None if chunk is None else checked_chunk(chunk)
         self._fault = None if fault is None else parse_fault(fault)
+        self._gate: asyncio.Semaphore | None = None
         self._log = ReplayLog()
         self._thread: ReplayThread | None = None
 
@@ -81,7 +83,7 @@ class ReplayServer:
                 raise
             raise UsageError(NOT_INSTALLED) from error
         connections = Connections()
-        settings = Settings(self._pace, self._chunk, self._fault, self._hosts)
+        settings = Settings(self._pace, self._chunk, self._fault, self._hosts, self._gate)
         app = ReplayApp(self.recordings, self._log, connections, settings)
         listening = _listening(*self._address)
         host, port = cast("tuple[str, int]", listening.getsockname()[:2])
@@ -96,6 +98,23 @@ class ReplayServer:
         if self._thread is not None:
             self._thread.stop()
             self._thread = None
+
+    def gated(self) -> Self:
+        """Return this server, which from its start on sends nothing but what `allow` lets pass.
+
+        with ReplayServer("recordings").gated() as server:
+            server.allow(3)
+        """
+        self._gate = asyncio.Semaphore(0)
+        return self
+
+    def allow(self, writes: int = 1) -> None:
+        """Let so many writes of a gated server pass, of whichever answers."""
+        if self._thread is None or self._gate is None:
+            message = "only a gated server that runs waits for what is allowed"
+            raise UsageError(message)
+        for _ in range(writes):
+            self._thread.call(self._gate.release)
 
     @property
     def log(self) -> list[ReplayEntry]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 
 import uvicorn
@@ -22,6 +23,7 @@ class ReplayThread:
     def __init__(self, app: ASGIApp, listening: socket.socket, connections: Connections) -> None:
         config = uvicorn.Config(
             app,
+            interface="asgi3",
             http=connections.protocol(),
             loop="asyncio",
             ws="none",
@@ -39,8 +41,12 @@ class ReplayThread:
         self._thread.start()
         self._server.ready.result()
 
+    def call(self, callback: Callable[[], object]) -> None:
+        """Call a function soon, in the thread that serves."""
+        self._server.call(callback)
+
     def stop(self) -> None:
-        self._server.stop()
+        self._server.call(self._server.stopped.set)
         self._thread.join()
 
     def _run(self) -> None:
@@ -63,10 +69,10 @@ class _Server(uvicorn.Server):
 
     async def main_loop(self) -> None:
         await self.on_tick(0)
-        self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
+        self._loop, self.stopped = asyncio.get_running_loop(), asyncio.Event()
         self.ready.set_result(None)
-        await self._stopped.wait()
+        await self.stopped.wait()
         self._connections.stop()
 
-    def stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._stopped.set)
+    def call(self, callback: Callable[[], object]) -> None:
+        self._loop.call_soon_threadsafe(callback)

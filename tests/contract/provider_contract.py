@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from body_server import BodyServer
 from chat_client import collected, plain
 from chunk_grammar import Answer, checked
 from hypothesis import strategies as st
@@ -15,7 +16,6 @@ from provider_client import Provider, forbid_wire
 
 from penstock.events import ChunkResponse, ProviderError
 from penstock.operators.engine.stage import Completed
-from penstock.sources.replay.loopback_server import LoopbackServer
 
 
 def assert_truth(provider: Provider, name: str) -> None:
@@ -115,7 +115,7 @@ def assert_sdk_gives_what_the_wire_gives(
     body = provider.body_of(name)
     wire, wire_ends = provider.by_wire([body])
     forbid_wire(monkeypatch)
-    with LoopbackServer(body, pieces=[5, 700, 1, 1]) as server:
+    with BodyServer(body, pieces=[5, 700, 1, 1]) as server:
         sdk, sdk_ends = asyncio.run(provider.by_async_sdk(server.url)) if is_async else provider.by_sdk(server.url)
     checked(sdk)
     assert plain(sdk) == plain(wire)
@@ -160,7 +160,7 @@ def assert_broken_connection(provider: Provider, name: str, after: bytes, *, is_
     """Break the connection behind some bytes: all that came, a chunk with the error, then the error."""
     body = provider.body_of(name)
     cut = body.index(after) + len(after)
-    with LoopbackServer(body, cut=cut) as server:
+    with BodyServer(body, cut=cut) as server:
         run = asyncio.run(provider.by_async_sdk(server.url)) if is_async else provider.by_sdk(server.url)
     chunks, [end] = run
     assert isinstance(end, ProviderError)
@@ -174,7 +174,7 @@ def assert_broken_connection(provider: Provider, name: str, after: bytes, *, is_
 
 def assert_refused(provider: Provider, *, is_async: bool) -> ProviderError:
     body = json.dumps({"type": "error", "error": {"type": "auth", "message": "no such key"}}).encode()
-    with LoopbackServer(body, status=401, content_type="application/json") as server:
+    with BodyServer(body, status=401, content_type="application/json") as server:
         run = asyncio.run(provider.by_async_sdk(server.url)) if is_async else provider.by_sdk(server.url)
     chunks, [end] = run
     assert isinstance(end, ProviderError)

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from body_server import BodyServer
 from chat_client import plain
 from every_sdk import CHAT, SDKS, Sdk, all_have_ended, frames_of, nothing_left
 from reactivex import Observable
@@ -19,7 +20,6 @@ from reactivex.testing import TestScheduler
 
 from penstock.events import ChunkResponse, UsageError
 from penstock.operators import adrive, drive, to_segments
-from penstock.sources.replay.loopback_server import LoopbackServer
 
 every_sdk = pytest.mark.parametrize("sdk", SDKS, ids=[sdk.api for sdk in SDKS])
 
@@ -55,13 +55,13 @@ class Scene:
         self.body = body_of(sdk)
         self.pieces, self.chunks = beginning(sdk, self.body)
 
-    def server(self) -> LoopbackServer:
-        return LoopbackServer(self.body, pieces=self.pieces, gated=True)
+    def server(self) -> BodyServer:
+        return BodyServer(self.body, pieces=self.pieces, gated=True)
 
-    def assert_left(self, server: LoopbackServer, *, after_pieces: int) -> None:
+    def assert_left(self, server: BodyServer, *, after_pieces: int) -> None:
         left = server.wait_for("client_left")
-        assert left.number <= sum(self.pieces[:after_pieces]) < len(self.body)
-        assert "finished" not in [entry.kind for entry in server.log]
+        assert left.bytes_sent <= sum(self.pieces[:after_pieces]) < len(self.body)
+        assert "finished" not in [entry.outcome for entry in server.log]
 
 
 # Async: at once
@@ -72,7 +72,7 @@ class Scene:
 def test_an_async_stream_that_is_disposed_leaves_the_server_at_once(sdk: Sdk, when: str):
     scene = Scene(sdk)
 
-    async def main(server: LoopbackServer) -> None:
+    async def main(server: BodyServer) -> None:
         async with sdk.async_client(server.url) as client:
             seen: list[Any] = []
             begun = asyncio.Event()
@@ -88,7 +88,7 @@ def test_an_async_stream_that_is_disposed_leaves_the_server_at_once(sdk: Sdk, wh
             source = sdk.source(lambda: sdk.acreate(client), turn_id="t")
             holder.disposable = source.subscribe(on_next, seen.append, lambda: seen.append("completed"))
             if when == "before the first chunk":
-                await asyncio.to_thread(server.wait_for, "request")
+                await asyncio.to_thread(server.wait_for)
             else:
                 server.allow()
                 await begun.wait()
@@ -106,7 +106,7 @@ def test_an_async_stream_that_is_disposed_leaves_the_server_at_once(sdk: Sdk, wh
 def test_an_async_stream_of_which_enough_was_taken_leaves_the_server_at_once(sdk: Sdk):
     scene = Scene(sdk)
 
-    async def main(server: LoopbackServer) -> list[Any]:
+    async def main(server: BodyServer) -> list[Any]:
         async with sdk.async_client(server.url) as client:
             source: Observable[Any] = sdk.source(lambda: sdk.acreate(client), turn_id="t")
             server.allow()
@@ -145,7 +145,7 @@ def test_the_closing_of_an_async_stream_is_never_broken_off_by_the_cancellation(
             await close()
             closings.append("ended")
 
-    async def main(server: LoopbackServer) -> None:
+    async def main(server: BodyServer) -> None:
         async with sdk.async_client(server.url) as client:
 
             async def start() -> Any:
@@ -172,7 +172,7 @@ def test_the_closing_of_an_async_stream_is_never_broken_off_by_the_cancellation(
 def test_an_open_async_stream_disposed_before_its_first_tick_is_closed(sdk: Sdk):
     scene = Scene(sdk)
 
-    async def main(server: LoopbackServer) -> None:
+    async def main(server: BodyServer) -> None:
         async with sdk.async_client(server.url) as client:
             seen: list[Any] = []
             stream = await sdk.acreate(client)
@@ -246,7 +246,7 @@ def test_a_sync_stream_disposed_from_another_thread_leaves_the_server_with_the_n
             server.allow()
             assert begun.wait(20)
         else:
-            server.wait_for("request")
+            server.wait_for()
         subscription.dispose()
         wanted = list(seen)
         server.allow(2)
@@ -310,7 +310,7 @@ def test_a_consumers_exception_in_an_async_stream_goes_to_the_loop_and_closes_it
         message = "the consumer's"
         raise ZeroDivisionError(message)
 
-    async def main(server: LoopbackServer) -> None:
+    async def main(server: BodyServer) -> None:
         arrived = asyncio.Event()
 
         def handler(_: Any, context: dict[str, Any]) -> None:
@@ -335,7 +335,7 @@ def test_a_consumers_exception_in_an_async_stream_goes_to_the_loop_and_closes_it
 
 
 def test_a_plain_loop_refuses_an_observable_before_anything_is_asked_for():
-    with LoopbackServer(CHAT.body_of("one_call")) as server, CHAT.client(server.url) as client:
+    with BodyServer(CHAT.body_of("one_call")) as server, CHAT.client(server.url) as client:
         source: Any = CHAT.source(lambda: CHAT.create(client))
         for loop in (drive, adrive):
             with pytest.raises(UsageError, match="takes an iterable of items, got Observable"):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import pytest
+from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -94,7 +95,7 @@ def told(events: Iterable[Any]) -> tuple[str, list[tuple[str, str]]]:
 
 
 @given(SAID, st.lists(CALLS, min_size=1, max_size=3), st.integers(1, 9))
-@settings(max_examples=150)
+@settings(max_examples=scaled(150))
 def test_all_ways_give_the_same_updates_text_and_invocations(said: str, calls: list[tuple[str, str]], size: int):
     ways: list[tuple[Any, Any]] = [
         (native(said, calls, size), to_segments(turn_id="t")),

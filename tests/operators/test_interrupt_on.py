@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import reactivex
+from body_server import BodyServer
 from every_sdk import SDKS, Sdk, all_have_ended, frames_of, nothing_left
 from operator_contract import TURN, Source, call, erring, observed, raising_after, wrong_segments
 from reactivex import Observable
@@ -24,7 +25,6 @@ from penstock.operators.interrupt_on import interrupt_on
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
-from penstock.sources.replay.loopback_server import LoopbackServer
 
 on_next, on_completed, on_error = ReactiveTest.on_next, ReactiveTest.on_completed, ReactiveTest.on_error
 
@@ -446,7 +446,7 @@ def test_a_signal_from_another_thread_at_any_moment_ends_whole_segments_once(att
 def test_a_signal_closes_the_connection_of_an_async_stream_at_once(sdk: Sdk) -> None:
     body, pieces = _cut_in_mid_answer(sdk)
 
-    async def main(server: LoopbackServer) -> list[Any]:
+    async def main(server: BodyServer) -> list[Any]:
         events: list[Any] = []
         begun, ended = asyncio.Event(), asyncio.Event()
         signal: Subject[Any] = Subject()
@@ -464,11 +464,11 @@ def test_a_signal_closes_the_connection_of_an_async_stream_at_once(sdk: Sdk) -> 
             assert ended.is_set()
             # Nothing more is allowed: the server sees the end although nothing comes.
             left = await asyncio.to_thread(server.wait_for, "client_left")
-            assert left.number <= pieces[0] < len(body)
+            assert left.bytes_sent <= pieces[0] < len(body)
             await all_have_ended()
         return events
 
-    with nothing_left(), LoopbackServer(body, pieces=pieces, gated=True) as server:
+    with nothing_left(), BodyServer(body, pieces=pieces, gated=True) as server:
         _check_interrupted(asyncio.run(main(server)))
 
 
@@ -485,7 +485,7 @@ def test_a_signal_from_another_thread_closes_the_connection_of_a_sync_stream_wit
 
     with (
         nothing_left(),
-        LoopbackServer(body, pieces=pieces, gated=True) as server,
+        BodyServer(body, pieces=pieces, gated=True) as server,
         sdk.client(server.url) as client,
     ):
         source = sdk.source(lambda: sdk.create(client), turn_id=TURN)
@@ -498,7 +498,7 @@ def test_a_signal_from_another_thread_closes_the_connection_of_a_sync_stream_wit
         given = len(events)
         server.allow(2)
         server.wait_for("client_left")
-        assert "finished" not in [entry.kind for entry in server.log]
+        assert "finished" not in [entry.outcome for entry in server.log]
         for thread in threading.enumerate():
             if thread.name.startswith("Thread-") and thread is not threading.current_thread():
                 thread.join(20)

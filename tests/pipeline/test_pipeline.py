@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import reactivex
+from body_server import BodyServer
 from every_sdk import SDKS, Sdk, all_have_ended, nothing_left
 from pydantic import BaseModel
 from test_dispose import Scene
@@ -35,7 +36,6 @@ from penstock.operators import FILE_TOOLS, FieldSpec, Limits, lift, stage, strea
 from penstock.pipeline import Pipeline, Settings, api_tool_call
 from penstock.sinks import SlowSinkError, StreamCutError, acollect, collect
 from penstock.sources import from_text
-from penstock.sources.replay.loopback_server import LoopbackServer
 
 every_sdk = pytest.mark.parametrize("sdk", SDKS, ids=[sdk.api for sdk in SDKS])
 
@@ -104,7 +104,7 @@ def test_no_items_give_no_events():
 @pytest.mark.parametrize("way", ["stream", "observable"])
 def test_the_provider_is_known_from_the_first_item_of_its_sdk(sdk: Sdk, way: str):
     scene = Scene(sdk)
-    with LoopbackServer(scene.body) as server, sdk.client(server.url) as client:
+    with BodyServer(scene.body) as server, sdk.client(server.url) as client:
         pipeline = Pipeline(turn_id="t")
         if way == "stream":
             events = list(pipeline.stream(lambda: sdk.create(client)))
@@ -127,7 +127,7 @@ def test_async_streams_of_every_sdk_run(sdk: Sdk, is_open: bool):
                 source = await source
             return await looped(Pipeline(turn_id="t").astream(source))
 
-    with LoopbackServer(scene.body) as server:
+    with BodyServer(scene.body) as server:
         events = asyncio.run(main(server.url))
     chunks, _ = sdk.by_wire([scene.body])
     assert list(map(to_dict, events)) == list(map(to_dict, Pipeline(turn_id="t").stream(chunks)))
@@ -349,7 +349,7 @@ def test_what_is_no_stream_for_a_plain_loop_is_told(source: Any, message: str):
 def test_a_sync_sdk_stream_in_an_async_loop_is_refused_because_it_would_block():
     scene = Scene(SDKS[0])
     with (
-        LoopbackServer(scene.body) as server,
+        BodyServer(scene.body) as server,
         SDKS[0].client(server.url) as client,
         pytest.raises(UsageError, match="block the event loop"),
     ):

@@ -12,9 +12,8 @@ from typing import Any
 import every_sdk
 import nbformat
 import pytest
+from body_server import BodyServer
 from test_event_card import Page
-
-from penstock.sources.replay.loopback_server import LoopbackServer
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -119,7 +118,7 @@ def test_the_live_view_leaves_each_segment_and_each_call_as_an_output():
 def test_the_providers_sdk_reads_the_stream_of_the_anatomy_as_the_wire_decoder_does(path: Path):
     [sdk] = [each for each in every_sdk.SDKS if each.api == path.stem]
     body = path.read_bytes()
-    with LoopbackServer(body) as server:
+    with BodyServer(body) as server:
         chunks, ends = sdk.by_sdk(server.url)
     assert ends == ["completed"]
     assert [call.name for chunk in chunks for call in chunk.tool_calls if call.name] == ["write_file"]

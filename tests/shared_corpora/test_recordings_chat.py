@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from body_server import BodyServer
 from chat_client import Run, by_async_sdk, by_sdk, by_wire, plain
 from chunk_grammar import checked
 
 from penstock.events import ChunkResponse, ProviderError
 from penstock.sources import from_recording
 from penstock.sources.decode_wire import WireMachine
-from penstock.sources.replay.loopback_server import LoopbackServer
 from penstock.sources.wire.sse import SseDecoder
 
 # The truth counts `reasoning` and `reasoning_content` only; this one has its reasoning in `reasoning_details` alone.
@@ -112,7 +112,7 @@ def test_every_recording_gives_the_same_through_the_real_sdk_as_by_wire(
 def all_by_sdk(bodies: list[bytes]) -> list[Run]:
     runs: list[Run] = []
     for body in bodies:
-        with LoopbackServer(body, pieces=1400) as server:
+        with BodyServer(body, pieces=1400) as server:
             runs.append(by_sdk(server.url, choices="all"))
     return runs
 
@@ -120,6 +120,6 @@ def all_by_sdk(bodies: list[bytes]) -> list[Run]:
 async def all_by_async_sdk(bodies: list[bytes]) -> list[Run]:
     runs: list[Run] = []
     for body in bodies:
-        with LoopbackServer(body, pieces=1400) as server:
+        with BodyServer(body, pieces=1400) as server:
             runs.append(await by_async_sdk(server.url, choices="all"))
     return runs

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from body_server import BodyServer
 from chat_client import plain
 from chunk_grammar import checked
 from framed_wire import FramedWire, by_gemini_wire
@@ -17,7 +18,6 @@ from provider_client import cut_at_random
 
 from penstock.events import ChunkResponse
 from penstock.sources.gemini.gemini_wire import GeminiDecoder
-from penstock.sources.replay.loopback_server import LoopbackServer
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_every_recording_gives_the_same_through_the_real_sdk_as_by_wire(
     monkeypatch.setattr(GeminiDecoder, "feed", unused)
     monkeypatch.setattr(FramedWire, "feed", unused)
     for (entry, body), (wire, ends) in zip(replayed, wanted, strict=True):
-        with LoopbackServer(body, pieces=1400) as server:
+        with BodyServer(body, pieces=1400) as server:
             sdk, sdk_ends = (by_async_sdk if is_async else by_sdk)(server.url)
         assert plain(sdk) == plain(wire), entry["file"]
         assert sdk_ends == ends == ["completed"], entry["file"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from body_server import BodyServer
 from chat_client import Run, acollected, collected, plain
 from chunk_grammar import checked
 from framed_wire import by_ollama_wire
@@ -17,7 +18,6 @@ from provider_client import cut_at_random
 
 from penstock.events import ChunkResponse
 from penstock.sources.from_ollama import from_ollama
-from penstock.sources.replay.loopback_server import LoopbackServer
 from penstock.sources.wire.ndjson import NdjsonDecoder
 
 
@@ -81,7 +81,7 @@ def test_every_recording_gives_the_same_through_the_real_sdk_but_for_the_ids_it_
         return run
 
     for (entry, body), wire in zip(recordings, wanted, strict=True):
-        with LoopbackServer(body, pieces=1400, content_type="application/x-ndjson") as server:
+        with BodyServer(body, pieces=1400, content_type="application/x-ndjson") as server:
             if is_async:
                 sdk, ends = asyncio.run(by_async_sdk(server.url))
             else:

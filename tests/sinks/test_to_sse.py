@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import virtual_time
+from body_server import BodyServer
 from chat_client import async_client, create
 from every_sdk import CHAT, all_have_ended, nothing_left
 from hypothesis import given
@@ -34,7 +35,6 @@ from penstock.pipeline import api_tool_call
 from penstock.sinks.to_sse import HEARTBEAT, SSE_HEADERS, to_sse
 from penstock.sinks.web.frame_pump import AHEAD
 from penstock.sources import decode_sdk, from_recording
-from penstock.sources.replay.loopback_server import LoopbackServer
 from penstock.sources.wire.sse import SseDecoder
 
 END = b'data: {"type":"STREAM_END"}\n\n'
@@ -421,7 +421,7 @@ def test_the_providers_connection_closes_when_the_reader_leaves_in_mid_call(when
     body = CHAT.body_of("write_file")
     first = len(body) // 2
 
-    async def main(server: LoopbackServer) -> None:
+    async def main(server: BodyServer) -> None:
         async with async_client(server.url) as client:
             stream = await create(client)
             reader = to_sse(adrive(stream, decode_sdk("openai-chat"), api_tool_call()))
@@ -441,9 +441,9 @@ def test_the_providers_connection_closes_when_the_reader_leaves_in_mid_call(when
                 task.cancel()
             await asyncio.wait({task})
             left = await asyncio.to_thread(server.wait_for, "client_left")
-            assert left.number == first
+            assert left.bytes_sent == first
             await all_have_ended()
 
-    with nothing_left(), LoopbackServer(body, pieces=[first], gated=True) as server:
+    with nothing_left(), BodyServer(body, pieces=[first], gated=True) as server:
         server.allow()
         asyncio.run(main(server))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from app_server import serving
+from body_server import BodyServer
 from chat_client import async_client, create
 from every_sdk import CHAT, all_have_ended, nothing_left
 from starlette.applications import Starlette
@@ -25,7 +26,6 @@ from penstock.operators import adrive
 from penstock.pipeline import Pipeline, api_tool_call
 from penstock.sinks.to_websocket import to_websocket
 from penstock.sources import decode_sdk
-from penstock.sources.replay.loopback_server import LoopbackServer
 
 END = '{"type":"STREAM_END"}'
 CANCEL = '{"type": "cancel", "reason": "enough"}'
@@ -281,7 +281,7 @@ def events_of(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Any]]:
 
 
 def test_a_browsers_side_of_starlette_gets_all_and_cancels_and_leaves(events_of: Callable[[str], Any]):
-    async def read(address: str, what: str, provider: LoopbackServer) -> list[Any]:
+    async def read(address: str, what: str, provider: BodyServer) -> list[Any]:
         read: list[Any] = []
         # Without a bound on what waits in it, this client sees the answer to its closing at once.
         async with connect(f"ws://{address}/", max_queue=None) as connection:
@@ -297,7 +297,7 @@ def test_a_browsers_side_of_starlette_gets_all_and_cancels_and_leaves(events_of:
     for what in ("nothing", "cancels", "leaves"):
         pieces = [len(BODY)] if what == "nothing" else [HALF]
         with (
-            LoopbackServer(BODY, pieces=pieces, gated=True) as provider,
+            BodyServer(BODY, pieces=pieces, gated=True) as provider,
             _starlette(partial(events_of, provider.url)) as address,
         ):
             provider.allow()
@@ -307,7 +307,7 @@ def test_a_browsers_side_of_starlette_gets_all_and_cancels_and_leaves(events_of:
                 assert types.count("TOOL_INVOCATION") == 2
                 assert types[-1] == "STREAM_END"
             else:
-                assert provider.wait_for("client_left").number == HALF
+                assert provider.wait_for("client_left").bytes_sent == HALF
                 assert "TOOL_INVOCATION" not in types
             if what == "cancels":
                 ends = [each["payload"] for each in events if each["type"] == "SEGMENT_END"]
@@ -317,7 +317,7 @@ def test_a_browsers_side_of_starlette_gets_all_and_cancels_and_leaves(events_of:
 
 
 def test_a_connection_of_websockets_is_served_as_well(events_of: Callable[[str], Any]):
-    async def main(provider: LoopbackServer) -> list[Any]:
+    async def main(provider: BodyServer) -> list[Any]:
         async def handler(connection: Any) -> None:
             await to_websocket(events_of(provider.url), connection.send, connection.recv)
 
@@ -328,6 +328,6 @@ def test_a_connection_of_websockets_is_served_as_well(events_of: Callable[[str],
         await all_have_ended()
         return read
 
-    with LoopbackServer(BODY) as provider:
+    with BodyServer(BODY) as provider:
         events = asyncio.run(main(provider))
     assert [event["type"] for event in events if event["type"].isupper()][-2:] == ["TOOL_INVOCATION", "STREAM_END"]

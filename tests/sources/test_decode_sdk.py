@@ -9,13 +9,13 @@ from typing import Any
 
 import openai
 import pytest
+from body_server import BodyServer
 from chat_client import by_wire, plain
 from every_sdk import OLLAMA, SDKS, Sdk, all_have_ended
 
 from penstock.events import ProviderError, SegmentEvent, ToolInvocation, UsageError
 from penstock.operators import adrive, drive, stage, to_invocations, to_segments
 from penstock.sources import decode_sdk
-from penstock.sources.replay.loopback_server import LoopbackServer
 
 BODY = (Path(__file__).parents[1] / "streams/openai_chat/interleaved_calls.sse").read_bytes()
 ITEMS = [json.loads(line[6:]) for line in BODY.decode().splitlines() if line.startswith("data: {")]
@@ -28,7 +28,7 @@ def test_the_wires_dicts_give_what_the_wire_gives():
 
 def test_the_real_sdks_stream_runs_in_an_async_loop():
     async def main() -> list[Any]:
-        with LoopbackServer(BODY, pieces=50) as server:
+        with BodyServer(BODY, pieces=50) as server:
             async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="-", max_retries=0) as client:
                 stream = await client.chat.completions.create(
                     model="m", messages=[{"role": "user", "content": "-"}], stream=True
@@ -60,7 +60,7 @@ def test_the_next_item_is_asked_for_when_the_loop_asks_for_more():
 
 def test_a_loop_that_is_left_early_leaves_the_server():
     async def main() -> None:
-        with LoopbackServer(BODY, pieces=50, gated=True) as server:
+        with BodyServer(BODY, pieces=50, gated=True) as server:
             server.allow(len(BODY) // 100)
             async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="-", max_retries=0) as client:
                 stream = await client.chat.completions.create(
@@ -70,7 +70,7 @@ def test_a_loop_that_is_left_early_leaves_the_server():
                 await anext(events)
                 await events.aclose()  # type: ignore[attr-defined]
                 left = await asyncio.to_thread(server.wait_for, "client_left")
-        assert left.number < len(BODY)
+        assert left.bytes_sent < len(BODY)
 
     asyncio.run(main())
 
@@ -128,7 +128,7 @@ def test_without_a_name_the_first_item_of_every_sdk_gives_it(sdk: Sdk, is_async:
             await all_have_ended()
             return chunks
 
-    with LoopbackServer(body_of(sdk)) as server:
+    with BodyServer(body_of(sdk)) as server:
         if is_async:
             chunks = asyncio.run(main(server.url))
         else:
@@ -140,7 +140,7 @@ def test_without_a_name_the_first_item_of_every_sdk_gives_it(sdk: Sdk, is_async:
 @pytest.mark.parametrize("api", [None, "ollama"])
 def test_what_ollamas_sdk_raises_is_a_provider_error_too(api: str | None):
     with (
-        LoopbackServer(OLLAMA.body_of("error_in_stream")) as server,
+        BodyServer(OLLAMA.body_of("error_in_stream")) as server,
         OLLAMA.client(server.url) as client,
         pytest.raises(ProviderError, match="an error was encountered while running the model") as told,
     ):

@@ -10,6 +10,7 @@ import anthropic
 import provider_contract as contract
 import pytest
 from anthropic.types import Message
+from body_server import BodyServer
 from chat_client import acollected, collected, plain
 from chunk_grammar import checked
 from every_sdk import all_have_ended
@@ -19,7 +20,6 @@ from reactivex.disposable import SerialDisposable
 
 from penstock.events import ChunkResponse, ProviderError, UsageError
 from penstock.sources.from_anthropic import from_anthropic
-from penstock.sources.replay.loopback_server import LoopbackServer
 
 NAMES = ANTHROPIC.names
 BETA_NAMES = ("compaction_fallback_and_pause", "provider_calls", "second_message_start", "unknown_things", "refusal")
@@ -49,7 +49,7 @@ def test_a_refused_request_is_a_provider_error_with_its_status(is_async: bool):
 
 
 def test_an_error_in_the_stream_has_the_sdks_exception_as_its_cause():
-    with LoopbackServer(ANTHROPIC.body_of("error_in_stream")) as server:
+    with BodyServer(ANTHROPIC.body_of("error_in_stream")) as server:
         chunks, [end] = ANTHROPIC.by_sdk(server.url)
     assert isinstance(end, ProviderError)
     assert (end.type, end.detail, end.status, end.transport) == ("overloaded_error", "Overloaded", None, False)
@@ -61,7 +61,7 @@ def test_an_error_in_the_stream_has_the_sdks_exception_as_its_cause():
 def test_data_that_is_not_json_is_a_provider_error_both_ways(is_async: bool):
     body = ANTHROPIC.body_of("no_finish") + b"event: content_block_delta\ndata: {not json\n\n"
     wire, [wire_end] = ANTHROPIC.by_wire([body])
-    with LoopbackServer(body) as server:
+    with BodyServer(body) as server:
         chunks, [end] = asyncio.run(ANTHROPIC.by_async_sdk(server.url)) if is_async else ANTHROPIC.by_sdk(server.url)
     assert isinstance(end, ProviderError)
     assert end.type == "invalid_json"
@@ -71,7 +71,7 @@ def test_data_that_is_not_json_is_a_provider_error_both_ways(is_async: bool):
 
 def test_a_callable_starts_the_request_at_each_subscription_and_an_open_stream_has_one_subscriber():
     wanted = ANTHROPIC.by_wire([ANTHROPIC.body_of("plain_text")])
-    with LoopbackServer(ANTHROPIC.body_of("plain_text")) as server, ANTHROPIC.client(server.url) as client:
+    with BodyServer(ANTHROPIC.body_of("plain_text")) as server, ANTHROPIC.client(server.url) as client:
         source = from_anthropic(lambda: ANTHROPIC.create(client), turn_id="t")
         assert server.log == []
         assert collected(source) == collected(source) == wanted
@@ -86,7 +86,7 @@ def test_async_functions_and_open_async_streams_serve():
     wanted = ANTHROPIC.by_wire([ANTHROPIC.body_of("plain_text")])
 
     async def main() -> None:
-        with LoopbackServer(ANTHROPIC.body_of("plain_text")) as server:
+        with BodyServer(ANTHROPIC.body_of("plain_text")) as server:
             async with ANTHROPIC.async_client(server.url) as client:
 
                 async def start() -> Any:
@@ -123,7 +123,7 @@ def test_what_is_no_stream_is_a_usage_error_that_says_what_to_pass():
 
 
 def test_an_entered_helper_is_a_usage_error_too():
-    with LoopbackServer(ANTHROPIC.body_of("plain_text")) as server, ANTHROPIC.client(server.url) as client:
+    with BodyServer(ANTHROPIC.body_of("plain_text")) as server, ANTHROPIC.client(server.url) as client:
         with (
             client.messages.stream(model="m", max_tokens=9, messages=MESSAGES) as stream,
             pytest.raises(UsageError, match="helper's MessageStream"),
@@ -138,19 +138,19 @@ def test_an_entered_helper_is_a_usage_error_too():
 
 def test_a_sync_stream_disposed_inside_on_next_is_closed_at_once():
     with (
-        LoopbackServer(ANTHROPIC.body_of("write_file"), pieces=300, gated=True) as server,
+        BodyServer(ANTHROPIC.body_of("write_file"), pieces=300, gated=True) as server,
         ANTHROPIC.client(server.url) as client,
     ):
         server.allow(8)
         chunks = from_anthropic(lambda: ANTHROPIC.create(client)).pipe(ops.take(3), ops.to_list()).run()
         assert len(chunks) == 3
-        assert server.wait_for("client_left").number <= 8 * 300
+        assert server.wait_for("client_left").bytes_sent <= 8 * 300
 
 
 @pytest.mark.parametrize("is_inside", [False, True], ids=["mid-call", "inside on_next"])
 def test_an_async_stream_disposed_in_the_middle_is_closed_at_once(is_inside: bool):
     async def main() -> None:
-        with LoopbackServer(ANTHROPIC.body_of("write_file"), pieces=300, gated=True) as server:
+        with BodyServer(ANTHROPIC.body_of("write_file"), pieces=300, gated=True) as server:
             async with ANTHROPIC.async_client(server.url) as client:
                 seen: list[Any] = []
                 begun = asyncio.Event()

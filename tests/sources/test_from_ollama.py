@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+from body_server import BodyServer
 from chat_client import Run, acollected, collected, plain
 from chunk_grammar import checked
 from every_sdk import all_have_ended
@@ -14,7 +15,6 @@ from test_ollama import NAMES, body_of, truth_of
 
 from penstock.events import ProviderError, UsageError
 from penstock.sources.from_ollama import from_ollama
-from penstock.sources.replay.loopback_server import LoopbackServer
 from penstock.sources.wire.ndjson import NdjsonDecoder
 
 BY_SDK = [name for name in NAMES if "sdk" not in truth_of(name)]
@@ -55,7 +55,7 @@ def test_the_real_sdk_gives_what_the_wire_gives(name: str, is_async: bool, monke
 
     monkeypatch.setattr(NdjsonDecoder, "feed", unused)
     monkeypatch.setattr(FramedWire, "feed", unused)
-    with LoopbackServer(body_of(name), pieces=[5, 300, 1, 1]) as server:
+    with BodyServer(body_of(name), pieces=[5, 300, 1, 1]) as server:
         sdk, sdk_ends = (by_async_sdk if is_async else by_sdk)(server.url)
     checked(sdk)
     assert list(map(str, sdk_ends)) == list(map(str, wire_ends))
@@ -96,7 +96,7 @@ def test_a_whole_response_is_a_usage_error():
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 def test_a_refused_request_is_a_provider_error_with_its_status(is_async: bool):
-    with LoopbackServer(b'{"error":"model \'m\' not found"}', status=404) as server:
+    with BodyServer(b'{"error":"model \'m\' not found"}', status=404) as server:
         chunks, [end] = (by_async_sdk if is_async else by_sdk)(server.url)
     assert isinstance(end, ProviderError)
     assert (end.status, end.detail, end.transport) == (404, "model 'm' not found", False)
@@ -107,13 +107,13 @@ def test_a_refused_request_is_a_provider_error_with_its_status(is_async: bool):
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 def test_no_server_and_a_broken_connection_are_a_lost_connection(is_async: bool):
     run = by_async_sdk if is_async else by_sdk
-    with LoopbackServer(b"") as server:
+    with BodyServer(b"") as server:
         url = server.url
     [end] = run(url)[1]
     assert isinstance(end, ProviderError)
     assert end.transport
     body = body_of("calls_over_chunks")
-    with LoopbackServer(body, cut=len(body) - 60) as server:
+    with BodyServer(body, cut=len(body) - 60) as server:
         chunks, [end] = run(server.url)
     assert isinstance(end, ProviderError)
     assert end.transport
@@ -123,7 +123,7 @@ def test_no_server_and_a_broken_connection_are_a_lost_connection(is_async: bool)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 def test_data_that_cannot_be_read_is_the_same_provider_error_both_ways(is_async: bool):
     body = body_of("plain_text") + b'{"mess\n'
-    with LoopbackServer(body) as server:
+    with BodyServer(body) as server:
         chunks, [end] = (by_async_sdk if is_async else by_sdk)(server.url)
     wire, [wire_end] = by_ollama_wire([body])
     assert isinstance(end, ProviderError)
@@ -132,7 +132,7 @@ def test_data_that_cannot_be_read_is_the_same_provider_error_both_ways(is_async:
 
 
 def test_arguments_that_the_sdk_does_not_accept_are_a_provider_error():
-    with LoopbackServer(body_of("arguments_as_text")) as server:
+    with BodyServer(body_of("arguments_as_text")) as server:
         _, [end] = by_sdk(server.url)
     assert isinstance(end, ProviderError)
     assert end.type == "invalid_response"
@@ -141,11 +141,11 @@ def test_arguments_that_the_sdk_does_not_accept_are_a_provider_error():
 def test_a_sync_stream_disposed_inside_on_next_is_closed_at_once():
     ollama = pytest.importorskip("ollama", reason="needs ollama")
     body = body_of("plain_text") * 20
-    with LoopbackServer(body, pieces=150, gated=True) as server:
+    with BodyServer(body, pieces=150, gated=True) as server:
         client = ollama.Client(host=server.url)
         server.allow(8)
         assert len(from_ollama(lambda: chat(client)).pipe(ops.take(2), ops.to_list()).run()) == 2
-        assert server.wait_for("client_left").number <= 8 * 150
+        assert server.wait_for("client_left").bytes_sent <= 8 * 150
         client.close()
 
 
@@ -154,7 +154,7 @@ def test_an_async_stream_that_is_disposed_is_closed_at_once(is_inside: bool):
     ollama = pytest.importorskip("ollama", reason="needs ollama")
 
     async def main() -> None:
-        with LoopbackServer(body_of("plain_text") * 20, pieces=150, gated=True) as server:
+        with BodyServer(body_of("plain_text") * 20, pieces=150, gated=True) as server:
             client = ollama.AsyncClient(host=server.url)
             seen: list[Any] = []
             begun = asyncio.Event()

@@ -6,6 +6,7 @@ from typing import Any
 import openai
 import provider_contract as contract
 import pytest
+from body_server import BodyServer
 from chat_client import acollected, collected, plain
 from chunk_grammar import checked
 from every_sdk import all_have_ended
@@ -16,7 +17,6 @@ from reactivex.disposable import SerialDisposable
 
 from penstock.events import ChunkResponse, ProviderError, UsageError
 from penstock.sources.from_openai_responses import from_openai_responses
-from penstock.sources.replay.loopback_server import LoopbackServer
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
@@ -37,7 +37,7 @@ def test_a_refused_request_is_a_provider_error_with_its_status(is_async: bool):
 
 
 def test_a_flat_error_that_the_sdk_only_passes_on_is_a_provider_error():
-    with LoopbackServer(RESPONSES.body_of("flat_error")) as server:
+    with BodyServer(RESPONSES.body_of("flat_error")) as server:
         chunks, [end] = RESPONSES.by_sdk(server.url)
     assert isinstance(end, ProviderError)
     assert (end.code, end.type, end.detail) == ("rate_limit_exceeded", None, "Slow down")
@@ -48,7 +48,7 @@ def test_a_flat_error_that_the_sdk_only_passes_on_is_a_provider_error():
 def test_data_that_is_not_json_is_a_provider_error_both_ways(is_async: bool):
     body = RESPONSES.body_of("no_finish") + b"data: {not json\n\n"
     wire, [wire_end] = RESPONSES.by_wire([body])
-    with LoopbackServer(body) as server:
+    with BodyServer(body) as server:
         chunks, [end] = asyncio.run(RESPONSES.by_async_sdk(server.url)) if is_async else RESPONSES.by_sdk(server.url)
     assert isinstance(end, ProviderError)
     assert end.type == "invalid_json"
@@ -58,7 +58,7 @@ def test_data_that_is_not_json_is_a_provider_error_both_ways(is_async: bool):
 
 def test_a_callable_starts_the_request_at_each_subscription_and_an_open_stream_has_one_subscriber():
     wanted = RESPONSES.by_wire([RESPONSES.body_of("plain_text")])
-    with LoopbackServer(RESPONSES.body_of("plain_text")) as server, RESPONSES.client(server.url) as client:
+    with BodyServer(RESPONSES.body_of("plain_text")) as server, RESPONSES.client(server.url) as client:
         source = from_openai_responses(lambda: RESPONSES.create(client), turn_id="t")
         assert server.log == []
         assert collected(source) == collected(source) == wanted
@@ -73,7 +73,7 @@ def test_async_functions_and_open_async_streams_serve():
     wanted = RESPONSES.by_wire([RESPONSES.body_of("plain_text")])
 
     async def main() -> None:
-        with LoopbackServer(RESPONSES.body_of("plain_text")) as server:
+        with BodyServer(RESPONSES.body_of("plain_text")) as server:
             async with RESPONSES.async_client(server.url) as client:
 
                 async def start() -> Any:
@@ -109,19 +109,19 @@ def test_what_is_no_stream_is_a_usage_error_that_says_what_to_pass():
 
 def test_a_sync_stream_disposed_inside_on_next_is_closed_at_once():
     with (
-        LoopbackServer(RESPONSES.body_of("write_file"), pieces=300, gated=True) as server,
+        BodyServer(RESPONSES.body_of("write_file"), pieces=300, gated=True) as server,
         RESPONSES.client(server.url) as client,
     ):
         server.allow(8)
         chunks = from_openai_responses(lambda: RESPONSES.create(client)).pipe(ops.take(3), ops.to_list()).run()
         assert len(chunks) == 3
-        assert server.wait_for("client_left").number <= 8 * 300
+        assert server.wait_for("client_left").bytes_sent <= 8 * 300
 
 
 @pytest.mark.parametrize("is_inside", [False, True], ids=["mid-call", "inside on_next"])
 def test_an_async_stream_disposed_in_the_middle_is_closed_at_once(is_inside: bool):
     async def main() -> None:
-        with LoopbackServer(RESPONSES.body_of("write_file"), pieces=300, gated=True) as server:
+        with BodyServer(RESPONSES.body_of("write_file"), pieces=300, gated=True) as server:
             async with RESPONSES.async_client(server.url) as client:
                 seen: list[Any] = []
                 begun = asyncio.Event()

@@ -13,6 +13,7 @@ import openai
 import pydantic
 import pytest
 import reactivex
+from body_server import BodyServer
 from chat_client import acollected, collected, plain
 from every_sdk import ANTHROPIC_SDK, CHAT, GEMINI, OLLAMA, SDKS, Sdk, all_have_ended, nothing_left
 from reactivex import operators as ops
@@ -22,7 +23,6 @@ from penstock.events import ChunkResponse, ProviderError, UsageError
 from penstock.operators import to_invocations, to_segments
 from penstock.sources import from_text, from_wire
 from penstock.sources.from_stream import any_exception, any_machine, check_any_stream, from_stream
-from penstock.sources.replay.loopback_server import LoopbackServer
 from penstock.sources.streams.sdk_stream import translated
 from penstock.sources.streams.stream_bridge import bridge
 
@@ -48,7 +48,7 @@ def run_of(sdk: Sdk, url: str, *, is_async: bool) -> Any:
 @both_ways
 @every_sdk
 def test_every_sdks_stream_gives_what_the_wire_gives(sdk: Sdk, is_async: bool):
-    with nothing_left(), LoopbackServer(body_of(sdk), pieces=700) as server:
+    with nothing_left(), BodyServer(body_of(sdk), pieces=700) as server:
         chunks, ends = run_of(unnamed(sdk), server.url, is_async=is_async)
     wire, wire_ends = sdk.by_wire([body_of(sdk)])
     assert plain(chunks) == plain(wire)
@@ -58,7 +58,7 @@ def test_every_sdks_stream_gives_what_the_wire_gives(sdk: Sdk, is_async: bool):
 @every_sdk
 def test_open_streams_serve_too_and_have_one_subscriber(sdk: Sdk):
     wanted = plain(sdk.by_wire([body_of(sdk)])[0])
-    with LoopbackServer(body_of(sdk)) as server, sdk.client(server.url) as client:
+    with BodyServer(body_of(sdk)) as server, sdk.client(server.url) as client:
         source = from_stream(sdk.create(client), turn_id="t")
         assert plain(collected(source)[0]) == wanted
         assert isinstance(collected(source)[1][0], UsageError)
@@ -77,13 +77,13 @@ def test_open_async_streams_and_async_functions_serve_too(sdk: Sdk):
             await all_have_ended()
             return [plain(by_function[0]), plain(by_stream[0])]
 
-    with LoopbackServer(body_of(sdk)) as server:
+    with BodyServer(body_of(sdk)) as server:
         assert asyncio.run(main(server.url)) == [plain(sdk.by_wire([body_of(sdk)])[0])] * 2
 
 
 @every_sdk
 def test_with_a_name_it_is_that_providers_source(sdk: Sdk):
-    with LoopbackServer(body_of(sdk)) as server, sdk.client(server.url) as client:
+    with BodyServer(body_of(sdk)) as server, sdk.client(server.url) as client:
         chunks, ends = collected(from_stream(lambda: sdk.create(client), sdk.api, turn_id="t"))
         assert (plain(chunks), ends) == (plain(sdk.by_wire([body_of(sdk)])[0]), ["completed"])
 
@@ -103,7 +103,7 @@ def test_what_goes_wrong_is_the_same_error_as_of_the_providers_own_source(sdk: S
     elif fault == "garbage":
         event = b"event: content_block_delta\n" * (sdk is ANTHROPIC_SDK)
         body, options = (b'{"choi\n' if sdk is OLLAMA else event + b'data: {"choi\n\n') + body, {}
-    with LoopbackServer(body, **options) as server:
+    with BodyServer(body, **options) as server:
         url = "http://127.0.0.1:9" if fault == "nobody there" else server.url
         runs = [run_of(each, url, is_async=is_async) for each in (sdk, unnamed(sdk))]
     (own, [own_end]), (chunks, [end]) = runs
@@ -155,7 +155,7 @@ def mistral(url: str, *, is_async: bool) -> Any:
 @both_ways
 def test_mistrals_sdk_serves(is_async: bool):
     body = b"".join(mistral_body({"role": "assistant", "content": ""}, {"content": "Hi"}, {"tool_calls": [CALL]}))
-    with LoopbackServer(body, pieces=50) as server:
+    with BodyServer(body, pieces=50) as server:
         chunks, ends = mistral(server.url, is_async=is_async)
     assert (plain(chunks), ends) == (plain(CHAT.by_wire([body])[0]), ["completed"])
     assert [delta.name for chunk in chunks for delta in chunk.tool_calls] == ["weather"]
@@ -164,9 +164,7 @@ def test_mistrals_sdk_serves(is_async: bool):
 @both_ways
 def test_an_error_inside_mistrals_stream_is_told(is_async: bool):
     [first] = mistral_body({"content": "Hi"})
-    with LoopbackServer(
-        first + b'data: {"error": {"message": "busy", "type": "server_error", "code": 503}}\n\n'
-    ) as server:
+    with BodyServer(first + b'data: {"error": {"message": "busy", "type": "server_error", "code": 503}}\n\n') as server:
         chunks, [end] = mistral(server.url, is_async=is_async)
     assert isinstance(end, ProviderError)
     assert (end.detail, end.type, end.code, end.status) == ("busy", "server_error", "503", 503)
@@ -177,7 +175,7 @@ def test_an_error_inside_mistrals_stream_is_told(is_async: bool):
 @both_ways
 def test_a_connection_that_mistral_loses_is_a_lost_connection(is_async: bool):
     body = b"".join(mistral_body({"content": "Hi"}, {"content": "never"}))
-    with LoopbackServer(body, cut=len(body) - 9) as server:
+    with BodyServer(body, cut=len(body) - 9) as server:
         chunks, [end] = mistral(server.url, is_async=is_async)
     assert [chunk.content for chunk in chunks if chunk.content] == ["Hi"]
     assert isinstance(end, ProviderError)
@@ -234,7 +232,7 @@ def test_it_is_the_beginning_of_a_chain():
 def test_disposed_an_async_stream_leaves_the_server_at_once(sdk: Sdk, when: str):
     scene = Scene(sdk)
 
-    async def main(server: LoopbackServer) -> None:
+    async def main(server: BodyServer) -> None:
         async with sdk.async_client(server.url) as client:
             begun = asyncio.Event()
             number = len(scene.chunks) if when == "inside on_next" else 10_000
@@ -338,7 +336,7 @@ def test_a_coroutine_that_nobody_awaits_is_refused_and_closed():
 
 
 def test_the_helpers_that_parse_again_are_refused():
-    with LoopbackServer(CHAT.body_of("plain_text")) as server:
+    with BodyServer(CHAT.body_of("plain_text")) as server:
         with CHAT.client(server.url) as client:
             with client.chat.completions.stream(model="m", messages=[]) as helper:
                 assert "the .stream() helper's ChatCompletionStream" in check(helper)
@@ -407,7 +405,7 @@ def test_a_validation_of_ones_own_passes_as_it_is():
 
 
 def test_a_validation_inside_an_sdk_is_the_providers():
-    with LoopbackServer(b'{"message": 5}\n') as server, OLLAMA.client(server.url) as client:
+    with BodyServer(b'{"message": 5}\n') as server, OLLAMA.client(server.url) as client:
         _, [end] = collected(from_stream(lambda: OLLAMA.create(client)))
     assert isinstance(end, ProviderError)
     assert end.type == "invalid_response"
@@ -429,7 +427,7 @@ def test_errors_of_ours_pass_and_others_become_ours_with_their_cause():
 @every_sdk
 def test_translated_with_these_checks_it_is_an_open_stream_for_loops(sdk: Sdk):
     machine = any_machine(turn_id="t")()
-    with LoopbackServer(body_of(sdk)) as server, sdk.client(server.url) as client:
+    with BodyServer(body_of(sdk)) as server, sdk.client(server.url) as client:
         stream = translated(lambda: sdk.create(client), check_any_stream, any_exception)()
         chunks = [chunk for item in stream for chunk in machine.feed(item)]
         stream.close()

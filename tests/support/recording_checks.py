@@ -10,11 +10,10 @@ from random import Random
 from typing import Any, TypeAlias
 
 import pytest
+from body_server import BodyServer
 from chat_client import Run, plain
 from chunk_grammar import Answer, checked
 from provider_client import Provider, cut_at_random, forbid_wire
-
-from penstock.sources.replay.loopback_server import LoopbackServer
 
 Recording: TypeAlias = tuple[dict[str, Any], bytes]
 
@@ -69,7 +68,7 @@ def assert_sdk_gives_the_same(
 def _all_by_sdk(provider: Provider, bodies: list[bytes]) -> list[Run]:
     runs: list[Run] = []
     for body in bodies:
-        with LoopbackServer(body, pieces=1400) as server:
+        with BodyServer(body, pieces=1400) as server:
             runs.append(provider.by_sdk(server.url))
     return runs
 
@@ -77,6 +76,6 @@ def _all_by_sdk(provider: Provider, bodies: list[bytes]) -> list[Run]:
 async def _all_by_async_sdk(provider: Provider, bodies: list[bytes]) -> list[Run]:
     runs: list[Run] = []
     for body in bodies:
-        with LoopbackServer(body, pieces=1400) as server:
+        with BodyServer(body, pieces=1400) as server:
             runs.append(await provider.by_async_sdk(server.url))
     return runs

@@ -423,6 +423,8 @@ ALSO_OTHER_WORDS = {"json", "xml", "tool_call"}
 
 @pytest.mark.parametrize("name", ENGINE)
 def test_the_engine_names_no_dialect(name: str):
-    source = (Path(__file__).parents[3] / "operators" / f"{name}.py").read_text(encoding="utf-8")
-    texts = {node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)}
+    (path,) = (Path(__file__).parents[3] / "operators").rglob(f"{name}.py")
+    texts = {
+        node.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Constant)
+    }
     assert texts & set(DIALECTS) <= ALSO_OTHER_WORDS

@@ -6,6 +6,7 @@ import re
 from typing import Any, Literal
 
 import pytest
+from depth import scaled
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
@@ -137,7 +138,7 @@ def test_an_example_fits_its_schema(schema: dict[str, Any], value: Any):
 
 
 @given(fitting)
-@settings(max_examples=200)
+@settings(max_examples=scaled(200))
 def test_an_example_validates(drawn: Fitting):
     parameters = {"properties": {"k": drawn.schema}, "required": ["k"], "$defs": DEFINITIONS}
     assert Draft202012Validator(parameters).is_valid(example_arguments(parameters))
@@ -219,3 +220,10 @@ def test_an_example_has_what_is_required_else_one_argument():
     assert example_arguments({"properties": properties, "required": ["b"]}) == {"b": True}
     assert example_arguments({"properties": properties}) == {"a": 1}
     assert example_arguments(None) == {}
+
+
+def test_a_list_of_itself_is_described_to_a_depth():
+    schema = {"properties": {"tree": {"$ref": "#/$defs/Tree"}}, "$defs": {"Tree": {"items": {"$ref": "#/$defs/Tree"}}}}
+    schema["$defs"]["Tree"]["type"] = "array"
+    text = dialect_instructions(HERMES, {"plant": schema})
+    assert "- tree (array of array of array of array, optional)" in text

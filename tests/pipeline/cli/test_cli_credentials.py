@@ -8,13 +8,11 @@ import subprocess
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import cast
 
 import pytest
 from test_cli import ENVIRONMENT, ROOT, Penstock, command, penstock
 
-from penstock.pipeline.asking.run_provider import PROVIDERS, Provider
-from penstock.pipeline.tools.tool_providers import ToolProvider
+from penstock.pipeline.providers.providers import PROVIDERS, Provider
 
 __all__ = ["penstock"]  # the fixture
 
@@ -22,7 +20,7 @@ ONE_CALL = str(ROOT / "tests/streams/openai_chat/one_call.sse")
 
 
 def provider_of(name: str) -> Provider:
-    return PROVIDERS[cast("ToolProvider", {"openai": "openai-chat"}.get(name, name))]
+    return PROVIDERS[{"openai": "openai-chat"}.get(name, name)]
 
 
 @pytest.fixture(autouse=True)

@@ -16,10 +16,11 @@ import pytest
 from test_cli import ENVIRONMENT, command, run
 
 from penstock.pipeline import FILE_TOOL_DEFINITIONS, Pipeline
-from penstock.pipeline.asking.provider_requests import Request
-from penstock.pipeline.asking.run_provider import PROVIDERS, connected
+from penstock.pipeline.asking.run_provider import ask, connected
 from penstock.pipeline.cli import cli
 from penstock.pipeline.cli.cli_run import with_tools
+from penstock.pipeline.providers.provider_requests import Request
+from penstock.pipeline.providers.providers import PROVIDERS
 from penstock.sources.testing import ReplayServer
 
 STREAMS = Path(__file__).parents[2] / "streams"
@@ -252,7 +253,7 @@ def test_where_calls_are_in_text_the_system_tells_of_the_tools_and_the_request_h
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_what_is_not_said_is_not_sent(name: Any) -> None:
     recorder = Recorder()
-    PROVIDERS[name].ask(recorder, Request(model="m", prompt="Hi"))
+    ask(name, recorder, Request(model="m", prompt="Hi"))
     assert None not in [recorder.options[key] for key in recorder.options if key != "config"]
     assert not {"tools", "system", "instructions", "options"} & set(recorder.options)
 
@@ -274,7 +275,7 @@ def test_the_limit_and_the_tools_are_said_in_each_providers_words(
 ) -> None:
     recorder = Recorder()
     tools = (FILE_TOOL_DEFINITIONS["run_bash"],)
-    PROVIDERS[name].ask(recorder, Request(model="m", prompt="Hi", tools=tools, max_tokens=7, base_url=base_url))
+    ask(name, recorder, Request(model="m", prompt="Hi", tools=tools, max_tokens=7, base_url=base_url))
     value: Any = recorder.options
     for key in place:
         value = value[key]

@@ -20,10 +20,10 @@ from penstock.pipeline.cli.demo import ANTHROPIC, CHAT, GEMINI, RESPONSES, Answe
 from penstock.pipeline.strategies.strategy import StrategyEvent
 from penstock.sinks import collect
 from penstock.sources import from_recording
-from penstock.sources.replay.loopback_server import LoopbackServer
+from penstock.sources.replay.replay_server import ReplayServer
 
 Played = tuple[Answer, list[StrategyEvent], Proof]
-STREAMS = Path(__file__).parents[3] / "pipeline"
+STREAMS = Path(__file__).parents[3] / "pipeline" / "cli"
 
 
 def by_sdk(answer: Answer, *, seconds: float = 0) -> Played:
@@ -45,7 +45,7 @@ def told(events: list[StrategyEvent]) -> tuple[Any, ...]:
     return amount.text, amount.reasoning, [(each.name, each.arguments) for each in amount.invocations]
 
 
-@pytest.fixture(scope="module", params=[CHAT, ANTHROPIC, GEMINI, RESPONSES], ids=lambda answer: answer.provider)
+@pytest.fixture(scope="module", params=[CHAT, ANTHROPIC, GEMINI, RESPONSES], ids=lambda answer: answer.api)
 def played(request: pytest.FixtureRequest) -> Played:
     return by_sdk(request.param)
 
@@ -94,13 +94,13 @@ def test_without_googles_sdk_openais_other_api_plays_and_says_so() -> None:
 
 
 def test_the_proof_is_read_from_the_servers_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    servers: list[LoopbackServer] = []
+    servers: list[ReplayServer] = []
 
-    def serve(*arguments: Any, **options: Any) -> LoopbackServer:
-        servers.append(LoopbackServer(*arguments, **options))
+    def serve(*arguments: Any, **options: Any) -> ReplayServer:
+        servers.append(ReplayServer(*arguments, **options))
         return servers[0]
 
-    monkeypatch.setattr("penstock.pipeline.cli.demo.LoopbackServer", serve)
+    monkeypatch.setattr("penstock.pipeline.cli.demo.ReplayServer", serve)
     seen: list[int] = []
 
     def show(events: Iterable[StrategyEvent]) -> None:
@@ -108,10 +108,11 @@ def test_the_proof_is_read_from_the_servers_log(monkeypatch: pytest.MonkeyPatch)
             if not isinstance(event, SegmentEvent) or event.type != "SEGMENT_CONTENT":
                 continue
             if event.segment_type == "write_file":
-                seen.append(sum(entry.kind == "sent" for entry in servers[0].log))
+                seen.append(sum(len(entry.sent) for entry in servers[0].log))
 
     proof = play(CHAT, show, seconds=0)
-    sent = [entry.number for entry in servers[0].log if entry.kind == "sent"]
+    [entry] = servers[0].log
+    sent = [write.bytes_sent for write in entry.sent]
     assert sent[-1] == proof.total
     # What had been sent when we looked, or the piece that was on its way to the log.
     assert proof.sent in sent[seen[0] - 1 : seen[0] + 2]

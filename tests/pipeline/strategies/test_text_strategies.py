@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import reactivex
+from body_server import BodyServer
 from every_sdk import CHAT, OLLAMA, Sdk
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +31,7 @@ from penstock.events import (
 )
 from penstock.operators import Dialect, FieldSpec, Limits, drive, render_call
 from penstock.operators.catalogue import DIALECTS
-from penstock.operators.catalogue.auto import AUTO
+from penstock.operators.catalogue.table import AUTO
 from penstock.operators.grammar.dialect import NAME, Call, Json, Maybe
 from penstock.pipeline import (
     STRATEGIES,
@@ -51,7 +52,6 @@ from penstock.pipeline import (
 from penstock.pipeline import json as json_strategy
 from penstock.pipeline.strategies.text_strategies import TEXT_STRATEGIES
 from penstock.sinks import collect
-from penstock.sources.replay.loopback_server import LoopbackServer
 
 HERMES = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
 QWEN = "<tool_call>\n<function=add>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>"
@@ -176,7 +176,7 @@ def test_the_call_in_what_a_real_sdk_streams_is_found(sdk: Sdk):
         said = [{"message": {"role": "assistant", "content": piece}, "done": False} for piece in pieces]
         end = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"}
         lines = [json.dumps({"model": "m", **each}) + "\n" for each in (*said, end)]
-    with LoopbackServer("".join(lines).encode()) as server, sdk.client(server.url) as client:
+    with BodyServer("".join(lines).encode()) as server, sdk.client(server.url) as client:
         events = list(Pipeline("hermes").stream(lambda: sdk.create(client)))
         native = collect(Pipeline("api_tool_call").stream(lambda: sdk.create(client)))
     assert collect(events).text == "Hi "

@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from penstock.operators import FILE_TOOLS
+from penstock.pipeline.providers.providers import PROVIDERS
 from penstock.pipeline.tools.file_tools import FILE_TOOL_DEFINITIONS
-from penstock.pipeline.tools.tool_providers import ALIASES
 from penstock.pipeline.tools.tool_schemas import tool_schemas
 
 
@@ -42,7 +42,7 @@ def test_a_command_may_have_a_time_limit_and_a_folder():
             run.validate({"command": "ls", "timeout_seconds": timeout})
 
 
-@pytest.mark.parametrize("provider", ALIASES)
+@pytest.mark.parametrize("provider", PROVIDERS)
 def test_every_provider_takes_them(provider: str):
     schemas = tool_schemas(FILE_TOOL_DEFINITIONS.values(), provider, strict=provider not in ("gemini", "ollama"))
     assert schemas is not None

@@ -4,7 +4,7 @@ import copy
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import pytest
 from anthropic.types import ToolParam
@@ -17,13 +17,13 @@ from request_bodies import keeping_bodies
 
 from penstock.events import UsageError
 from penstock.pipeline.pipeline import Pipeline
+from penstock.pipeline.providers import providers
 from penstock.pipeline.tools.tool import tool
 from penstock.pipeline.tools.tool_choice import tool_choice
-from penstock.pipeline.tools.tool_providers import ToolProvider
 from penstock.pipeline.tools.tool_schemas import tool_schemas
 
-PROVIDERS: tuple[ToolProvider, ...] = get_args(ToolProvider)
-WITH_STRICT_MODE: tuple[ToolProvider, ...] = ("openai-chat", "openai-responses", "anthropic", "mistral")
+PROVIDERS = tuple(providers.PROVIDERS)
+WITH_STRICT_MODE: tuple[str, ...] = ("openai-chat", "openai-responses", "anthropic", "mistral")
 
 
 class Place(BaseModel):
@@ -70,7 +70,7 @@ FUNCTIONS = [
     {"type": "function", "function": {**DESCRIBED, "parameters": PARAMETERS}},
     {"type": "function", "function": {"name": "now", "parameters": OPEN}},
 ]
-FORMS: dict[ToolProvider, list[dict[str, Any]]] = {
+FORMS: dict[str, list[dict[str, Any]]] = {
     "openai-chat": FUNCTIONS,
     "mistral": FUNCTIONS,
     "openai-responses": [
@@ -160,19 +160,19 @@ def parameters_of(definition: dict[str, Any]) -> Any:
     return function.get("parameters") or function.get("input_schema")
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
-def test_tools_in_each_providers_form(provider: ToolProvider):
+@pytest.mark.parametrize("provider", FORMS)
+def test_tools_in_each_providers_form(provider: str):
     assert tool_schemas(TOOLS, provider) == FORMS[provider]
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_no_tools_are_left_out(provider: ToolProvider):
+def test_no_tools_are_left_out(provider: str):
     assert tool_schemas([], provider) is None
     assert tool_schemas(TOOLS, provider, names=()) is None
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_what_is_given_may_be_changed_without_the_tools(provider: ToolProvider):
+def test_what_is_given_may_be_changed_without_the_tools(provider: str):
     tools = [tool(each) for each in TOOLS]
     given = tool_schemas(tools, provider)
     expected = copy.deepcopy(given)
@@ -241,7 +241,7 @@ def test_a_name_that_the_provider_does_not_take_is_a_usage_error():
 
 
 @pytest.mark.parametrize("provider", WITH_STRICT_MODE)
-def test_strict_is_said_and_the_schema_is_what_it_demands(provider: ToolProvider):
+def test_strict_is_said_and_the_schema_is_what_it_demands(provider: str):
     given = tool_schemas(TOOLS, provider, strict=True)
     assert given is not None
     assert [flag_of(each) for each in given] == [True, True]
@@ -257,7 +257,7 @@ def test_what_anthropics_strict_mode_demands():
 
 
 @pytest.mark.parametrize("provider", WITH_STRICT_MODE)
-def test_a_tool_may_decide_for_itself(provider: ToolProvider):
+def test_a_tool_may_decide_for_itself(provider: str):
     tools = [tool(now, name=str(each), strict=each) for each in (True, False, None)]
     not_strict = False if provider == "openai-responses" else None
     for strict, expected in ((False, [True, not_strict, not_strict]), (True, [True, not_strict, True])):
@@ -272,7 +272,7 @@ def test_a_tool_that_wants_to_be_strict_is_not_where_there_is_no_such_mode():
 @pytest.mark.parametrize(
     ("provider", "said"), [("gemini", r"tool_choice\('gemini', 'validated'\)"), ("ollama", "leave strict= out")]
 )
-def test_to_ask_for_it_there_is_a_usage_error(provider: ToolProvider, said: str):
+def test_to_ask_for_it_there_is_a_usage_error(provider: str, said: str):
     with pytest.raises(UsageError, match=said):
         tool_schemas(TOOLS, provider, strict=True)
 
@@ -312,7 +312,7 @@ def test_recursion_goes_to_every_provider_that_can_say_it():
     [("openai-chat", ChatCompletionToolParam), ("openai-responses", FunctionToolParam), ("anthropic", ToolParam)],
 )
 @pytest.mark.parametrize("strict", [True, False])
-def test_the_sdks_typed_dicts_accept_them(provider: ToolProvider, accepted: Any, strict: bool):
+def test_the_sdks_typed_dicts_accept_them(provider: str, accepted: Any, strict: bool):
     given = tool_schemas(TOOLS, provider, strict=strict)
     assert TypeAdapter[Any](list[accepted]).validate_python(given) == given
 
@@ -374,7 +374,7 @@ def _ask_ollama(client: Any, tools: Any) -> Any:
     return client.chat(model="m", messages=[], stream=True, tools=tools)
 
 
-SENT: list[tuple[ToolProvider, Sdk, Callable[..., Any]]] = [
+SENT: list[tuple[str, Sdk, Callable[..., Any]]] = [
     ("openai-chat", CHAT, _ask_chat),
     ("openai-responses", RESPONSES_SDK, _ask_responses),
     ("anthropic", ANTHROPIC_SDK, _ask_anthropic),
@@ -384,7 +384,7 @@ SENT: list[tuple[ToolProvider, Sdk, Callable[..., Any]]] = [
 
 
 @pytest.mark.parametrize(("provider", "sdk", "ask"), SENT, ids=lambda each: each if isinstance(each, str) else "")
-def test_the_real_sdk_sends_what_it_was_given(provider: ToolProvider, sdk: Sdk, ask: Callable[..., Any]):
+def test_the_real_sdk_sends_what_it_was_given(provider: str, sdk: Sdk, ask: Callable[..., Any]):
     tools = tool_schemas([*TOOLS, *([Node] if provider != "ollama" else [])], provider)
     choice = None if provider == "ollama" else tool_choice(provider, "weather")
     given = {"tools": tools} if choice is None else {"tools": tools, "tool_choice": choice}

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 import reactivex
+from body_server import BodyServer
 from chat_client import acollected, by_async_sdk, collected
 from every_sdk import CHAT, RESPONSES_SDK, SDKS, STREAMS, Sdk
 
@@ -28,7 +29,6 @@ from penstock.sources import decode_sdk, decode_wire, from_recording, from_strea
 from penstock.sources.decode_wire import WireMachine
 from penstock.sources.recognition.apis import APIS, api_of
 from penstock.sources.recognition.checked_machine import checked_machine
-from penstock.sources.replay.loopback_server import LoopbackServer
 
 EVERY_API = [api.name for api in APIS]
 HELLO: dict[str, Any] = {
@@ -159,7 +159,7 @@ def test_every_source_of_one_provider_tells_it(sdk: Sdk):
 
 @pytest.mark.parametrize(("sdk", "other"), [(CHAT, RESPONSES_SDK), (RESPONSES_SDK, CHAT)], ids=["chat", "responses"])
 def test_what_a_real_sdk_makes_of_another_apis_body_is_told_with_its_class(sdk: Sdk, other: Sdk):
-    with LoopbackServer(other.body_of("plain_text"), pieces=50) as server:
+    with BodyServer(other.body_of("plain_text"), pieces=50) as server:
         _, [end] = sdk.by_sdk(server.url)
         _, [async_end] = sdk.by_async_sdk(server.url)
     assert isinstance(end, UsageError)
@@ -169,7 +169,7 @@ def test_what_a_real_sdk_makes_of_another_apis_body_is_told_with_its_class(sdk: 
 
 
 def test_the_chat_sdk_with_its_own_body_is_understood():
-    with LoopbackServer(CHAT.body_of("plain_text"), pieces=50) as server:
+    with BodyServer(CHAT.body_of("plain_text"), pieces=50) as server:
         assert CHAT.by_sdk(server.url)[1] == asyncio.run(by_async_sdk(server.url))[1] == ["completed"]
 
 

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.events import UsageError
-from penstock.sources.replay.replay_apis import REPLAY_APIS
+from penstock.sources.recognition.apis import APIS
 from penstock.sources.replay.replay_faults import answer_with, parse_fault
 from penstock.sources.replay.replay_pieces import split_events
 
 STREAMS = Path(__file__).parents[2] / "streams"
-API = {api.name: api for api in REPLAY_APIS}
+API = {api.name: api for api in APIS}
 BODIES = [
     ("openai-chat", (STREAMS / "openai_chat/one_call.sse").read_bytes()),
     ("anthropic-messages", (STREAMS / "anthropic_messages/plain_text.sse").read_bytes()),

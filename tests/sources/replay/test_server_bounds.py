@@ -1,4 +1,4 @@
-"""What our servers on this machine refuse of a request, and what no request does to them."""
+"""What the replay server refuses of a request, and what no request does to it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,7 +18,6 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message
 
-from penstock.sources.replay.loopback_server import LoopbackServer
 from penstock.sources.replay.replay_requests import BodyTooLongError, body_within
 from penstock.sources.streams.bounded_read import LONGEST_BODY
 from penstock.sources.testing import ReplayServer
@@ -29,26 +27,20 @@ BODY = b'data: {"object": "chat.completion.chunk", "choices": []}\n\ndata: [DONE
 ASKED = b'{"stream": true}'
 PIECE = b" " * 65536
 
-Server = ReplayServer | LoopbackServer
-SERVERS: dict[str, Callable[[], AbstractContextManager[Server]]] = {
-    "replay": lambda: ReplayServer({"one": BODY}),
-    "loopback": lambda: LoopbackServer(BODY),
-}
 
-
-@pytest.fixture(params=SERVERS)
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    with SERVERS[request.param]() as running:
+@pytest.fixture
+def server() -> Iterator[ReplayServer]:
+    with ReplayServer({"one": BODY}) as running:
         yield running
 
 
-def connection_to(server: Server) -> http.client.HTTPConnection:
+def connection_to(server: ReplayServer) -> http.client.HTTPConnection:
     address = urlsplit(server.url)
     return http.client.HTTPConnection(address.hostname or "", address.port or 0, timeout=20)
 
 
 def ask(
-    server: Server, path: str = CHAT, body: bytes | Iterator[bytes] = ASKED, **headers: str | bytes
+    server: ReplayServer, path: str = CHAT, body: bytes | Iterator[bytes] = ASKED, **headers: str | bytes
 ) -> tuple[int, bytes]:
     client = connection_to(server)
     try:
@@ -59,7 +51,7 @@ def ask(
         client.close()
 
 
-def said(server: Server, request: bytes) -> bytes:
+def said(server: ReplayServer, request: bytes) -> bytes:
     """Send bytes and read all that comes until the server closes."""
     address = urlsplit(server.url)
     with socket.create_connection((address.hostname, address.port), timeout=20) as client:
@@ -70,7 +62,7 @@ def said(server: Server, request: bytes) -> bytes:
         return answer
 
 
-def test_a_host_of_another_name_is_refused_in_words_and_its_own_is_answered(server: Server):
+def test_a_host_of_another_name_is_refused_in_words_and_its_own_is_answered(server: ReplayServer):
     port = urlsplit(server.url).port
     for host in ("evil.example", f"evil.example:{port}", f"127.0.0.1.evil.example:{port}", "a@localhost", ""):
         status, answer = ask(server, host=host)
@@ -82,7 +74,7 @@ def test_a_host_of_another_name_is_refused_in_words_and_its_own_is_answered(serv
 
 
 @pytest.mark.parametrize("head", [b"", b"Host: localhost\r\nHost: evil.example\r\n", b"Host: evil.example\r\n"])
-def test_no_way_of_writing_the_host_gets_around(server: Server, head: bytes):
+def test_no_way_of_writing_the_host_gets_around(server: ReplayServer, head: bytes):
     request = b"POST http://localhost/v1/chat/completions HTTP/1.0\r\n%bContent-Length: 16\r\n\r\n%b" % (head, ASKED)
     answer = said(server, request)
     assert answer.split()[1] in (b"400", b"403")
@@ -108,7 +100,7 @@ def test_names_that_were_given_are_answered():
         assert ask(server, host="replay:8080")[0] == 200
 
 
-def test_a_body_that_says_that_it_is_too_long_is_not_waited_for(server: Server):
+def test_a_body_that_says_that_it_is_too_long_is_not_waited_for(server: ReplayServer):
     head = b"POST %b HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
     address = urlsplit(server.url)
     with socket.create_connection((address.hostname, address.port), timeout=20) as client:
@@ -116,14 +108,14 @@ def test_a_body_that_says_that_it_is_too_long_is_not_waited_for(server: Server):
         assert client.recv(65536).split()[1] == b"413"
 
 
-def test_who_sends_a_body_that_is_too_long_can_read_why(server: Server):
+def test_who_sends_a_body_that_is_too_long_can_read_why(server: ReplayServer):
     status, answer = ask(server, body=ASKED.ljust(LONGEST_BODY + 10 * len(PIECE)))
     assert status == 413
     assert b"the request's body is longer than 3" in answer
     assert ask(server) == (200, BODY)
 
 
-def test_the_longest_body_is_read(server: Server):
+def test_the_longest_body_is_read(server: ReplayServer):
     assert ask(server, body=ASKED.ljust(LONGEST_BODY)) == (200, BODY)
 
 
@@ -137,13 +129,7 @@ def test_a_streamed_body_is_counted_while_it_is_read():
         assert [entry.status for entry in server.log] == [200, 413]
 
 
-def test_a_streamed_body_is_refused_where_it_is_not_read():
-    with LoopbackServer(BODY) as server:
-        status, answer = ask(server, body=iter([ASKED]))
-        assert (status, answer) == (411, b"this server reads no streamed bodies; send content-length")
-
-
-def test_a_body_without_an_end_is_cut_off(server: Server):
+def test_a_body_without_an_end_is_cut_off(server: ReplayServer):
     sent = 0
 
     def endless() -> Iterator[bytes]:
@@ -181,7 +167,7 @@ def test_nothing_is_read_behind_the_bound():
 
 
 @pytest.mark.parametrize("length", [b"x", b"-1", b"9" * 25, b"9" * 5000, b"1\r\nContent-Length: 2"])
-def test_a_length_that_is_none_is_refused(server: Server, length: bytes):
+def test_a_length_that_is_none_is_refused(server: ReplayServer, length: bytes):
     request = b"POST %b HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %b\r\n\r\n"
     address = urlsplit(server.url)
     with socket.create_connection((address.hostname, address.port), timeout=20) as client:
@@ -190,7 +176,7 @@ def test_a_length_that_is_none_is_refused(server: Server, length: bytes):
     assert ask(server) == (200, BODY)
 
 
-def test_headers_are_bounded(server: Server):
+def test_headers_are_bounded(server: ReplayServer):
     assert ask(server, x_long="x" * 50_000) == (200, BODY)
     head = b"POST %b HTTP/1.1\r\nHost: localhost\r\n" % CHAT.encode()
     address = urlsplit(server.url)

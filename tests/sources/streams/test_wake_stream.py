@@ -15,6 +15,7 @@ from typing import Any, Self
 import httpx2
 import openai
 import pytest
+from body_server import BodyServer
 from chat_client import create
 from every_sdk import CHAT, GEMINI, OLLAMA, SDKS, Sdk, nothing_left
 from test_dispose import Scene
@@ -22,7 +23,6 @@ from test_from_stream import mistral_body
 
 from penstock.events import ProviderError
 from penstock.sources.from_stream import any_exception, check_any_stream
-from penstock.sources.replay.loopback_server import LoopbackServer
 from penstock.sources.streams.sdk_stream import translated
 from penstock.sources.streams.wake_stream import wake_stream
 
@@ -118,7 +118,7 @@ def test_a_read_that_begins_after_the_call_ends_too(sdk: Sdk):
 def test_mistrals_stream_is_woken():
     module = pytest.importorskip("mistralai.client", reason="needs mistralai")
     first, second = mistral_body({"content": "Hi"}, {"content": "never"})
-    with LoopbackServer(first + second, pieces=[len(first)], gated=True) as server:
+    with BodyServer(first + second, pieces=[len(first)], gated=True) as server:
         server.allow()
         with module.Mistral(api_key="-", server_url=server.url) as client:
             with Reader(client.chat.stream(model="m", messages=[{"role": "user", "content": "-"}])) as reader:
@@ -254,7 +254,7 @@ def test_over_tls_a_reader_is_woken_by_an_end_without_a_farewell(tmp_path: Path)
 @every_sdk
 def test_a_stream_that_has_ended_is_left_alone(sdk: Sdk):
     body = sdk.body_of("plain_text")
-    with LoopbackServer(body) as server, sdk.client(server.url) as client:
+    with BodyServer(body) as server, sdk.client(server.url) as client:
         stream = sdk.create(client)
         list(stream)
         assert not wake_stream(stream)
@@ -266,7 +266,7 @@ def test_a_stream_that_has_ended_is_left_alone(sdk: Sdk):
 
 @lazy_sdks
 def test_a_lazy_stream_that_nobody_read_has_nothing_to_wake(sdk: Sdk):
-    with LoopbackServer(sdk.body_of("plain_text")) as server, sdk.client(server.url) as client:
+    with BodyServer(sdk.body_of("plain_text")) as server, sdk.client(server.url) as client:
         stream = sdk.create(client)
         assert not wake_stream(stream)
         assert server.log == []

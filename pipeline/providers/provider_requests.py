@@ -6,20 +6,17 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..tools.tool import Tool
-from ..tools.tool_schemas import tool_schemas
-
 ANTHROPICS_MAX_TOKENS = 8192
 """Anthropic's API requires a number; the others have defaults."""
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """The request; `tools` are described to the model and never run here."""
+    """What is asked; `tools`, whatever `tool` takes, are described to the model, and run by nobody here."""
 
     model: str
     prompt: str
     system: str | None = None
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[Any, ...] = ()
     max_tokens: int | None = None
     base_url: str | None = None
 
@@ -33,49 +30,48 @@ def _said(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def ask_chat(client: Any, request: Request) -> Any:
+def ask_chat(client: Any, request: Request, tools: Any) -> Any:
     # OpenAI's newer models refuse the old name, and servers that are not OpenAI's know no other.
     limit = "max_completion_tokens" if request.base_url is None else "max_tokens"
-    options = _said(tools=tool_schemas(request.tools, "openai-chat"), **{limit: request.max_tokens})
+    options = _said(tools=tools, **{limit: request.max_tokens})
     return client.chat.completions.create(model=request.model, messages=_messages(request), stream=True, **options)
 
 
-def ask_responses(client: Any, request: Request) -> Any:
+def ask_responses(client: Any, request: Request, tools: Any) -> Any:
     options = _said(
-        tools=tool_schemas(request.tools, "openai-responses"),
+        tools=tools,
         instructions=request.system,
         max_output_tokens=request.max_tokens,
     )
     return client.responses.create(model=request.model, input=request.prompt, stream=True, **options)
 
 
-def ask_anthropic(client: Any, request: Request) -> Any:
+def ask_anthropic(client: Any, request: Request, tools: Any) -> Any:
     return client.messages.create(
         model=request.model,
         max_tokens=request.max_tokens or ANTHROPICS_MAX_TOKENS,
         messages=[{"role": "user", "content": request.prompt}],
         stream=True,
-        **_said(tools=tool_schemas(request.tools, "anthropic"), system=request.system),
+        **_said(tools=tools, system=request.system),
     )
 
 
-def ask_gemini(client: Any, request: Request) -> Any:
+def ask_gemini(client: Any, request: Request, tools: Any) -> Any:
     config = _said(
-        tools=tool_schemas(request.tools, "gemini"),
+        tools=tools,
         system_instruction=request.system,
         max_output_tokens=request.max_tokens,
     )
     return client.models.generate_content_stream(model=request.model, contents=request.prompt, config=config or None)
 
 
-def ask_mistral(client: Any, request: Request) -> Any:
-    options = _said(tools=tool_schemas(request.tools, "mistral"), max_tokens=request.max_tokens)
+def ask_mistral(client: Any, request: Request, tools: Any) -> Any:
+    options = _said(tools=tools, max_tokens=request.max_tokens)
     return client.chat.stream(model=request.model, messages=_messages(request), **options)
 
 
-def ask_ollama(client: Any, request: Request) -> Any:
+def ask_ollama(client: Any, request: Request, tools: Any) -> Any:
     options = None if request.max_tokens is None else {"num_predict": request.max_tokens}
-    tools = tool_schemas(request.tools, "ollama")
     return client.chat(
         model=request.model, messages=_messages(request), stream=True, **_said(tools=tools, options=options)
     )

@@ -1,0 +1,23 @@
+"""`shown_by`: the method that a notebook asks a value for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+
+def shown_by(module: str, function: str) -> Callable[..., dict[str, str]]:
+    """Return a `_repr_mimebundle_` that imports the function which draws the value when a notebook first asks.
+
+    The function is named, not imported: it needs the values that it draws, and only notebooks need it.
+    """
+
+    def repr_mimebundle(
+        self: object,
+        include: object = None,  # noqa: ARG001 - IPython passes both, and filters by itself
+        exclude: object = None,  # noqa: ARG001
+    ) -> dict[str, str]:
+        bundle: dict[str, str] = getattr(import_module(module), function)(self)
+        return bundle
+
+    return repr_mimebundle

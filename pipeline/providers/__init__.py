@@ -1,0 +1,1 @@
+"""The providers as they are asked: one row each."""

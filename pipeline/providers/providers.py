@@ -1,0 +1,216 @@
+"""All that a request needs to know of a provider: one row each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ...events.errors import UsageError
+from ..schemas.strict_schema import ANTHROPIC, OPENAI, StrictMode
+from .provider_clients import (
+    Client,
+    anthropic_client,
+    gemini_client,
+    mistral_client,
+    ollama_client,
+    openai_client,
+)
+from .provider_requests import (
+    Request,
+    ask_anthropic,
+    ask_chat,
+    ask_gemini,
+    ask_mistral,
+    ask_ollama,
+    ask_responses,
+)
+from .tool_forms import (
+    ToolForm,
+    anthropic_choice,
+    anthropic_form,
+    anthropic_parallel,
+    function_choice,
+    function_form,
+    gemini_choice,
+    gemini_form,
+    gemini_list,
+    gemini_mode,
+    ollama_form,
+    responses_choice,
+    responses_form,
+)
+
+_IN_REQUEST = "takes it in the request as parallel_tool_calls=True or False"
+_OPENAIS_NAMES = re.compile(r"[a-zA-Z0-9_-]{1,64}"), "letters, digits, _ and -, 1 to 64"
+_OPENAIS_WORDS = {"auto": "auto", "none": "none", "required": "required"}
+
+
+def _as_it_is(definitions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return definitions
+
+
+class Provider(NamedTuple):
+    """How a provider is asked: where its key stands, what is to be installed, the steps with its SDK, its tools."""
+
+    name: str
+    aliases: tuple[str, ...]
+    """Those of the sources' APIs among them, so that one name serves for both."""
+    api: str
+    """The API whose recordings its SDK plays; empty where another's does."""
+    keys: tuple[str, ...]
+    """Environment variables; the first one that is set has the key. Empty if it needs no key."""
+    module: str
+    package: str
+    url: str
+    """The base URL, unless the environment variable `url_from` is set."""
+    url_from: str
+    client: Callable[[Any, str, str | None], Client]
+    """Makes the SDK's client from its module, a key and a base URL or None; closed when the block ends."""
+    ask: Callable[[Any, Request, Any], Any]
+    """Start the streamed answer, of the client, the request and its tools in the provider's form."""
+    form: ToolForm = function_form
+    listed: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = _as_it_is
+    """The tools of a request, of their forms."""
+    names: tuple[re.Pattern[str], str] | None = None
+    """The names that it takes for tools, and the rule in words; another is refused with the whole request."""
+    strict: StrictMode | None = None
+    not_strict: str = "this provider has no strict mode; leave strict= out"
+    words: Mapping[str, Any] = MappingProxyType({"auto": None})
+    """The words of `tool_choice`, and what the request says for them."""
+    choice: Callable[[str], Any] | None = None
+    """A tool that must be called, by its name."""
+    instead: Mapping[str, str] = MappingProxyType({})
+    """What to do instead of a word that it does not have."""
+    parallel: str | Callable[[Any, bool], Any] = "has no option for parallel calls"
+    """A choice that says whether calls may come in parallel, or why it does not."""
+
+
+_OPENAI = Provider(
+    name="openai-chat",
+    aliases=("openai", "chat"),
+    api="openai-chat",
+    keys=("OPENAI_API_KEY",),
+    module="openai",
+    package="openai",
+    url="https://api.openai.com/v1",
+    url_from="OPENAI_BASE_URL",
+    client=openai_client,
+    ask=ask_chat,
+    names=_OPENAIS_NAMES,
+    strict=OPENAI,
+    words=_OPENAIS_WORDS,
+    choice=function_choice,
+    parallel=_IN_REQUEST,
+)
+_ROWS = (
+    _OPENAI,
+    _OPENAI._replace(
+        name="openai-responses",
+        aliases=("responses",),
+        api="openai-responses",
+        ask=ask_responses,
+        form=responses_form,
+        choice=responses_choice,
+    ),
+    Provider(
+        name="anthropic",
+        aliases=("anthropic-messages", "messages"),
+        api="anthropic-messages",
+        keys=("ANTHROPIC_API_KEY",),
+        module="anthropic",
+        package="anthropic",
+        url="https://api.anthropic.com",
+        url_from="ANTHROPIC_BASE_URL",
+        client=anthropic_client,
+        ask=ask_anthropic,
+        form=anthropic_form,
+        names=(re.compile(r"[a-zA-Z0-9_-]{1,128}"), "letters, digits, _ and -, 1 to 128"),
+        strict=ANTHROPIC,
+        words={"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}},
+        choice=anthropic_choice,
+        parallel=anthropic_parallel,
+    ),
+    Provider(
+        name="gemini",
+        aliases=("google", "gemini-generate"),
+        api="gemini",
+        keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        module="google.genai",
+        package='".[gemini]"',
+        url="https://generativelanguage.googleapis.com",
+        url_from="GOOGLE_GEMINI_BASE_URL",
+        client=gemini_client,
+        ask=ask_gemini,
+        form=gemini_form,
+        listed=gemini_list,
+        names=(
+            re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"),
+            "a letter or _, then letters, digits, _ - . and :, up to 128",
+        ),
+        not_strict="Gemini's tools have no strict mode; use tool_choice('gemini', 'validated') in the request",
+        words={
+            "auto": gemini_mode("AUTO"),
+            "none": gemini_mode("NONE"),
+            "required": gemini_mode("ANY"),
+            "validated": gemini_mode("VALIDATED"),
+        },
+        choice=gemini_choice,
+    ),
+    Provider(
+        name="mistral",
+        aliases=(),
+        api="",
+        keys=("MISTRAL_API_KEY",),
+        module="mistralai.client",
+        package="mistralai",
+        url="https://api.mistral.ai",
+        url_from="",
+        client=mistral_client,
+        ask=ask_mistral,
+        names=_OPENAIS_NAMES,
+        strict=OPENAI,
+        words={"auto": "auto", "none": "none", "required": "any"},
+        choice=function_choice,
+        parallel=_IN_REQUEST,
+    ),
+    Provider(
+        name="ollama",
+        aliases=(),
+        api="ollama",
+        keys=(),
+        module="ollama",
+        package="ollama",
+        url="http://127.0.0.1:11434",
+        url_from="OLLAMA_HOST",
+        client=ollama_client,
+        ask=ask_ollama,
+        form=ollama_form,
+        not_strict="Ollama has no strict mode; leave strict= out",
+        instead={
+            "none": "send no tools",
+            "required": "leave tool_choice out",
+            "validated": "it has no strict mode either",
+        },
+    ),
+)
+PROVIDERS: Mapping[str, Provider] = {each.name: each for each in _ROWS}
+
+
+def provider_of(name: str) -> Provider:
+    """Return the provider for a name or an alias; `UsageError` with the known names for an unknown one."""
+    for provider in _ROWS:
+        if name == provider.name or name in provider.aliases:
+            return provider
+    known = ", ".join(repr(each) for provider in _ROWS for each in (provider.name, *provider.aliases))
+    message = f"unknown provider {name!r}; known are {known}"
+    raise UsageError(message)
+
+
+def check_name(name: str, provider: Provider) -> None:
+    """Raise `UsageError` for a tool's name that a provider does not accept."""
+    if provider.names is not None and not provider.names[0].fullmatch(name):
+        rule = provider.names[1]
+        message = f"{provider.name} takes no tool named {name!r}: {rule}; rename it with tool(..., name=...)"
+        raise UsageError(message)

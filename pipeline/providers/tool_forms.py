@@ -1,0 +1,72 @@
+"""A tool, and the choice of one, in the words of each provider's request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ..schemas.json_schema import Schema, map_subschemas
+from ..schemas.ollama_parameters import ollama_parameters
+from ..schemas.schema_references import inline_references
+
+Said: TypeAlias = dict[str, Any]
+ToolForm: TypeAlias = Callable[[Said, Schema, dict[str, bool]], Said]
+"""Of a tool's name and description, its parameters, and what says that it is strict."""
+
+
+def function_form(said: Said, parameters: Schema, flag: dict[str, bool]) -> Said:
+    return {"type": "function", "function": {**said, "parameters": parameters, **flag}}
+
+
+def responses_form(said: Said, parameters: Schema, flag: dict[str, bool]) -> Said:
+    # Sent even if False, because the API's default is True.
+    return {"type": "function", **said, "parameters": parameters, "strict": False, **flag}
+
+
+def anthropic_form(said: Said, parameters: Schema, flag: dict[str, bool]) -> Said:
+    return {**said, "input_schema": parameters, **flag}
+
+
+def gemini_form(said: Said, parameters: Schema, flag: dict[str, bool]) -> Said:
+    # The full JSON Schema, not the OpenAPI subset of `parameters`; references that are not needed are put in.
+    return {**said, "parameters_json_schema": _without_const(inline_references(parameters), ""), **flag}
+
+
+def _without_const(schema: Schema, path: str) -> Schema:
+    """Replace `const` by an enum of one value, because Gemini's schema has no `const`."""
+    said = {("enum" if key == "const" else key): [value] if key == "const" else value for key, value in schema.items()}
+    return map_subschemas(said, _without_const, path)
+
+
+def ollama_form(said: Said, parameters: Schema, flag: dict[str, bool]) -> Said:
+    return function_form(said, ollama_parameters(parameters, said["name"]), flag)
+
+
+def gemini_list(definitions: list[Said]) -> list[Said]:
+    return [{"function_declarations": definitions}]
+
+
+def function_choice(name: str) -> Said:
+    return {"type": "function", "function": {"name": name}}
+
+
+def responses_choice(name: str) -> Said:
+    return {"type": "function", "name": name}
+
+
+def anthropic_choice(name: str) -> Said:
+    return {"type": "tool", "name": name}
+
+
+def gemini_choice(name: str) -> Said:
+    return gemini_mode("ANY", name)
+
+
+def gemini_mode(mode: str, *names: str) -> Said:
+    return {"function_calling_config": {"mode": mode, **({"allowed_function_names": [*names]} if names else {})}}
+
+
+def anthropic_parallel(form: Any, parallel: bool) -> Any:  # noqa: FBT001 - of the signature of a row
+    if form == {"type": "none"}:
+        return form
+    return {**(form or {"type": "auto"}), "disable_parallel_tool_use": not parallel}

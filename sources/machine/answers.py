@@ -1,0 +1,233 @@
+"""What the machine of a response with n answers remembers whatever the provider: the response, and each answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+from uuid import uuid4
+
+from msgspec import convert, structs, to_builtins
+
+from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
+from ...events.errors import ProviderError
+from ...operators.engine.limits import Limits
+from ...operators.engine.stage import Failed, How
+from .call_tracker import CallTracker
+from .choices import Choices
+from .finish_reasons import Finish
+from .provider_error import error_fields
+from .surrogates import Held, held_dump, held_load, rest_of_text, whole_text, without_halves
+
+_TEXTS = ("reasoning", "content", "refusal")
+_RANKS = {"reasoning": 0, "native": 0, "content": 1, "refusal": 2, "image_urls": 3, "audio_urls": 3, "video_urls": 3}
+_CALLS_RANK = 4
+
+
+class Choice:
+    """One of n answers, and the chunks of it that the item at hand makes.
+
+        add(content="Hi"); add(reasoning="so")    two chunks: one chunk means reasoning first
+
+    What is said goes into one chunk as long as it comes in the order in which a chunk's fields count.
+    """
+
+    def __init__(self, number: int, calls: CallTracker) -> None:
+        self.number = number
+        self.calls = calls
+        self.finished = False
+        self.spoke = False
+        """Whether a chunk has come of it."""
+        self.said: dict[str, Any] = {}
+        self._rank = 0
+        self._before: list[dict[str, Any]] = []
+        self._held: Held = {}
+
+    def add(self, **said: Any) -> None:
+        """Say texts in whole characters, and other things; what waits in a text that is left comes out before."""
+        if not said:
+            return
+        if self._held:
+            self.leave(*said)
+        for stream in _TEXTS:
+            if stream in said:
+                said[stream] = whole_text(self._held, stream, said[stream])
+        self.say(**{name: value for name, value in said.items() if value})
+
+    def say(self, **said: Any) -> None:
+        """Add to the chunk as it stands; what counts before something that it says already begins the next one."""
+        if not said:
+            return
+        ranks = [_RANKS.get(name, _CALLS_RANK) for name in said]
+        if min(ranks) < self._rank or ("native" in said and "native" in self.said):
+            self._flush()
+        self._rank = max(ranks)
+        for name, value in said.items():
+            self.said[name] = self.said[name] + value if name in self.said else value
+
+    def raw(self, *entries: dict[str, Any]) -> None:
+        if entries:
+            self.said["raw"] = (*self.said.get("raw", ()), *entries)
+
+    def leave(self, *but: str) -> None:
+        """Emit U+FFFD for surrogates held of texts that end here."""
+        for stream in _TEXTS:
+            if stream not in but and (rest := rest_of_text(self._held, stream)):
+                self.say(**{stream: rest})
+
+    def call(self, *deltas: ToolCallDelta | None) -> None:
+        if found := tuple(each for each in deltas if each is not None):
+            self.say(tool_calls=found)
+
+    def whole_call(self, delta: ToolCallDelta | None, done: ToolCallDelta | None) -> None:
+        """Say a call's delta and its end, as one where the end has nothing else to say."""
+        if delta and done and not done.arguments_delta:
+            self.call(structs.replace(delta, done=True))
+        else:
+            self.call(delta, done)
+
+    def finish(self, finish: Finish, words: str, *, has_calls: bool = False) -> None:
+        """Say the first finish, and before it what waited; of a later one only what it says of calls.
+
+        With `has_calls`, calls that the client has to run, an answer that just stopped did so for them.
+        """
+        if self.finished:
+            self.call(*self.calls.concluded(is_regular=finish.is_regular))
+            return
+        self.finished = True
+        self.rest()
+        self.said |= finish.told(words, "tool_calls" if has_calls and finish.reason == "stop" else None)
+
+    def rest(self) -> None:
+        """Say everything that waits, because nothing can come for it any more."""
+        self.leave()
+        self.call(*self.calls.rest())
+
+    def taken(self) -> list[dict[str, Any]]:
+        """Return what each chunk of the item at hand says, and begin anew."""
+        self._flush()
+        taken, self._before = self._before, []
+        return taken
+
+    def dump(self) -> list[Any]:
+        """Return the state as plain data."""
+        return [self.calls.dump(), held_dump(self._held), self.finished, self.spoke]
+
+    def load(self, state: list[Any]) -> None:
+        """Go on from a dumped state."""
+        calls, held, self.finished, self.spoke = state
+        self.calls.load(calls)
+        self._held = held_load(held)
+
+    def _flush(self) -> None:
+        if self.said:
+            self.spoke = True
+            self._before.append(self.said)
+        self.said, self._rank = {}, 0
+
+
+C = TypeVar("C", bound=Choice)
+
+
+class Answers(Generic[C]):
+    """A machine but for `feed`: `made` makes the choices, of which the wanted ones are read."""
+
+    def __init__(
+        self, made: Callable[[int, CallTracker], C], choices: Choices, turn_id: str | None, limits: Limits
+    ) -> None:
+        self.stopped = False
+        self.failure: ProviderError | None = None
+        self._made = made
+        self._wanted = choices
+        self._limits = limits
+        self._given_turn_id = turn_id
+        self._made_turn_id: str | None = None
+        self._response_id: str | None = None
+        self._model: str | None = None
+        self._usage: TokenUsage | None = None
+        self._choices: dict[int, C] = {}
+
+    def close(self, how: How, /) -> list[ChunkResponse]:
+        """Return what is still held, and for an error from outside the chunk that says it."""
+        if self.stopped:
+            return []
+        self.stopped = True
+        chunks: list[ChunkResponse] = []
+        for choice in self._choices.values():
+            choice.rest()
+            chunks += self._chunks(choice)
+        if isinstance(how, Failed) and isinstance(how.error, ProviderError) and how.error is not self.failure:
+            chunks.append(self._chunk(error=error_fields(how.error)))
+        return chunks
+
+    def dump(self) -> Any:
+        """Return the state as plain data."""
+        failure = self.failure
+        return {
+            "turn_id": self._made_turn_id,
+            "response_id": self._response_id,
+            "model": self._model,
+            "usage": to_builtins(self._usage),
+            "choices": [[number, choice.dump()] for number, choice in self._choices.items()],
+            "stopped": self.stopped,
+            "failure": failure and [failure.detail, failure.code, failure.type, failure.status],
+        }
+
+    def load(self, state: Any, /) -> None:
+        """Go on from a dumped state."""
+        self._made_turn_id, self._response_id = state["turn_id"], state["response_id"]
+        self._model, self.stopped = state["model"], state["stopped"]
+        self._usage = convert(state["usage"], TokenUsage | None)
+        self._choices = {}
+        for number, choice in state["choices"]:
+            self._new_choice(number).load(choice)
+        self.failure = None
+        if state["failure"]:
+            detail, code, kind, status = state["failure"]
+            self.failure = ProviderError(detail, code=code, type=kind, status=status)
+
+    def _identify(self, response_id: object, model: object) -> None:
+        """Take an id and a model from the wire: the first id counts, and the last model."""
+        if self._response_id is None and isinstance(response_id, str) and response_id:
+            self._response_id = without_halves(response_id)
+        if isinstance(model, str) and model and model != self._model:
+            self._model = without_halves(model)
+
+    def _choice(self, index: object, position: int = 0) -> C | None:
+        """Return the choice of an index, or where that is none, of a position; None where it is not wanted."""
+        number = index if isinstance(index, int) and index >= 0 else position
+        if self._wanted not in ("all", number):
+            return None
+        return self._choices.get(number) or self._new_choice(number)
+
+    def _new_choice(self, number: int) -> C:
+        choice = self._choices[number] = self._made(number, CallTracker(self._turn_id, number, self._limits))
+        return choice
+
+    def _chunk(self, **said: Any) -> ChunkResponse:
+        return ChunkResponse(response_id=self._response_id, model=self._model, **said)
+
+    def _chunks(self, choice: C) -> list[ChunkResponse]:
+        """Return the chunks of what a choice has said."""
+        return [self._chunk(choice=choice.number, **said) for said in choice.taken()]
+
+    def _add(self, chunks: list[ChunkResponse], **said: Any) -> None:
+        """Say something of the response with the last chunk, or in one of its own where there is none."""
+        if chunks:
+            chunks[-1] = structs.replace(chunks[-1], **said)
+        else:
+            chunks.append(self._chunk(**said))
+
+    def _add_usage(self, chunks: list[ChunkResponse], usage: TokenUsage | None) -> None:
+        if usage is not None and usage != self._usage:
+            self._usage = usage
+            self._add(chunks, usage=usage)
+
+    def _failed(self, failure: ProviderError) -> list[ChunkResponse]:
+        """Stop with an error of the provider."""
+        self.failure = failure
+        return [*self.close(Failed(failure)), self._chunk(error=error_fields(failure))]
+
+    def _turn_id(self) -> str:
+        if self._made_turn_id is None:
+            self._made_turn_id = self._given_turn_id or self._response_id or f"turn_{uuid4().hex}"
+        return self._made_turn_id

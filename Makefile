@@ -84,9 +84,10 @@ fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones
 bench: $(READY) ## measure in plain function calls of the same run, against bounds
 	$(RUN)/python benchmarks/bench.py
 
-docs: $(READY) ## write the whole pages of operators and of dialects into build/docs
+docs: $(READY) ## write the page of strategies anew, and the whole pages of operators and dialects into build/docs
 	$(RUN)/python docs/make_operators_page.py
 	$(RUN)/python docs/make_dialects_page.py
+	$(RUN)/python docs/make_strategies_page.py
 
 wheel: $(READY) ## build the sdist, and from it the wheel, into dist/
 	rm -rf dist

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..events.errors import UsageError
 from ..events.fragment import Fragment, JsonError, Path
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
 from .machines.fragment_aggregator import FragmentAggregator
@@ -20,6 +21,7 @@ class PathValue(NamedTuple):
     value: Any
 
 
+@public_operator
 def aggregate_fragments(depth: int = 0) -> Operator[Fragment | JsonError, Any]:
     """Emit each value at one depth when it is complete: 0 for the whole, 1 for each argument of a call.
 

@@ -11,10 +11,12 @@ from .calls.call_arguments import CallArguments
 from .calls.each_call import each_call
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.public_operator import public_operator
 from .engine.stage import Operator
 from .engine.state import Stateful
 
 
+@public_operator
 def argument_progress(
     *,
     keep_segments: bool = False,

@@ -9,6 +9,7 @@ from typing import Any
 from ..events.segment_event import SegmentEvent
 from ..events.tool_invocation import Notice
 from .calls.segment_end import OpenSegments
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
 
@@ -65,7 +66,8 @@ _DETAIL = (
 )
 
 
-# Any event: it may be placed between any two operators, with or without invocations among the events.
+# Any, and not what flows here: it may stand between any two operators, invocations among the events or not.
+@public_operator
 def detect_text_calls() -> Operator[Any, Any]:
     """Warn of tool calls that a model wrote as text where native calls were expected; every event passes unchanged.
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 from ..events.errors import UsageError
 from ..events.fragment import Fragment, JsonError
 from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.public_operator import public_operator
 from .engine.stage import Completed, How, Operator, lift
 from .engine.state import Stateful
 from .machines.json_machine import JsonMachine
@@ -17,6 +18,7 @@ from .machines.json_machine import JsonMachine
 FieldPath: TypeAlias = tuple[str | int | EllipsisType, ...]
 
 
+@public_operator
 def extract_json_fields(
     *paths: str | FieldPath,
     limits: Limits = DEFAULT_LIMITS,

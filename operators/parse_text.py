@@ -10,9 +10,10 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..events.segment_event import SegmentEvent
 from .calls.answer_segments import AnswerSegments, Segment
-from .catalogue.dialects_named import dialects_named
+from .catalogue.dialects_named import dialect_name, dialects_named
 from .catalogue.table import DIALECTS
 from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
 from .engine.turn_ids import TurnIds
@@ -24,6 +25,7 @@ from .text.text_engine import TextEngine
 from .text.text_options import TextOptions
 
 
+@public_operator(positional=dialect_name)
 def parse_text(  # noqa: PLR0913 - each has a default that serves most
     *dialects: str | Dialect,
     tools: Any = None,

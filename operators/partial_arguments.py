@@ -13,12 +13,14 @@ from .calls.call_arguments import CallArguments
 from .calls.each_call import each_call
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.public_operator import public_operator
 from .engine.stage import Operator
 from .engine.state import Stateful
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.live_view import ObjectView
 
 
+@public_operator
 def partial_arguments(
     *,
     keep_segments: bool = False,

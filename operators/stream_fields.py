@@ -13,6 +13,7 @@ from ..events.tool_invocation import Notice
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .calls.segment_end import RESERVED, OpenSegments, end_payload, end_status, error_detail
 from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, StageChain, lift, stage
 from .engine.state import Stateful
 from .machines.fragment_aggregator import FragmentAggregator
@@ -22,6 +23,7 @@ from .strip_markers import strip_markers
 Segment: TypeAlias = SegmentEvent | Notice
 
 
+@public_operator
 def stream_fields(
     specs: Iterable[FieldSpec] = FILE_TOOLS,
     *,

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Literal, TypeAlias
 
 from ..events.errors import UsageError
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
 from .machines.marker_search import marker_pattern
@@ -17,6 +18,7 @@ Phase: TypeAlias = Literal["before", "newline", "inside", "unmarked"]
 """Before the start marker is decided; right after it; in the content; or there is no start marker: all passes."""
 
 
+@public_operator
 def strip_markers(start: str, end: str) -> Operator[str, str]:
     r"""Remove the markers before and after a content, if they are there; one stream is one content.
 

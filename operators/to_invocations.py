@@ -18,6 +18,7 @@ from .calls.same_arguments import arguments_digest, value_digest
 from .calls.segment_end import RESERVED, OpenSegments, end_payload, end_status, error_detail
 from .calls.validated import validated
 from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
 from .machines.fragment_aggregator import FragmentAggregator
@@ -47,6 +48,7 @@ Result: TypeAlias = SegmentEvent | ToolInvocation | InvocationFailed | Notice
 _REASONS = frozenset(get_args(FailureReason))
 
 
+@public_operator
 def to_invocations(
     tools: Tools | None = None,
     *,

@@ -8,11 +8,13 @@ from typing import Any
 from ..events.chunk_response import ChunkResponse
 from .calls.answer_segments import AnswerSegments, Segment
 from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
 from .engine.turn_ids import TurnIds
 
 
+@public_operator
 def to_segments(
     *,
     turn_id: str | None = None,

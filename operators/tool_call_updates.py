@@ -12,10 +12,12 @@ from .calls.call_arguments import CallArguments
 from .calls.each_call import each_call
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .engine.limits import DEFAULT_LIMITS
+from .engine.public_operator import public_operator
 from .engine.stage import Operator
 from .engine.state import Stateful
 
 
+@public_operator
 def tool_call_updates(
     *,
     message_id: str | None = None,

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from ..events.segment_event import SegmentEvent, Status
 from .calls.segment_end import OpenSegments, end_payload, end_status
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
 
@@ -14,7 +15,8 @@ Identity: TypeAlias = tuple[str | None, str]
 End: TypeAlias = tuple[Status, str | None]
 
 
-# Any event: it may be placed between any two operators, with or without invocations among the events.
+# Any, and not what flows here: it may stand between any two operators, invocations among the events or not.
+@public_operator
 def whole_calls() -> Operator[Any, Any]:
     """Hold each call in text back until it is complete; emit a cut or malformed one as text.
 

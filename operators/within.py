@@ -12,6 +12,7 @@ from ..events.errors import ProviderError, UsageError
 from ..events.fragment import Fragment
 from ..events.segment_event import SegmentEvent
 from .calls.segment_end import OpenSegments, end_payload
+from .engine.public_operator import public_operator
 from .engine.stage import (
     Completed,
     Failed,
@@ -31,7 +32,8 @@ Selector: TypeAlias = str | Collection[str] | Callable[[SegmentEvent], bool]
 _NO_CALLS = frozenset(("text", "reasoning", "refusal", "media"))
 
 
-# Any event: it may be placed between any two operators, with or without invocations among the events.
+# Any, and not what flows here: it may stand between any two operators, invocations among the events or not.
+@public_operator
 def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, Any]:
     """Run text operators on the content of the chosen segments; everything else passes unchanged.
 

@@ -41,6 +41,7 @@ from ..dialects.hunyuan_v3 import HUNYUAN_V3
 from ..dialects.inkling import INKLING
 from ..dialects.internlm2 import INTERNLM2
 from ..dialects.jamba import JAMBA
+from ..dialects.json_answer import JSON_ANSWER
 from ..dialects.json_array_bare import JSON_ARRAY_BARE
 from ..dialects.json_bare import JSON_BARE
 from ..dialects.json_shapes import JSON
@@ -72,7 +73,6 @@ from ..dialects.seed_oss import SEED_OSS
 from ..dialects.sentinel import SENTINEL
 from ..dialects.step3 import STEP3
 from ..dialects.step3p5 import STEP3P5
-from ..dialects.structured_output import STRUCTURED_OUTPUT
 from ..dialects.think_tags import THINK_TAGS
 from ..dialects.tool_call import TOOL_CALL
 from ..dialects.tool_code import TOOL_CODE
@@ -97,7 +97,7 @@ IN_ORDER: Final[tuple[KnownDialect, ...]] = (
     *(INKLING, INTERNLM2, K2_HORIZON, KIMI_K2, KIMI_K3, LFM2, LLAMA4_PYTHONIC, LLAMA3_JSON, LLAMA_PYTHON_TAG, LONGCAT),
     *(MINIMAX_M2, MINIMAX_M3, NEMOTRON_TOOLCALL, PHI4_MINI, SEED_OSS, SENTINEL, STEP3, TOOL_CODE),
     # without a marker that nothing else has
-    *(JSON, JSON_BARE, JSON_ARRAY_BARE, GENERIC_JSON, STRUCTURED_OUTPUT, XLAM, FENCED_JSON, COHERE_R_PLUS, PYTHONIC),
+    *(JSON, JSON_BARE, JSON_ARRAY_BARE, GENERIC_JSON, JSON_ANSWER, XLAM, FENCED_JSON, COHERE_R_PLUS, PYTHONIC),
     *(CLINE, XML, MINICPM5_XML, ERNIE45, HUNYUAN_A13B, APRIEL, GRANITE3, AIDER, FUNCTIONARY_V32, MUSE_GLIMMER),
     # read by one of those above
     *(HERMES_GRANITE4, REKA_EDGE, TOOL_CALL, MIMO, STEP3P5, OPENHANDS, POOLSIDE_V1, FIREFUNCTION_V2, THINK_TAGS),

@@ -18,6 +18,7 @@ from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignme
 
 from ...events.errors import UsageError
 from .attempts import Attempts
+from .step import Step, stage_name
 from .turn_ids import TurnIds
 
 
@@ -64,13 +65,16 @@ class Operator(Generic[In, Out]):
     """A recipe for a stage: callable on an Observable, and usable with `drive`, `adrive`, `stage` and `compose`.
 
     It holds configuration only, never state, so one operator serves any number of streams at once; it pickles
-    when its factories do.
+    when its factories do. It knows the steps that it was written as: operators of equal steps are equal.
     """
 
-    __slots__ = ("factories",)
+    __slots__ = ("factories", "steps")
 
-    def __init__(self, *factories: Callable[[], Stage[Any, Any]]) -> None:
-        self.factories = factories
+    def __init__(self, *factories: Callable[[], Stage[Any, Any]], steps: tuple[Step, ...] | None = None) -> None:
+        self.steps = steps or tuple(Step(lift, stage_name(each), (each,), {}, (each,)) for each in factories)
+        self.factories: tuple[Callable[[], Stage[Any, Any]], ...] = tuple(
+            factory for step in self.steps for factory in step.factories
+        )
 
     def __call__(self, source: Observable[In]) -> Observable[Out]:
         attempts = Attempts()
@@ -82,9 +86,15 @@ class Operator(Generic[In, Out]):
 
         return Observable(subscribe)
 
+    def __eq__(self, other: object) -> bool:
+        return self.steps == other.steps if isinstance(other, Operator) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.steps)
+
     def __repr__(self) -> str:
-        names = (getattr(factory, "func", factory) for factory in self.factories)
-        return f"Operator({', '.join(getattr(name, '__qualname__', repr(name)) for name in names)})"
+        written = ", ".join(map(str, self.steps))
+        return written if len(self.steps) == 1 else f"compose({written})"
 
 
 class StageChain(Generic[In, Out]):
@@ -214,9 +224,9 @@ def compose(*operators: Operator[Any, Any]) -> Operator[Any, Any]:
 
     >>> from penstock.operators import holdback
     >>> compose(holdback("<a>"), holdback("<b>"))
-    Operator(_Holdback, _Holdback)
+    compose(holdback("<a>"), holdback("<b>"))
     """
-    return Operator(*(factory for each in checked_operators(operators, "compose") for factory in each.factories))
+    return Operator(steps=tuple(step for each in checked_operators(operators, "compose") for step in each.steps))
 
 
 def stage(*operators: Operator[Any, Any]) -> StageChain[Any, Any]:

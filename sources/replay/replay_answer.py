@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -51,7 +52,8 @@ class PlayedAnswer(Response):
             await asyncio.wait({leaving}, timeout=piece.delay)  # also without a delay: lets the loop see closed clients
             if self._gate is not None:
                 allowed = asyncio.ensure_future(self._gate.acquire())
-                await asyncio.wait({leaving, allowed}, return_when=asyncio.FIRST_COMPLETED)
+                waiting: set[asyncio.Future[Any]] = {leaving, allowed}
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 allowed.cancel()
             if leaving.done():
                 return "client_left"

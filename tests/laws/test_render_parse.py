@@ -142,7 +142,7 @@ def drawn(name: str, count: int) -> list[dict[str, Any]]:
 
 
 def test_the_dialects_that_carry_everything_are_those_with_json_in_them():
-    assert {"hermes", "harmony", "structured_output", "mistral_old", "json"} <= set(JSON_BODY)
+    assert {"hermes", "harmony", "json_answer", "mistral_old", "json"} <= set(JSON_BODY)
     assert not {"qwen3_coder", "pythonic", "xml", "sentinel", "cline"} & set(JSON_BODY)
     assert len(JSON_BODY) >= 37
 

@@ -100,7 +100,7 @@ def test_all_ways_give_the_same_updates_text_and_invocations(said: str, calls: l
     ways: list[tuple[Any, Any]] = [
         (native(said, calls, size), to_segments(turn_id="t")),
         (split(tagged(said, calls), size), parse_text("tool_call", turn_id="t")),
-        (split(structured(said, calls), size), parse_text("structured_output", turn_id="t")),
+        (split(structured(said, calls), size), parse_text("json_answer", turn_id="t")),
     ]
     expected = [
         update
@@ -113,7 +113,7 @@ def test_all_ways_give_the_same_updates_text_and_invocations(said: str, calls: l
         assert told(drive(items, operator)) == (said, invoked)
 
 
-@pytest.mark.parametrize("dialect", ["tool_call", "structured_output"])
+@pytest.mark.parametrize("dialect", ["tool_call", "json_answer"])
 def test_text_and_arguments_come_with_the_characters_that_bring_them(dialect: str):
     said, arguments = "I look it up: now.", '{"city": "Köln", "days": [1, 2], "at": {"x": 1.5}}'
     text = (tagged if dialect == "tool_call" else structured)(said, [("f", arguments)])
@@ -131,7 +131,7 @@ def test_text_and_arguments_come_with_the_characters_that_bring_them(dialect: st
 
 
 def test_an_escape_waits_until_it_is_whole_and_nothing_else_does():
-    chain = stage(parse_text("structured_output", turn_id="t"))
+    chain = stage(parse_text("json_answer", turn_id="t"))
     pieces = ['{"content": "a', "\\", "n", "b\\u00", "e9", "\\ud83d", "\\ude42", 'c"', ', "toolCall": null}']
     said = [
         "".join(each.payload.get("delta", "") for each in chain.feed(piece) if isinstance(each, SegmentEvent))
@@ -150,7 +150,7 @@ def test_an_escape_waits_until_it_is_whole_and_nothing_else_does():
     ],
 )
 def test_the_order_of_keys_changes_nothing_but_when_it_comes(text: str):
-    assert told(drive(list(text), parse_text("structured_output", turn_id="t"))) == ("b", [("f", '{"a": 1}')])
+    assert told(drive(list(text), parse_text("json_answer", turn_id="t"))) == ("b", [("f", '{"a": 1}')])
 
 
 @pytest.mark.parametrize("cut", range(1, 12))
@@ -159,7 +159,7 @@ def test_a_call_that_is_cut_is_told_alike(cut: int):
     texts = [tagged("", [("f", arguments)]), structured("", [("f", arguments)])]
     chunks = [*native("", [("f", arguments[:cut])], 3)[:-1], ChunkResponse(finish_reason="length")]
     ways: list[tuple[Any, Any]] = [(chunks, to_segments(turn_id="t"))]
-    for text, dialect in zip(texts, ("tool_call", "structured_output"), strict=True):
+    for text, dialect in zip(texts, ("tool_call", "json_answer"), strict=True):
         upto = text[: text.index(arguments) + cut]
         given = [ChunkResponse(content=upto), ChunkResponse(finish_reason="length")]
         ways.append((given, parse_text(dialect, turn_id="t")))

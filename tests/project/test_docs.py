@@ -90,6 +90,11 @@ def test_the_site_shows_a_page_whole_and_the_others_as_they_are(page: Path):
     assert f"  - docs/{COMPLETED[page]}\n" in text_of(ROOT / "mkdocs.yml")
 
 
+def test_the_page_of_strategies_is_what_their_chains_say():
+    made = runpy.run_path(str(DOCS / "make_strategies_page.py"))["page"]()
+    assert text_of(DOCS / "strategies.md") == made, "run make docs"
+
+
 def test_every_page_is_in_the_table_of_contents_and_in_the_navigation():
     pages = {page.name for page in DOCS.glob("*.md")}
     assert {link for link in LINK.findall(text_of(DOCS / "index.md")) if "/" not in link} == pages - {"index.md"}

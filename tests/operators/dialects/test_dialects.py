@@ -511,7 +511,7 @@ def test_the_answer_in_a_dialects_own_file_gives_its_call(name: str):
 
 
 def test_every_dialect_has_a_text():
-    apart = {"json", "sentinel", "structured_output", "tool_call", "xml"}
+    apart = {"json", "sentinel", "json_answer", "tool_call", "xml"}
     assert {each[0] for each in TEXTS}.union(ANSWERED) >= set(DIALECTS) - apart
 
 

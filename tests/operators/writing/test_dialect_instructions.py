@@ -188,7 +188,7 @@ def test_the_examples_are_the_calls_that_they_show(name: str):
     for example, call in zip(examples, shown, strict=True):
         assert read(name, example, tools) == [call]
     _, several, both = text.partition("Several calls at once look like this:\n")
-    if name == "structured_output" or len(tools) == 1:
+    if name == "json_answer" or len(tools) == 1:
         assert not several
     else:
         assert read(name, both, tools) == shown[:2]
@@ -201,7 +201,7 @@ def read(name: str, text: str, tools: list[dict[str, Any]]) -> list[tuple[str, d
 
 
 def test_a_whole_answer_that_is_an_object_is_told_where_its_text_stands():
-    text = dialect_instructions(DIALECTS["structured_output"], [NOW])
+    text = dialect_instructions(DIALECTS["json_answer"], [NOW])
     assert 'What you say to the user is its "content"; an answer without a call is {"content": "some text"}.' in text
     assert text.endswith('Example:\n{"content": "", "toolCall": {"name": "now", "args": {}}}')
 

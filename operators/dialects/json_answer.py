@@ -3,8 +3,8 @@
 from ..grammar.dialect import Json, KnownDialect
 from .parts import BARE_JSON
 
-STRUCTURED_OUTPUT = KnownDialect(
-    "structured_output",
+JSON_ANSWER = KnownDialect(
+    "json_answer",
     (Json(args=("args", "arguments"), calls=("toolCall",), content=("content",), root="object", under="object"),),
     proven_by=("Tarko",),
     not_in_auto=BARE_JSON,

@@ -15,7 +15,7 @@ Identity: TypeAlias = tuple[str | None, str]
 End: TypeAlias = tuple[Status, str | None]
 
 
-# Any, and not what flows here: it may stand between any two operators, invocations among the events or not.
+# Any event: it may be placed between any two operators, with or without invocations among the events.
 @public_operator
 def whole_calls() -> Operator[Any, Any]:
     """Hold each call in text back until it is complete; emit a cut or malformed one as text.

@@ -32,7 +32,7 @@ Selector: TypeAlias = str | Collection[str] | Callable[[SegmentEvent], bool]
 _NO_CALLS = frozenset(("text", "reasoning", "refusal", "media"))
 
 
-# Any, and not what flows here: it may stand between any two operators, invocations among the events or not.
+# Any event: it may be placed between any two operators, with or without invocations among the events.
 @public_operator
 def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, Any]:
     """Run text operators on the content of the chosen segments; everything else passes unchanged.

@@ -59,8 +59,8 @@ class Pipeline:
     SEGMENT_END {'status': 'complete'}
 
     - `strategy`: a name, an operator, several in a list, or a function that makes one of `tools=` and options, as
-      `api_tool_call` is, or a `Dialect`. Without one the environment decides: PENSTOCK_STREAM_PARSER, else the stream:
-      `api_tool_call` for a provider's, `auto` for plain text, in which native calls cannot come.
+      `api_tool_call` is, or a `Dialect`. The default is PENSTOCK_STREAM_PARSER, else `api_tool_call` for a provider's
+      stream and `auto` for plain text, which has no native calls.
     - `tools`: functions, pydantic models, JSON Schemas or `Tool`s. Calls are validated with them, and other names fail
       as `unknown_tool`. Without `tools=` every call is accepted; with `tools=[]` nothing is invoked.
     - `api`: the provider's API, if it cannot be detected from the first item. `choices`: as with `from_stream`.
@@ -204,7 +204,7 @@ class Pipeline:
         that writes the tools into the prompt itself.
         """
         if dialect_in(self.chain) is not None:
-            provider_of(provider)  # says what is wrong with it
+            provider_of(provider)  # raises for an unknown provider
             return None
         return schemas_for(self.tools or (), provider, names, strict=strict)
 

@@ -60,7 +60,7 @@ def strategy_maker(
     if isinstance(strategy, Operator):
         if tools is not None:
             message = (
-                "tools= goes to the operator itself, where the strategy is one: to_invocations(tools); "
+                "the strategy is an operator, so pass tools= to the operator itself: to_invocations(tools); "
                 "operators in a list get it from here"
             )
             raise UsageError(message)

@@ -20,7 +20,7 @@ def main() -> None:
 
 
 def loaded() -> Callable[[], int]:
-    """Import the commands, and return what runs the one of `sys.argv` and returns its exit code."""
+    """Import the commands, and return the function that runs the one in `sys.argv`."""
     if sys.argv[1:] == ["--version"]:
         return _say_version
     if not all(map(find_spec, NEEDED)):

@@ -38,14 +38,14 @@ class _Command(NamedTuple):
 
 COMMANDS = {
     "demo": _Command("demo", "Show files being written while the model is still writing them."),
-    "run": _Command("run", "Ask a model and show its answer while it comes: text, files, commands, calls."),
-    "replay": _Command("replay", "Play a recorded answer as if it came now."),
+    "run": _Command("run", "Ask a model and show its answer while it arrives: text, files, commands, calls."),
+    "replay": _Command("replay", "Replay a recorded answer as if it came now."),
     "parse": _Command(
-        "parse", "Find the calls and the reasoning in a model's text, and show them while the text comes."
+        "parse", "Find the calls and the reasoning in a model's text, and show them while the text arrives."
     ),
-    "inspect": _Command("inspect", "Show what recorded answers amount to: text, calls, how they ended."),
+    "inspect": _Command("inspect", "Summarise recorded answers: text, calls, how they ended."),
     "serve-recordings": _Command(
-        "serve", "Play recorded answers to the clients of OpenAI, Anthropic, Google and Ollama."
+        "serve", "Replay recorded answers to the clients of OpenAI, Anthropic, Google and Ollama."
     ),
     "strategies": _Command(
         "strategies", "List the named strategies, or explain one; `*` marks what the environment chooses."

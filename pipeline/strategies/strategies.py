@@ -84,7 +84,7 @@ def pass_through(
 _NATIVE: Mapping[str, Strategy] = {"api_tool_call": api_tool_call, "pass_through": pass_through}
 
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType({**_NATIVE, **TEXT_STRATEGIES})
-"""By name, for settings and the command line; whoever needs another chain composes it."""
+"""The strategies by name, for settings and the command line; compose any other chain yourself."""
 RENAMED: Mapping[str, str] = MappingProxyType({"native": "api_tool_call", "structured_output": "json_answer"})
 """Old names."""
 

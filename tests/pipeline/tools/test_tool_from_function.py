@@ -205,7 +205,7 @@ def test_what_is_called_without_being_a_function_needs_a_name():
     ("function", "said"),
     [
         (lambda *words: None, r"f\(\) takes \*words, but a tool's parameters need names: write them"),
-        (lambda **options: None, r"f\(\) takes \*\*options;"),
+        (lambda **options: None, r"f\(\) takes \*\*options, but"),
         (Shop.buy, r"f\(\) is unbound; pass a bound method: tool\(thing.f\)"),
         (print, r"f\(\) takes \*args"),
         (max, r"f\(\) has no signature to read; wrap it in a function that has one"),

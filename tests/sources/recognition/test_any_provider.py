@@ -226,7 +226,7 @@ class Strange:
         (["a"], "list, does not show"),
         (Strange(), "test_any_provider.Strange, does not show"),
         (ProviderError("x"), "penstock.events.errors.ProviderError"),
-        ({"choices": [], "candidates": []}, "may be of openai-chat or gemini"),
+        ({"choices": [], "candidates": []}, "may be from openai-chat or gemini"),
     ],
 )
 def test_a_first_item_of_nobody_or_of_two_is_refused_with_its_kind_and_the_known_apis(item: Any, described: str):

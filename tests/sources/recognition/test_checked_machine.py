@@ -179,17 +179,17 @@ def test_the_chat_sdk_with_its_own_body_is_understood():
 @pytest.mark.parametrize(
     ("item", "said"),
     [
-        (Event(), "is not of openai-chat: test_checked_machine.Event; pass what the SDK streamed, or another api="),
-        (42, "is not of openai-chat: int; pass what the SDK streamed"),
-        ("a text", "is not of openai-chat: str; texts and ChunkResponses need no api="),
-        (ChunkResponse(content="Hi"), "penstock.events.chunk_response.ChunkResponse; texts and ChunkResponses need no"),
+        (Event(), "is not of openai-chat: test_checked_machine.Event; pass what the SDK streams, or another api="),
+        (42, "is not of openai-chat: int; pass what the SDK streams"),
+        ("a text", "is not of openai-chat: str; leave api= out for text and ChunkResponses"),
+        (ChunkResponse(content="Hi"), "penstock.events.chunk_response.ChunkResponse; leave api= out for text"),
         (b"data: {}", "is not of openai-chat: bytes; use from_wire('openai-chat', ...) for bytes"),
         ({"foo": "secret", "bar": 1}, "is not of openai-chat: a dict with 'foo', 'bar'; pass what"),
         ({"type": "a secret", "b": 1}, "is not of openai-chat: a dict with 'type', 'b'; pass what"),
         ({"k" * 99: 1}, f"a dict with '{'k' * 39}...; pass what"),
         ({"type": "message_stop"}, "a dict of type 'message_stop'; pass what"),
         ({"object": "text_completion", "choices": [{"text": "secret"}]}, "a dict with 'object', 'choices'; pass what"),
-        ([HELLO["gemini"]], "list; it looks like gemini: pass api='gemini' to from_stream, from_wire or Pipeline"),
+        ([HELLO["gemini"]], "list; it looks like gemini; pass api='gemini' to from_stream, from_wire or Pipeline"),
     ],
 )
 def test_it_names_kinds_keys_and_types_and_what_to_do_and_no_content(item: Any, said: str):

@@ -45,7 +45,7 @@ def checked_stream(body: bytes, api: str | None = None) -> str:
     elif _whole_json(body) is not None:
         message = f"a whole JSON document, not a stream of {given}; {_RECORD} (stream=True)"
     else:
-        message = f"it has it has it has no event of {given} in {len(body):,} bytes; {_RECORD}, or name another --api"
+        message = f"it has no event of {given} in {len(body):,} bytes; {_RECORD}, or name another --api"
     raise UsageError(message)
 
 

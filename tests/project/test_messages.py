@@ -45,7 +45,7 @@ def test_a_message_has_no_riddles():
 
 
 @pytest.mark.parametrize(
-    "riddle", ["'a' is not a valid tool name", "has a reserved attribute's name", "it gave 5, which nobody runs"]
+    "riddle", ["'a' is no name of a tool", "the name of an attribute, which is none", "it gave 5, which nobody runs"]
 )
 def test_a_riddle_is_found(riddle: str):
     assert RIDDLES.search(riddle)

@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import conftest  # noqa: F401 - registers the checkout as `penstock`
 from strategies.marked_texts import MODEL_MARKERS
 
-from penstock.events import ChunkResponse, SegmentEvent, ToolCallDelta, ToolInvocation
+from penstock.events import ChunkResponse, SegmentContent, ToolCallDelta, ToolInvocation
 from penstock.operators import holdback, stage, stream_fields, to_invocations, to_segments
 from penstock.operators.argument_progress import argument_progress
 from penstock.operators.catalogue.table import DIALECTS
@@ -250,8 +250,7 @@ def check_outputs(size: int) -> tuple[bool, int, int]:
     source = python_source(size)
     run = stage(to_segments(), stream_fields(), to_invocations(keep_segments=True))
     events = [event for item in chunks(deltas) for event in run.feed(item)] + run.close()
-    segments = [event for event in events if isinstance(event, SegmentEvent)]
-    content = [event.payload["delta"] for event in segments if event.type == "SEGMENT_CONTENT"]
+    content = [event.delta for event in events if isinstance(event, SegmentContent)]
     calls = [event.arguments for event in events if isinstance(event, ToolInvocation)]
     right = "".join(content) == source and calls == [{"path": "src/app.py", "content": source}]
     return right, len(content), len(deltas)

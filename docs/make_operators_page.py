@@ -58,7 +58,9 @@ class _Definition:
     def __init__(self, name: str, file: Path) -> None:
         self._name = name
         self._source = file.read_text(encoding="utf-8")
-        self._node = next((each for each in ast.parse(self._source).body if _name_of(each) == name), None)
+        # The last one: a function stands behind its overloads.
+        found = [each for each in ast.parse(self._source).body if _name_of(each) == name]
+        self._node = found[-1] if found else None
         if self._node is None:
             message = f"{file.name} has no {name}"
             raise SystemExit(message)

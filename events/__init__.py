@@ -4,10 +4,11 @@ from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from .errors import PenstockError, ProviderError, UsageError
 from .fragment import Fragment, JsonError, Path
 from .json_form import Event, from_json, json_schema, to_dict, to_json
-from .segment_event import SegmentEvent
+from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from .tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
 
 __all__ = [
+    "AnySegmentEvent",
     "ChunkResponse",
     "Event",
     "Fragment",
@@ -17,7 +18,10 @@ __all__ = [
     "Path",
     "PenstockError",
     "ProviderError",
+    "SegmentContent",
+    "SegmentEnd",
     "SegmentEvent",
+    "SegmentStart",
     "TokenUsage",
     "ToolCallArgumentProgress",
     "ToolCallDelta",

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from .chunk_response import ChunkResponse
-from .segment_event import SegmentEvent
+from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from .showing.card import Card, MimeBundle, Tone, first_of, mime_bundle
 from .showing.excerpt import counted, ending, value_text
 from .tool_invocation import InvocationFailed, Notice, ToolInvocation
@@ -35,7 +35,7 @@ def event_bundle(event: object) -> MimeBundle:
 def card_of(event: object) -> Card:
     """Return the card of an event; for any other value a card with its type's name."""
     match event:
-        case SegmentEvent():
+        case SegmentStart() | SegmentContent() | SegmentEnd():
             return _segment_event(event)
         case ToolInvocation():
             return Card(f"→ {event.name}", "run", "good", _call_facts(event), rows=_rows(event.arguments))
@@ -71,18 +71,17 @@ def short_value(value: Any) -> str:
     return text if len(text) <= _SHORT else text[:_SHORT] + "…"
 
 
-def _segment_event(event: SegmentEvent) -> Card:
-    payload = event.payload
-    status = str(payload.get("status", ""))
-    metadata: Mapping[str, Any] = payload.get("metadata", {})
+def _segment_event(event: AnySegmentEvent) -> Card:
+    status = (event.status or "") if isinstance(event, SegmentEnd) else ""
+    reason = event.reason if isinstance(event, SegmentEnd) else None
     return Card(
         event.type,
-        " · ".join(str(each) for each in (status, payload.get("reason")) if each),
+        " · ".join(each for each in (status, reason) if each),
         TONES.get(status, "plain"),
         tuple(each for each in (event.segment_type, event.segment_id) if each),
-        str(payload.get("delta", "")),
+        event.delta if isinstance(event, SegmentContent) else "",
         event.segment_type in PROSE,
-        tuple(metadata.items()),
+        () if isinstance(event, SegmentContent) else tuple(event.metadata.items()),
     )
 
 

@@ -9,14 +9,14 @@ import msgspec
 from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from .errors import UsageError
 from .fragment import Fragment, JsonError
-from .segment_event import SegmentEvent
+from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from .tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
 
 Event: TypeAlias = (
     ChunkResponse
     | ToolCallDelta
     | TokenUsage
-    | SegmentEvent
+    | AnySegmentEvent
     | Fragment
     | JsonError
     | ToolCallArgumentProgress
@@ -30,6 +30,9 @@ _TAGGED = (
     ChunkResponse,
     ToolCallDelta,
     TokenUsage,
+    SegmentStart,
+    SegmentContent,
+    SegmentEnd,
     Fragment,
     JsonError,
     ToolCallArgumentProgress,
@@ -38,10 +41,10 @@ _TAGGED = (
     InvocationFailed,
     Notice,
 )
-_TYPES: dict[str, type[Event]] = {
-    **{str(kind.__struct_config__.tag): kind for kind in _TAGGED},
-    **dict.fromkeys(("SEGMENT_START", "SEGMENT_CONTENT", "SEGMENT_END"), SegmentEvent),
-}
+_TYPES: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in _TAGGED}
+
+_SEGMENT_KEYS = ("type", "segment_id", "segment_type", "turn_id", "raw", "fragments")
+_PAYLOAD_KEYS = ("metadata", "delta", "status", "reason")
 
 
 class _Metadata(msgspec.Struct, frozen=True):
@@ -58,33 +61,41 @@ class _Payload(msgspec.Struct):
     reason: str = ""
 
 
-class _ContentPayload(_Payload, kw_only=True):
-    delta: str
-
-
-_PAYLOADS = {"SEGMENT_START": _Payload, "SEGMENT_CONTENT": _ContentPayload, "SEGMENT_END": _Payload}
-
-
-def to_dict(event: Event) -> dict[str, Any]:
+def to_dict(event: Event | SegmentEvent) -> dict[str, Any]:
     """Return an event as plain JSON data, without `raw` and `fragments` of segments and without `model`.
 
     >>> to_dict(Notice("late_text", "something came after the end"))
     {'type': 'NOTICE', 'code': 'late_text', 'detail': 'something came after the end'}
     """
     if isinstance(event, SegmentEvent):
-        plain: dict[str, Any] = {"type": event.type, "segment_id": event.segment_id}
-        if event.segment_type is not None:
-            plain["segment_type"] = event.segment_type
-        plain["payload"] = event.payload
-        if event.turn_id is not None:
-            plain["turn_id"] = event.turn_id
-        return plain
+        return _segment(event)
     if isinstance(event, ToolInvocation):
         event = msgspec.structs.replace(event, model=None)
-    plain = _with_lists(msgspec.to_builtins(event))
+    plain: dict[str, Any] = _with_lists(msgspec.to_builtins(event))
     if isinstance(event, ToolInvocation):
         del plain["model"]
     return plain
+
+
+def _segment(event: SegmentEvent) -> dict[str, Any]:
+    plain: dict[str, Any] = {"type": event.type, "segment_id": event.segment_id}
+    if event.segment_type is not None:
+        plain["segment_type"] = event.segment_type
+    plain["payload"] = _payload(event)
+    if event.turn_id is not None:
+        plain["turn_id"] = event.turn_id
+    return plain
+
+
+def _payload(event: SegmentEvent) -> dict[str, Any]:
+    if isinstance(event, SegmentContent):
+        return {"delta": event.delta}
+    said: dict[str, Any] = {}
+    if isinstance(event, SegmentEnd):
+        said = {"status": event.status, "reason": event.reason}
+    if isinstance(event, SegmentStart | SegmentEnd):
+        said["metadata"] = event.metadata
+    return {key: value for key, value in said.items() if value}
 
 
 def _with_lists(value: Any) -> Any:
@@ -96,8 +107,8 @@ def _with_lists(value: Any) -> Any:
     return value
 
 
-def to_json(event: Event) -> bytes:
-    """Return an event as one line of JSON, UTF-8; raises `UsageError` for text with a lone surrogate.
+def to_json(event: Event | SegmentEvent) -> bytes:
+    """Return an event as one line of JSON, UTF-8; raises `UsageError` for text with half a character in it.
 
     >>> to_json(Notice("late_text", "x"))
     b'{"type":"NOTICE","code":"late_text","detail":"x"}'
@@ -118,23 +129,26 @@ def from_json(data: bytes | str) -> Event:
     try:
         plain = msgspec.json.decode(data)
         kind = _TYPES[plain["type"]]
-        if kind is SegmentEvent:
-            msgspec.convert(plain["payload"], _PAYLOADS[plain["type"]])
-        return msgspec.convert(plain, kind)
+        return msgspec.convert(_flat(plain) if issubclass(kind, SegmentEvent) else plain, kind)
     except (msgspec.MsgspecError, UnicodeError, RecursionError, KeyError, TypeError) as error:
         known = ", ".join(sorted(_TYPES))
         message = f"not the JSON form of an event ({error}); its 'type' must be one of: {known}"
         raise UsageError(message) from error
 
 
+def _flat(plain: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON form of a segment's event with what its payload says beside the rest."""
+    payload = plain["payload"]
+    msgspec.convert(payload, _Payload)
+    said = {key: payload[key] for key in _PAYLOAD_KEYS if key in payload}
+    return {"segment_type": None, "status": None} | {key: plain[key] for key in _SEGMENT_KEYS if key in plain} | said
+
+
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of all events; `$defs` has the definition of each event by its name."""
-    schemas, definitions = msgspec.json.schema_components(
-        (*_TAGGED, SegmentEvent),
-        ref_template="#/$defs/{name}",
-    )
-    segment = definitions["SegmentEvent"]["properties"]
-    del segment["raw"], segment["fragments"]
+    """Return the JSON Schema (2020-12) of all events; each event's definition stands under `$defs` by its name."""
+    schemas, definitions = msgspec.json.schema_components(_TAGGED, ref_template="#/$defs/{name}")
+    for kind in (SegmentStart, SegmentContent, SegmentEnd):
+        _give_payload(definitions[kind.__name__])
     del definitions["ToolInvocation"]["properties"]["model"]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -142,3 +156,17 @@ def json_schema() -> dict[str, Any]:
         "oneOf": list(schemas),
         "$defs": definitions,
     }
+
+
+def _give_payload(definition: dict[str, Any]) -> None:
+    """Change the schema of a segment's event to its JSON form."""
+    properties = definition["properties"]
+    said = {key: properties.pop(key) for key in _PAYLOAD_KEYS if key in properties}
+    del properties["raw"], properties["fragments"]
+    properties["payload"] = {
+        "type": "object",
+        "description": "What the event says; keys are absent when they have nothing to say.",
+        "properties": said,
+        "required": [key for key in said if key == "delta"],
+    }
+    definition["required"] = ["type", "segment_id", "payload"]

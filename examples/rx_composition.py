@@ -15,7 +15,7 @@ from reactivex import operators as ops
 from reactivex.scheduler.eventloop import AsyncIOScheduler
 from recordings import keys_or_recordings
 
-from penstock.events import SegmentEvent, ToolInvocation
+from penstock.events import SegmentContent, ToolInvocation
 from penstock.pipeline import Pipeline, api_tool_call
 from penstock.sources import from_anthropic, from_openai_chat
 
@@ -24,10 +24,10 @@ def write_file(path: str, content: str) -> None:
     """Write a file. Say the path first."""
 
 
-def progress(contents: Observable[SegmentEvent]) -> Observable[str]:
+def progress(contents: Observable[SegmentContent]) -> Observable[str]:
     """How far a segment is: ten times a second, not at each delta."""
     return contents.pipe(
-        ops.scan(lambda size, event: (size[0] + len(event.payload["delta"]), event), (0, None)),
+        ops.scan(lambda size, event: (size[0] + len(event.delta), event), (0, None)),
         ops.sample(0.1, AsyncIOScheduler(asyncio.get_running_loop())),
         ops.map(lambda size: f"{size[1].turn_id:10} {size[1].segment_type:10} {size[0]:5} characters"),
     )
@@ -35,7 +35,7 @@ def progress(contents: Observable[SegmentEvent]) -> Observable[str]:
 
 def report(events: Observable[Any]) -> Observable[str]:
     """The progress of all segments, and each call at its moment."""
-    contents = events.pipe(ops.filter(lambda event: getattr(event, "type", "") == "SEGMENT_CONTENT"))
+    contents = events.pipe(ops.filter(lambda event: isinstance(event, SegmentContent)))
     calls = events.pipe(ops.filter(lambda event: isinstance(event, ToolInvocation)))
     return rx.merge(
         contents.pipe(ops.group_by(lambda event: event.segment_id), ops.flat_map(progress)),

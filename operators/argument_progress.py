@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..events.segment_event import SegmentEvent
+from ..events.segment_event import AnySegmentEvent
 from ..events.tool_invocation import ToolCallArgumentProgress
 from .calls.call_arguments import CallArguments
 from .calls.each_call import each_call
@@ -55,7 +55,7 @@ class _Progress(Stateful):
     def __init__(self, call: CallArguments) -> None:
         self.call = call
 
-    def content(self, event: SegmentEvent) -> Sequence[ToolCallArgumentProgress]:
+    def content(self, event: AnySegmentEvent) -> Sequence[ToolCallArgumentProgress]:
         call = self.call
         pieces = call.fragments(event)
         return [ToolCallArgumentProgress(call.segment_id, call.name, piece) for piece in pieces]

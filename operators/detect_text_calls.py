@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ..events.segment_event import SegmentEvent
+from ..events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import Notice
 from .calls.segment_end import OpenSegments
 from .engine.public_operator import public_operator
@@ -151,17 +151,16 @@ class _DetectTextCalls(Stateful):
         self._open = OpenSegments()
 
     def feed(self, event: Any) -> Iterable[Any]:
-        if type(event) is SegmentEvent:
-            if event.type == "SEGMENT_CONTENT":
-                text = self._texts.get((event.turn_id, event.segment_id))
-                if text is not None:
-                    text.feed(event.payload["delta"])
-            else:
-                self._open.note(event)
-                if event.type == "SEGMENT_START":
-                    self._start(event)
-                else:
-                    self._end(event)
+        if isinstance(event, SegmentContent):
+            text = self._texts.get((event.turn_id, event.segment_id))
+            if text is not None:
+                text.feed(event.delta)
+        elif isinstance(event, SegmentStart):
+            self._open.note(event)
+            self._start(event)
+        elif isinstance(event, SegmentEnd):
+            self._open.note(event)
+            self._end(event)
         return (event,)
 
     def close(self, how: How) -> Iterable[Any]:
@@ -171,7 +170,7 @@ class _DetectTextCalls(Stateful):
         self._texts.clear()
         return [*self._open.ends(how), *(Notice("text_call", _DETAIL.format(snippet)) for snippet in snippets)]
 
-    def _start(self, event: SegmentEvent) -> None:
+    def _start(self, event: SegmentStart) -> None:
         turn = event.turn_id
         if turn in self._called:
             return
@@ -181,7 +180,7 @@ class _DetectTextCalls(Stateful):
             self._called.add(turn)
             self._texts = {identity: text for identity, text in self._texts.items() if identity[0] != turn}
 
-    def _end(self, event: SegmentEvent) -> None:
+    def _end(self, event: SegmentEnd) -> None:
         identity = (event.turn_id, event.segment_id)
         text = self._texts.get(identity)
         if text is not None:
@@ -193,7 +192,7 @@ class _DetectTextCalls(Stateful):
         return _Text()
 
 
-def _is_native_call(start: SegmentEvent) -> bool:
-    metadata = start.payload.get("metadata", {})
+def _is_native_call(start: SegmentStart) -> bool:
+    metadata = start.metadata
     is_call = start.segment_type == "tool_call" or "tool_name" in metadata
     return is_call and metadata.get("executed_by") != "provider"

@@ -10,7 +10,7 @@ from reactivex import Observable, abc
 from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignmentDisposable
 
 from ..events.errors import UsageError
-from ..events.segment_event import SegmentEvent
+from ..events.segment_event import SegmentEnd, SegmentStart
 from .calls.segment_end import OpenSegments
 from .engine.attempts import Attempts
 from .engine.stage import (
@@ -41,11 +41,11 @@ def interrupt_on(signal: Observable[Any], *operators: Operator[Any, Any]) -> RxO
     >>> from penstock.operators import to_segments
     >>> from reactivex.subject import Subject
     >>> chunks, stop = Subject(), Subject()
-    >>> _ = chunks.pipe(interrupt_on(stop, to_segments())).subscribe(lambda event: print(event.type, event.payload))
+    >>> _ = chunks.pipe(interrupt_on(stop, to_segments(turn_id="t"))).subscribe(print)
     >>> chunks.on_next(ChunkResponse(content="a")); stop.on_next("Ctrl-C")
-    SEGMENT_START {}
-    SEGMENT_CONTENT {'delta': 'a'}
-    SEGMENT_END {'status': 'interrupted', 'reason': 'Ctrl-C'}
+    SegmentStart(segment_id='t:text_0', segment_type='text', turn_id='t')
+    SegmentContent(segment_id='t:text_0', segment_type='text', delta='a', turn_id='t', raw='a')
+    SegmentEnd(segment_id='t:text_0', segment_type='text', status='interrupted', reason='Ctrl-C', turn_id='t')
 
     - `signal`: its first value interrupts; a str is the reason. It is subscribed to before the source. Its completion
       is ignored; its error ends open segments like an error of the source, then arrives as `on_error`.
@@ -188,7 +188,7 @@ class _PassSegments(Stateful):
         self._open = OpenSegments()
 
     def feed(self, event: Any) -> Iterable[Any]:
-        if type(event) is SegmentEvent and event.type != "SEGMENT_CONTENT":
+        if isinstance(event, SegmentStart | SegmentEnd):
             self._open.note(event)
         return (event,)
 

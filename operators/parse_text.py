@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from ..events.segment_event import SegmentEvent
+from ..events.segment_event import SegmentContent
 from .calls.answer_segments import AnswerSegments, Segment
 from .catalogue.dialects_named import dialect_name, dialects_named
 from .catalogue.table import DIALECTS
@@ -50,10 +50,10 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     >>> from penstock.operators import drive
     >>> text = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
     >>> for event in drive([text], parse_text("hermes", turn_id="t")):
-    ...     print(event.type, event.segment_id, event.payload)
-    SEGMENT_START t:call_0 {'metadata': {'tool_name': 'f'}}
-    SEGMENT_CONTENT t:call_0 {'delta': '{}'}
-    SEGMENT_END t:call_0 {'status': 'complete', 'metadata': {'tool_name': 'f'}}
+    ...     print(event)
+    SegmentStart(segment_id='t:call_0', segment_type='tool_call', metadata={'tool_name': 'f'}, turn_id='t', ...)
+    SegmentContent(segment_id='t:call_0', segment_type='tool_call', delta='{}', turn_id='t', ...)
+    SegmentEnd(segment_id='t:call_0', segment_type='tool_call', status='complete', metadata={'tool_name': 'f'}, ...)
 
     Several dialects are read at once; the first text that differs decides. A call's START comes when its name is known
     and its arguments begin; until then, something that turns out not to be a call is emitted as text. Later a mismatch
@@ -124,7 +124,7 @@ class _ParseText(Stateful):
         if plain is not None and text:
             search, segment_id, kind, turn_id = plain
             if search(text) is None:
-                return (SegmentEvent("SEGMENT_CONTENT", segment_id, kind, {"delta": text}, turn_id, text),)
+                return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
         way = engine.way
         if way is not None and text and (given := way(text)) is not None:
             return given

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..events.fragment import Fragment, Path
-from ..events.segment_event import SegmentEvent, Status
+from ..events.segment_event import AnySegmentEvent, SegmentEnd, Status
 from .calls.call_arguments import CallArguments
 from .calls.each_call import each_call
 from .calls.field_spec import FILE_TOOLS, FieldSpec
@@ -104,15 +104,15 @@ class _Partial(Stateful):
         self._values = FragmentAggregator()
         self._view = ObjectView(self._values)
 
-    def content(self, event: SegmentEvent) -> Sequence[PartialArguments]:
+    def content(self, event: AnySegmentEvent) -> Sequence[PartialArguments]:
         pieces = self.call.fragments(event)
         return (self._event(pieces),) if pieces else ()
 
     start = content
 
-    def end(self, event: SegmentEvent) -> Sequence[PartialArguments]:
+    def end(self, event: SegmentEnd) -> Sequence[PartialArguments]:
         pieces = self.call.fragments(event)
-        return (self._event(pieces, event.payload.get("status", "complete")),)
+        return (self._event(pieces, event.status or "complete"),)
 
     def _event(self, pieces: Sequence[Fragment], status: Status | None = None) -> PartialArguments:
         call, values = self.call, self._values

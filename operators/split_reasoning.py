@@ -26,13 +26,13 @@ def split_reasoning(
 
     >>> from penstock.operators import drive
     >>> for event in drive(["<think>Why?</think>So."], split_reasoning(turn_id="t")):
-    ...     print(event.type, event.segment_id, event.payload)
-    SEGMENT_START t:reasoning_0 {}
-    SEGMENT_CONTENT t:reasoning_0 {'delta': 'Why?'}
-    SEGMENT_END t:reasoning_0 {'status': 'complete'}
-    SEGMENT_START t:text_0 {}
-    SEGMENT_CONTENT t:text_0 {'delta': 'So.'}
-    SEGMENT_END t:text_0 {'status': 'complete'}
+    ...     print(event)
+    SegmentStart(segment_id='t:reasoning_0', segment_type='reasoning', turn_id='t', raw='<think>')
+    SegmentContent(segment_id='t:reasoning_0', segment_type='reasoning', delta='Why?', turn_id='t', raw='Why?')
+    SegmentEnd(segment_id='t:reasoning_0', segment_type='reasoning', status='complete', turn_id='t', raw='</think>')
+    SegmentStart(segment_id='t:text_0', segment_type='text', turn_id='t')
+    SegmentContent(segment_id='t:text_0', segment_type='text', delta='So.', turn_id='t', raw='So.')
+    SegmentEnd(segment_id='t:text_0', segment_type='text', status='complete', turn_id='t')
 
     - `markers`: pairs of opener and closer; `<think>` and `</think>` where none are given.
     - `starts_in_reasoning`, `blanks`: as with `parse_text`.

@@ -8,10 +8,10 @@ from typing import Any, Literal, TypeAlias, cast
 
 from ..events.errors import UsageError
 from ..events.fragment import Fragment, JsonError, Path
-from ..events.segment_event import SegmentEvent
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart, Status
 from ..events.tool_invocation import Notice
 from .calls.field_spec import FILE_TOOLS, FieldSpec
-from .calls.segment_end import RESERVED, OpenSegments, end_payload, end_status, error_detail
+from .calls.segment_end import RESERVED, OpenSegments, end_status, error_detail
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, StageChain, lift, stage
@@ -20,7 +20,7 @@ from .machines.fragment_aggregator import FragmentAggregator
 from .machines.json_machine import JsonMachine
 from .strip_markers import strip_markers
 
-Segment: TypeAlias = SegmentEvent | Notice
+Segment: TypeAlias = AnySegmentEvent | Notice
 
 
 @public_operator
@@ -30,7 +30,7 @@ def stream_fields(
     start: Literal["deferred", "immediate"] = "deferred",
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[Segment, Segment]:
+) -> Operator[SegmentEvent | Notice, Segment]:
     r"""Turn calls of named tools into segments of their own type that stream one decoded argument.
 
         tool_call segment   --S--C {"path": "a.py", "con--C tent": "x--C = 1\n"}--E--|
@@ -40,10 +40,10 @@ def stream_fields(
     >>> from penstock.operators import drive, to_segments
     >>> call = ToolCallDelta(0, "call_1", "write_file", '{"path": "a.py", "content": "x = 1')
     >>> for event in drive([ChunkResponse(tool_calls=(call,))], to_segments(), stream_fields()):
-    ...     print(event.type, event.segment_type, event.payload)
-    SEGMENT_START write_file {'metadata': {'tool_name': 'write_file', 'path': 'a.py'}}
-    SEGMENT_CONTENT write_file {'delta': 'x = 1'}
-    SEGMENT_END write_file {'status': 'truncated', 'metadata': {...}}
+    ...     print(event)
+    SegmentStart(segment_id='call_1', segment_type='write_file', metadata={'tool_name': ..., 'path': 'a.py'}, ...)
+    SegmentContent(segment_id='call_1', segment_type='write_file', delta='x = 1', ...)
+    SegmentEnd(segment_id='call_1', segment_type='write_file', status='truncated', ...)
 
     All other segments pass unchanged, and so does a call without the arguments that its spec requires, unless the spec
     is strict. Every argument, streamed or not, still reaches `to_invocations`; the END's
@@ -126,7 +126,7 @@ class _FieldCall(Stateful):
         self.started = False
         self.machine: JsonMachine | None = None  # for events that are not parsed yet
         self.stripping = None if spec.markers is None else stage(strip_markers(*spec.markers))
-        self.held: list[SegmentEvent] = []
+        self.held: list[AnySegmentEvent] = []
         """What came before START, in case that the call does not fit a spec that is not strict.
 
         Nothing where sentinels are taken out of the content: as it is, it would have them.
@@ -147,10 +147,8 @@ class _StreamFields(Stateful):
         self._calls: dict[tuple[str | None, str], _FieldCall] = {}
         self._others = OpenSegments()
 
-    def feed(self, event: Segment) -> Iterable[Segment]:
-        if type(event) is not SegmentEvent:
-            return (event,)
-        if event.type == "SEGMENT_CONTENT":
+    def feed(self, event: SegmentEvent | Notice) -> Iterable[Segment]:
+        if type(event) is SegmentContent:
             call = self._calls.get((event.turn_id, event.segment_id))
             if call is None:
                 return (event,)
@@ -159,23 +157,24 @@ class _StreamFields(Stateful):
                 piece = fragments[0]
                 if piece.path is call.live_path and piece.kind == "TEXT":
                     return (
-                        SegmentEvent(
-                            "SEGMENT_CONTENT",
+                        SegmentContent(
                             event.segment_id,
                             call.segment_type,
-                            {"delta": piece.value},
-                            event.turn_id,
-                            event.raw,
-                            fragments,
+                            piece.value,
+                            turn_id=event.turn_id,
+                            raw=event.raw,
+                            fragments=fragments,
                         ),
                     )
             return self._content(call, event)
-        if event.type == "SEGMENT_START":
-            metadata = event.payload.get("metadata", {})
+        if type(event) is SegmentStart:
+            metadata = event.metadata
             name = metadata.get("tool_name", "")
             spec = self._specs.get(self._tool(name))
             if spec is not None and event.segment_type == "tool_call" and metadata.get("executed_by") != "provider":
                 return self._start(spec, event)
+        elif type(event) is not SegmentEnd:
+            return cast("tuple[Segment]", (event,))
         elif (event.turn_id, event.segment_id) in self._calls:
             return self._end(self._calls.pop((event.turn_id, event.segment_id)), event)
         self._others.note(event)
@@ -184,8 +183,7 @@ class _StreamFields(Stateful):
     def close(self, how: How) -> Iterable[Segment]:
         events: list[Segment] = list(self._others.ends(how))
         for call in self._calls.values():
-            payload = end_payload(*end_status(how), call.metadata)
-            end = SegmentEvent("SEGMENT_END", call.segment_id, "tool_call", payload, call.turn_id)
+            end = SegmentEnd(call.segment_id, "tool_call", *end_status(how), call.metadata, turn_id=call.turn_id)
             events += self._end(call, end)
         self._calls.clear()
         return events
@@ -193,8 +191,8 @@ class _StreamFields(Stateful):
     def _tool(self, name: str) -> str:
         return name.casefold() if self._ignore_case else name
 
-    def _start(self, spec: FieldSpec, event: SegmentEvent) -> list[Segment]:
-        call = _FieldCall(spec, self._limits, event.segment_id, event.turn_id, event.payload["metadata"])
+    def _start(self, spec: FieldSpec, event: SegmentStart) -> list[Segment]:
+        call = _FieldCall(spec, self._limits, event.segment_id, event.turn_id, event.metadata)
         self._calls[event.turn_id, event.segment_id] = call
         events: list[Segment] = []
         self._take(call, event)
@@ -204,7 +202,7 @@ class _StreamFields(Stateful):
             call.held.append(event)
         return events
 
-    def _content(self, call: _FieldCall, event: SegmentEvent) -> list[Segment]:
+    def _content(self, call: _FieldCall, event: SegmentContent) -> list[Segment]:
         text = self._take(call, event)
         events: list[Segment] = []
         if call.started:
@@ -221,10 +219,10 @@ class _StreamFields(Stateful):
         call.live_path = call.field_path if straight else None
         return events
 
-    def _end(self, call: _FieldCall, event: SegmentEvent) -> list[Segment]:
+    def _end(self, call: _FieldCall, event: SegmentEnd) -> list[Segment]:
         text = self._take(call, event, ending=True)
         events: list[Segment] = []
-        if call.held and call.due is None and event.payload.get("status", "complete") == "complete":
+        if call.held and call.due is None and event.status in ("complete", None):
             return [*call.held, event]
         if not call.started:
             if text:
@@ -232,9 +230,9 @@ class _StreamFields(Stateful):
             self._give_start(call, _known(call) if call.due is None else call.due, events)
         elif text:
             self._give_content(call, text, events)
-        payload = event.payload
-        status, reason = payload.get("status", "complete"), payload.get("reason")
-        metadata = {**call.metadata, **payload.get("metadata", {})}
+        status: Status = "complete" if event.status is None else event.status
+        reason = event.reason
+        metadata = {**call.metadata, **event.metadata}
         metadata.pop("arguments", None)  # the content, once more
         metadata |= _shown(call)
         if status == "complete" and call.machine is not None:
@@ -255,21 +253,27 @@ class _StreamFields(Stateful):
             status, reason = "failed", "missing_path"
             metadata["error"] = {"loc": [missing], "msg": "missing", "type": "missing"}
         raw, fragments = _taken(call)
-        kind, payload = call.segment_type, end_payload(status, reason, metadata)
         events.append(
-            SegmentEvent("SEGMENT_END", call.segment_id, kind, payload, event.turn_id, raw, fragments or None)
+            SegmentEnd(
+                call.segment_id,
+                call.segment_type,
+                status,
+                reason,
+                metadata,
+                turn_id=event.turn_id,
+                raw=raw,
+                fragments=fragments or None,
+            )
         )
         return events
 
     def _give_start(self, call: _FieldCall, known: dict[str, Any], events: list[Segment]) -> None:
         call.started = True
         call.held.clear()
-        payload = {"metadata": {**call.metadata, **known}}
+        metadata = {**call.metadata, **known}
         raw, fragments = _taken(call)
-        kind = call.segment_type
-        events.append(
-            SegmentEvent("SEGMENT_START", call.segment_id, kind, payload, call.turn_id, raw, fragments or None)
-        )
+        kind, pieces = call.segment_type, fragments or None
+        events.append(SegmentStart(call.segment_id, kind, metadata, turn_id=call.turn_id, raw=raw, fragments=pieces))
         if call.content:
             self._give_content(call, "".join(call.content), events)
             call.content.clear()
@@ -277,16 +281,14 @@ class _StreamFields(Stateful):
     def _give_content(self, call: _FieldCall, text: str, events: list[Segment]) -> None:
         raw, fragments = _taken(call)
         kind = call.segment_type
-        events.append(
-            SegmentEvent("SEGMENT_CONTENT", call.segment_id, kind, {"delta": text}, call.turn_id, raw, fragments)
-        )
+        events.append(SegmentContent(call.segment_id, kind, text, turn_id=call.turn_id, raw=raw, fragments=fragments))
 
-    def _take(self, call: _FieldCall, event: SegmentEvent, *, ending: bool = False) -> str:
-        """Process an event's source text and fragments; return the new text of the streamed field."""
+    def _take(self, call: _FieldCall, event: AnySegmentEvent, *, ending: bool = False) -> str:
+        """Take in an event's source text and fragments; give the new text of the streamed field."""
         fragments: Iterable[Fragment] = event.fragments or ()
         raw = event.raw
-        if event.fragments is None and event.type == "SEGMENT_CONTENT":
-            raw = raw or event.payload["delta"]
+        if event.fragments is None and isinstance(event, SegmentContent):
+            raw = raw or event.delta
             fragments = self._parsed(call, raw)
         if raw:
             call.raw.append(raw)

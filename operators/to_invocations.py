@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, Protocol, TypeAlias, cast, get_args
+from typing import Any, Literal, Protocol, TypeAlias, cast, get_args, overload
 
 from msgspec.structs import replace
 from pydantic import BaseModel
 
 from ..events.errors import UsageError
 from ..events.fragment import JsonError
-from ..events.segment_event import SegmentEvent
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ..events.tool_invocation import FailureReason, InvocationFailed, Notice, ToolInvocation
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .calls.same_arguments import arguments_digest, value_digest
-from .calls.segment_end import RESERVED, OpenSegments, end_payload, end_status, error_detail
+from .calls.segment_end import RESERVED, OpenSegments, end_status, error_detail
 from .calls.validated import validated
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
@@ -43,9 +43,30 @@ class ToolLike(Protocol):
 
 
 Tools: TypeAlias = Mapping[str, Model | ToolLike] | Iterable[type[BaseModel] | ToolLike]
-Result: TypeAlias = SegmentEvent | ToolInvocation | InvocationFailed | Notice
+CallResult: TypeAlias = ToolInvocation | InvocationFailed | Notice
+Result: TypeAlias = AnySegmentEvent | CallResult
 
 _REASONS = frozenset(get_args(FailureReason))
+
+
+@overload
+def to_invocations(
+    tools: Tools | None = None,
+    *,
+    keep_segments: Literal[False] = False,
+    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    ignore_case: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Operator[SegmentEvent | Notice, CallResult]: ...
+@overload
+def to_invocations(
+    tools: Tools | None = None,
+    *,
+    keep_segments: bool,
+    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    ignore_case: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Operator[SegmentEvent | Notice, Result]: ...
 
 
 @public_operator
@@ -132,9 +153,7 @@ class _ToInvocations(Stateful):
         """The invocations, by turn, the provider's id, and a digest of name and arguments."""
 
     def feed(self, event: SegmentEvent | Notice) -> Iterable[Result]:
-        if type(event) is not SegmentEvent:
-            return (event,)
-        if event.type == "SEGMENT_CONTENT":
+        if type(event) is SegmentContent:
             call = self._calls.get((event.turn_id, event.segment_id))
             if call is not None:
                 fragments = event.fragments
@@ -144,10 +163,12 @@ class _ToInvocations(Stateful):
                 else:
                     self._content(call, event)
             return (event,) if self._keep else ()
-        if event.type == "SEGMENT_START":
+        if type(event) is SegmentStart:
             broken_off = self._break_off(event)
             self._start(event)
             return (*broken_off, event) if self._keep else broken_off
+        if type(event) is not SegmentEnd:
+            return cast("tuple[Result]", (event,))
         call = self._calls.pop((event.turn_id, event.segment_id), None)
         if call is not None:
             return self._end(call, event)
@@ -159,23 +180,23 @@ class _ToInvocations(Stateful):
     def close(self, how: How) -> Iterable[Result]:
         results: list[Result] = list(self._others.ends(how))
         for (_, segment_id), call in self._calls.items():
-            payload = end_payload(*end_status(how), {"tool_name": call.name})
-            end = SegmentEvent("SEGMENT_END", segment_id, call.segment_type, payload, call.turn_id)
+            told = {"tool_name": call.name}
+            end = SegmentEnd(segment_id, call.segment_type, *end_status(how), told, turn_id=call.turn_id)
             results += self._end(call, end)
         self._calls.clear()
         return results
 
-    def _break_off(self, event: SegmentEvent) -> tuple[Result, ...]:
-        """End a call whose id starts again."""
+    def _break_off(self, event: SegmentStart) -> tuple[Result, ...]:
+        """End a call whose id starts again: nothing more can come for it."""
         call = self._calls.pop((event.turn_id, event.segment_id), None)
         if call is None:
             return ()
-        payload = end_payload("truncated", None, {"tool_name": call.name})
-        end = SegmentEvent("SEGMENT_END", event.segment_id, call.segment_type, payload, event.turn_id)
+        told = {"tool_name": call.name}
+        end = SegmentEnd(event.segment_id, call.segment_type, "truncated", None, told, turn_id=event.turn_id)
         return tuple(self._end(call, end))
 
-    def _start(self, event: SegmentEvent) -> None:
-        metadata = event.payload.get("metadata", {})
+    def _start(self, event: SegmentStart) -> None:
+        metadata = event.metadata
         kind = event.segment_type or ""
         spec = self._specs.get(kind)
         name = metadata.get("tool_name")
@@ -193,16 +214,16 @@ class _ToInvocations(Stateful):
         self._calls[event.turn_id, event.segment_id] = call
         self._fragments(call, event)
 
-    def _content(self, call: _Call, event: SegmentEvent) -> None:
+    def _content(self, call: _Call, event: SegmentContent) -> None:
         if event.fragments is None:
-            # Whole JSON that is not parsed yet, or an event that was read from JSON.
-            text = event.raw or event.payload["delta"]
+            # Whole JSON that nobody has parsed yet, or an event that was read back from its JSON form.
+            text = event.raw or event.delta
             call.raw.append(text)
             (call.content if call.segment_type != "tool_call" else call.unparsed).append(text)
             return
         self._fragments(call, event)
 
-    def _fragments(self, call: _Call, event: SegmentEvent) -> None:
+    def _fragments(self, call: _Call, event: AnySegmentEvent) -> None:
         if event.raw:
             call.raw.append(event.raw)
         if event.fragments:
@@ -210,9 +231,9 @@ class _ToInvocations(Stateful):
                 call.values = FragmentAggregator()
             call.values.feed_all(event.fragments)
 
-    def _end(self, call: _Call, event: SegmentEvent) -> Iterable[Result]:
+    def _end(self, call: _Call, event: SegmentEnd) -> Iterable[Result]:
         self._fragments(call, event)
-        metadata = event.payload.get("metadata", {})
+        metadata = event.metadata
         call.metadata.update(metadata)
         call.name = self._tool(call.name or metadata.get("tool_name", ""))
         identity = (event.turn_id, event.segment_id)
@@ -224,13 +245,14 @@ class _ToInvocations(Stateful):
             result = self._settle(call, event)
             if isinstance(result, ToolInvocation) and (first := self._first_of(call, result)) != result.id:
                 detail = f"a second call with the id {first!r} and the same arguments was not invoked"
-                event = replace(event, payload=end_payload("complete", None, {**metadata, "duplicate_of": first}))
+                told = {**metadata, "duplicate_of": first}
+                event = replace(event, status="complete", reason=None, metadata=told)
                 result = Notice("duplicate_call", detail)
         notices = _mistyped(call.name, metadata) if isinstance(result, ToolInvocation) else ()
         if not self._keep:
             return (*notices, result)
-        if isinstance(result, InvocationFailed) and event.payload.get("status", "complete") == "complete":
-            event = replace(event, payload=end_payload("failed", result.reason, metadata))
+        if isinstance(result, InvocationFailed) and event.status in ("complete", None):
+            event = replace(event, status="failed", reason=result.reason)
         return *notices, event, result
 
     def _first_of(self, call: _Call, invocation: ToolInvocation) -> str:
@@ -239,10 +261,10 @@ class _ToInvocations(Stateful):
         key = (invocation.turn_id, given_id, _digest(invocation))
         return self._invoked.setdefault(key, invocation.id)
 
-    def _settle(self, call: _Call, event: SegmentEvent) -> ToolInvocation | InvocationFailed:
+    def _settle(self, call: _Call, event: SegmentEnd) -> ToolInvocation | InvocationFailed:
         raw = "".join(call.raw)
-        status = event.payload.get("status", "complete")
-        reason: str = (event.payload.get("reason") if status == "failed" else status) or "malformed"
+        status = "complete" if event.status is None else event.status
+        reason: str = (event.reason if status == "failed" else status) or "malformed"
         errors: list[dict[str, Any]] = [call.metadata["error"]] if "error" in call.metadata else []
         model: Any = None
         arguments: Any = {}

@@ -30,10 +30,10 @@ def to_segments(
     >>> from penstock.events import ChunkResponse
     >>> from penstock.operators import drive
     >>> for event in drive([ChunkResponse(content="Hi", finish_reason="stop")], to_segments(turn_id="t")):
-    ...     print(event.type, event.segment_id, event.payload)
-    SEGMENT_START t:text_0 {}
-    SEGMENT_CONTENT t:text_0 {'delta': 'Hi'}
-    SEGMENT_END t:text_0 {'status': 'complete'}
+    ...     print(event)
+    SegmentStart(segment_id='t:text_0', segment_type='text', turn_id='t')
+    SegmentContent(segment_id='t:text_0', segment_type='text', delta='Hi', turn_id='t', raw='Hi')
+    SegmentEnd(segment_id='t:text_0', segment_type='text', status='complete', turn_id='t')
 
     A text or reasoning segment ends when another segment starts; parallel calls are open at the same time. A call
     ends, and is *sealed*, when its JSON root has closed and either the provider said `done`, or another call of the

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from ..events.segment_event import SegmentEvent
+from ..events.segment_event import AnySegmentEvent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import ToolCallUpdate
 from .calls.call_arguments import CallArguments
 from .calls.each_call import each_call
@@ -59,18 +59,17 @@ class _Updates(Stateful):
         self.call = call
         self._message_id = call.turn_id if message_id is None else message_id
 
-    def start(self, event: SegmentEvent) -> Sequence[ToolCallUpdate]:
+    def start(self, event: SegmentStart) -> Sequence[ToolCallUpdate]:
         return self.content(event) or (self._update("", is_complete=False),)
 
-    def content(self, event: SegmentEvent) -> Sequence[ToolCallUpdate]:
+    def content(self, event: AnySegmentEvent) -> Sequence[ToolCallUpdate]:
         text = self.call.text(event)
         return (self._update(text, is_complete=False),) if text else ()
 
-    def end(self, event: SegmentEvent) -> Sequence[ToolCallUpdate]:
-        payload = event.payload
+    def end(self, event: SegmentEnd) -> Sequence[ToolCallUpdate]:
         rest = self.content(event)
-        self.call.name = self.call.name or payload.get("metadata", {}).get("tool_name", "")
-        return (*rest, self._update("", is_complete=True, status=payload.get("status", "complete")))
+        self.call.name = self.call.name or event.metadata.get("tool_name", "")
+        return (*rest, self._update("", is_complete=True, status=event.status or "complete"))
 
     def _update(self, text: str, *, is_complete: bool, status: str | None = None) -> ToolCallUpdate:
         call = self.call

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from ..events.segment_event import SegmentEvent, Status
-from .calls.segment_end import OpenSegments, end_payload, end_status
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
+from .calls.segment_end import OpenSegments, end_status
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
@@ -26,10 +26,10 @@ def whole_calls() -> Operator[Any, Any]:
     >>> from penstock.operators import drive, parse_text
     >>> text = '<tool_call>{"name": "f", "arguments": {oops}}</tool_call>'
     >>> for event in drive([text], parse_text("hermes", turn_id="t"), whole_calls()):
-    ...     print(event.type, event.segment_id, event.payload)
-    SEGMENT_START t:call_0:text {}
-    SEGMENT_CONTENT t:call_0:text {'delta': '<tool_call>{"name": "f", "arguments": {oops}}</tool_call>'}
-    SEGMENT_END t:call_0:text {'status': 'complete'}
+    ...     print(event)
+    SegmentStart(segment_id='t:call_0:text', segment_type='text', turn_id='t')
+    SegmentContent(segment_id='t:call_0:text', segment_type='text', delta='<tool_call>{"name": "f", ...)
+    SegmentEnd(segment_id='t:call_0:text', segment_type='text', status='complete', turn_id='t')
 
     Use it after `parse_text`, if you show calls only when they are complete and prefer a broken call as text to a
     failure. Events after a held call wait with it, to keep the order; native calls and other events are never held for
@@ -43,7 +43,7 @@ class _WholeCalls(Stateful):
     STATE = ("_broken", "_open", "_queue", "_undecided")
 
     def __init__(self) -> None:
-        self._queue: list[SegmentEvent] = []
+        self._queue: list[AnySegmentEvent] = []
         """From the START of the first call on that is not decided."""
         self._undecided: set[Identity] = set()
         self._broken: dict[Identity, End] = {}
@@ -51,20 +51,19 @@ class _WholeCalls(Stateful):
         self._open = OpenSegments()
 
     def feed(self, event: Any) -> Iterable[Any]:
-        if type(event) is not SegmentEvent:
+        if not isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             return (event,)
         identity = event.turn_id, event.segment_id
-        if event.type == "SEGMENT_START" and event.segment_type == "tool_call" and event.raw:
+        if isinstance(event, SegmentStart) and event.segment_type == "tool_call" and event.raw:
             self._undecided.add(identity)
         elif not self._queue:
             return (self._passed(event),)
         self._queue.append(event)
-        if event.type == "SEGMENT_END" and identity in self._undecided:
+        if isinstance(event, SegmentEnd) and identity in self._undecided:
             self._undecided.discard(identity)
-            status = event.payload["status"]
-            if status != "complete":
-                whole = status == "failed"
-                self._broken[identity] = ("complete", None) if whole else (status, event.payload.get("reason"))
+            if event.status not in ("complete", None):
+                whole = event.status == "failed"
+                self._broken[identity] = ("complete", None) if whole else (event.status, event.reason)
             return self._decided()
         return ()
 
@@ -73,36 +72,36 @@ class _WholeCalls(Stateful):
         self._undecided.clear()
         return [*self._decided(), *self._open.ends(how)]
 
-    def _decided(self) -> list[SegmentEvent]:
-        """Return the events before the next undecided call, removed from the queue."""
-        queue, events, count = self._queue, list[SegmentEvent](), 0
+    def _decided(self) -> list[AnySegmentEvent]:
+        """Take from the queue what comes before the next call that is not decided."""
+        queue, events, count = self._queue, list[AnySegmentEvent](), 0
         for count, event in enumerate(queue):  # noqa: B007 - where it stopped
             identity = event.turn_id, event.segment_id
             if identity in self._undecided:
                 break
             if identity not in self._broken:
                 events.append(self._passed(event))
-            elif event.type == "SEGMENT_START":
+            elif isinstance(event, SegmentStart):
                 raw = "".join(each.raw for each in queue if (each.turn_id, each.segment_id) == identity)
                 events += _text(event, raw, *self._broken[identity])
-            elif event.type == "SEGMENT_END":
+            elif isinstance(event, SegmentEnd):
                 del self._broken[identity]
         else:
             count = len(queue)
         del queue[:count]
         return events
 
-    def _passed(self, event: SegmentEvent) -> SegmentEvent:
-        if event.type != "SEGMENT_CONTENT":
+    def _passed(self, event: AnySegmentEvent) -> AnySegmentEvent:
+        if not isinstance(event, SegmentContent):
             self._open.note(event)
         return event
 
 
-def _text(start: SegmentEvent, raw: str, status: Status, reason: str | None) -> list[SegmentEvent]:
-    """Return the events of a text in place of a broken call."""
+def _text(start: SegmentStart, raw: str, status: Status, reason: str | None) -> list[AnySegmentEvent]:
+    """Return the events of a text for a call that is none."""
     segment_id, turn_id = f"{start.segment_id}:text", start.turn_id
     return [
-        SegmentEvent("SEGMENT_START", segment_id, "text", {}, turn_id),
-        SegmentEvent("SEGMENT_CONTENT", segment_id, "text", {"delta": raw}, turn_id, raw),
-        SegmentEvent("SEGMENT_END", segment_id, "text", end_payload(status, reason, None), turn_id),
+        SegmentStart(segment_id, "text", turn_id=turn_id),
+        SegmentContent(segment_id, "text", raw, turn_id=turn_id, raw=raw),
+        SegmentEnd(segment_id, "text", status, reason, turn_id=turn_id),
     ]

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from ..events.errors import ProviderError, UsageError
 from ..events.fragment import Fragment
-from ..events.segment_event import SegmentEvent
-from .calls.segment_end import OpenSegments, end_payload
+from ..events.segment_event import SegmentContent, SegmentEnd, SegmentStart
+from .calls.segment_end import OpenSegments
 from .engine.public_operator import public_operator
 from .engine.stage import (
     Completed,
@@ -27,7 +27,7 @@ from .engine.stage import (
 )
 from .engine.state import Stateful
 
-Selector: TypeAlias = str | Collection[str] | Callable[[SegmentEvent], bool]
+Selector: TypeAlias = str | Collection[str] | Callable[[SegmentStart], bool]
 
 _NO_CALLS = frozenset(("text", "reasoning", "refusal", "media"))
 
@@ -40,11 +40,11 @@ def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, 
         segments                    --S text--C a<--C b--C <--E text-----
         within("text", holdback())  --S text--C a---C <b------C <--E text
 
-    >>> from penstock.events import ChunkResponse
+    >>> from penstock.events import ChunkResponse, SegmentContent
     >>> from penstock.operators import drive, strip_markers, to_segments
     >>> chunks = [ChunkResponse(content=text) for text in ("<answer>", "42</ans", "wer>")]
     >>> chain = to_segments(), within("text", strip_markers("<answer>", "</answer>"))
-    >>> [event.payload["delta"] for event in drive(chunks, *chain) if event.type == "SEGMENT_CONTENT"]
+    >>> [event.delta for event in drive(chunks, *chain) if isinstance(event, SegmentContent)]
     ['42']
 
     - `selector`: a segment type, a list of them, or a predicate that is asked about each START.
@@ -65,11 +65,11 @@ def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, 
     return lift(partial(_Within, _checked_selector(selector), text_operator))
 
 
-def _checked_selector(selector: object) -> frozenset[str] | Callable[[SegmentEvent], bool]:
+def _checked_selector(selector: object) -> frozenset[str] | Callable[[SegmentStart], bool]:
     if isinstance(selector, str):
         return frozenset((selector,))
     if callable(selector) and not isinstance(selector, Operator):
-        return cast("Callable[[SegmentEvent], bool]", selector)
+        return cast("Callable[[SegmentStart], bool]", selector)
     if isinstance(selector, Collection):
         types = cast("Collection[object]", selector)
         if all(isinstance(each, str) for each in types):
@@ -90,10 +90,10 @@ class _Text(Stateful):
         self.unparsed = False
         """Whether `raw` is not parsed yet."""
 
-    def take(self, event: SegmentEvent) -> None:
+    def take(self, event: SegmentContent) -> None:
         if event.fragments is None:
             # An event that was read back from its JSON form has its source text in its delta.
-            self.raw.append(event.raw or event.payload["delta"])
+            self.raw.append(event.raw or event.delta)
             self.unparsed = True
         else:
             self.raw.append(event.raw)
@@ -112,7 +112,7 @@ class _Within(Stateful):
     STATE = ("_open", "_texts")
 
     def __init__(
-        self, selector: frozenset[str] | Callable[[SegmentEvent], bool], text_operator: Operator[str, str]
+        self, selector: frozenset[str] | Callable[[SegmentStart], bool], text_operator: Operator[str, str]
     ) -> None:
         self._selector = selector
         self._text_operator = text_operator
@@ -123,13 +123,14 @@ class _Within(Stateful):
         self.last_words: list[Any] = []
 
     def feed(self, event: Any) -> Iterable[Any]:
-        if type(event) is not SegmentEvent:
+        if not isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             return (event,)
         identity = (event.turn_id, event.segment_id)
         text = self._texts.get(identity)
-        if event.type == "SEGMENT_CONTENT":
+        events: Iterable[Any]
+        if isinstance(event, SegmentContent):
             events = (event,) if text is None else self._content(text, event)
-        elif event.type == "SEGMENT_START":
+        elif isinstance(event, SegmentStart):
             events = self._start(event, text)
         else:
             self._open.note(event)
@@ -144,12 +145,11 @@ class _Within(Stateful):
             self._fail(events)
         return events
 
-    def _start(self, event: SegmentEvent, former: _Text | None) -> list[Any]:
+    def _start(self, event: SegmentStart, former: _Text | None) -> list[Any]:
         events: list[Any] = []
         if former is not None:
             # Its id starts again, so nothing more can come for it.
-            payload = end_payload("truncated", None, None)
-            end = SegmentEvent("SEGMENT_END", event.segment_id, event.segment_type, payload, event.turn_id)
+            end = SegmentEnd(event.segment_id, event.segment_type, "truncated", turn_id=event.turn_id)
             events += self._end(self._texts.pop((event.turn_id, event.segment_id)), end, Completed())
         events.append(event)
         self._open.note(event)
@@ -161,8 +161,8 @@ class _Within(Stateful):
             self._error = error
         return events
 
-    def _content(self, text: _Text, event: SegmentEvent) -> Iterable[SegmentEvent]:
-        delta = event.payload["delta"]
+    def _content(self, text: _Text, event: SegmentContent) -> Iterable[SegmentContent]:
+        delta = event.delta
         try:
             items = text.chain.feed(delta)
         except Exception as error:  # noqa: BLE001 - raised after the ENDs
@@ -173,7 +173,7 @@ class _Within(Stateful):
         text.take(event)
         return self._contents(text, event, items)
 
-    def _end(self, text: _Text, end: SegmentEvent, how: How) -> list[SegmentEvent]:
+    def _end(self, text: _Text, end: SegmentEnd, how: How) -> list[SegmentContent | SegmentEnd]:
         try:
             items = text.chain.close(how)
         except Exception as error:  # noqa: BLE001 - raised after the ENDs
@@ -188,9 +188,11 @@ class _Within(Stateful):
             end = replace(end, raw=raw + end.raw, fragments=together or None)
         return [*events, end]
 
-    def _contents(self, text: _Text, event: SegmentEvent, items: Iterable[object]) -> list[SegmentEvent]:
+    def _contents(
+        self, text: _Text, event: SegmentContent | SegmentEnd, items: Iterable[object]
+    ) -> list[SegmentContent]:
         """Return texts as CONTENT of the event's segment."""
-        events: list[SegmentEvent] = []
+        events: list[SegmentContent] = []
         for item in items:
             if not isinstance(item, str):
                 message = f"within needs operators from str to str; {self._text_operator!r} returned {item!r}"
@@ -199,10 +201,10 @@ class _Within(Stateful):
                 events.append(self._said(text, event, item))
         return events
 
-    def _said(self, text: _Text, event: SegmentEvent, said: str) -> SegmentEvent:
-        raw, fragments = text.taken()
-        kind, payload = event.segment_type, {"delta": said}
-        return SegmentEvent("SEGMENT_CONTENT", event.segment_id, kind, payload, event.turn_id, raw, fragments)
+    def _said(self, text: _Text, event: SegmentContent | SegmentEnd, said: str) -> SegmentContent:
+        raw, pieces = text.taken()
+        kind = event.segment_type
+        return SegmentContent(event.segment_id, kind, said, turn_id=event.turn_id, raw=raw, fragments=pieces)
 
     def _ends(self, how: How) -> list[Any]:
         """Return an END for each open segment, in the order of their STARTs."""
@@ -222,10 +224,10 @@ class _Within(Stateful):
         return _Text(stage(self._text_operator))
 
 
-def _how(end: SegmentEvent) -> How:
-    """Return the end of a segment as the end of its text."""
-    reason = end.payload.get("reason") or ""
-    match end.payload.get("status"):
+def _how(end: SegmentEnd) -> How:
+    """Say in what way the text of a segment ended."""
+    reason = end.reason or ""
+    match end.status:
         case "interrupted":
             return Interrupted(reason)
         case "failed":

@@ -11,32 +11,36 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .events import (
+        AnySegmentEvent,
         ChunkResponse,
         InvocationFailed,
         Notice,
-        PenstockError,
         ProviderError,
+        SegmentContent,
+        SegmentEnd,
         SegmentEvent,
+        SegmentStart,
         ToolCallDelta,
         ToolInvocation,
         UsageError,
     )
     from .operators import Dialect, adrive, compose, drive, lift, parse_text, stage, to_invocations, to_segments
-    from .pipeline import Pipeline, Settings, TextStrategy, Tool, tool
+    from .pipeline import Pipeline, Tool, tool
     from .sinks import acollect, collect, notebook_view, terminal_view
     from .sources import from_stream
 
 __all__ = [
+    "AnySegmentEvent",
     "ChunkResponse",
     "Dialect",
     "InvocationFailed",
     "Notice",
-    "PenstockError",
     "Pipeline",
     "ProviderError",
+    "SegmentContent",
+    "SegmentEnd",
     "SegmentEvent",
-    "Settings",
-    "TextStrategy",
+    "SegmentStart",
     "Tool",
     "ToolCallDelta",
     "ToolInvocation",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .runs.run import Run
     from .settings import Settings
     from .strategies.strategies import STRATEGIES, api_tool_call, pass_through
+    from .strategies.strategy import StrategyEvent
     from .strategies.text_strategies import (
         auto,
         harmony,
@@ -39,6 +40,7 @@ __all__ = [
     "Pipeline",
     "Run",
     "Settings",
+    "StrategyEvent",
     "TextStrategy",
     "Tool",
     "api_tool_call",
@@ -62,20 +64,19 @@ _FILES: Final = {
     "runs.async_run": ("AsyncRun",),
     "runs.run": ("Run",),
     "settings": ("Settings",),
+    "strategies.strategy": ("StrategyEvent",),
     "strategies.strategies": ("STRATEGIES", "api_tool_call", "pass_through"),
     "strategies.text_strategies": (
-        *(
-            "auto",
-            "harmony",
-            "hermes",
-            "json",
-            "json_answer",
-            "pythonic",
-            "qwen3_coder",
-            "sentinel",
-            "tool_call",
-            "xml",
-        ),
+        "auto",
+        "harmony",
+        "hermes",
+        "json",
+        "json_answer",
+        "pythonic",
+        "qwen3_coder",
+        "sentinel",
+        "tool_call",
+        "xml",
     ),
     "strategies.text_strategy": ("TextStrategy",),
     "tools.file_tools": ("FILE_TOOL_DEFINITIONS",),

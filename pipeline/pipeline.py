@@ -34,6 +34,7 @@ from .runs.async_run import AsyncRun
 from .runs.flow import Flow
 from .runs.run import Run
 from .settings import DEFAULT_IN_TEXT, Settings, settings_from_environment
+from .strategies.strategy import StrategyEvent
 from .strategies.text_strategies import TEXT_STRATEGIES
 from .strategy_by_stream import Machines, strategy_by_stream
 from .strategy_maker import StrategyLike, resolved, strategy_maker
@@ -53,10 +54,10 @@ class Pipeline:
 
     >>> from penstock.events import ChunkResponse
     >>> for event in Pipeline().stream([ChunkResponse(content="Hi", finish_reason="stop", is_complete=True)]):
-    ...     print(event.type, event.payload)
-    SEGMENT_START {}
-    SEGMENT_CONTENT {'delta': 'Hi'}
-    SEGMENT_END {'status': 'complete'}
+    ...     print(event)
+    SegmentStart(segment_id='text_0', segment_type='text', ...)
+    SegmentContent(segment_id='text_0', segment_type='text', delta='Hi', ...)
+    SegmentEnd(segment_id='text_0', segment_type='text', status='complete', ...)
 
     - `strategy`: a name, an operator, several in a list, or a function that makes one of `tools=` and options, as
       `api_tool_call` is, or a `Dialect`. The default is PENSTOCK_STREAM_PARSER, else `api_tool_call` for a provider's
@@ -154,8 +155,8 @@ class Pipeline:
         fan_out = AsyncFanOut(all_sinks, **self._queue) if all_sinks else None
         return self._started(AsyncRun(_opened(source), self._flow(turn_id), fan_out))
 
-    def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[Any]:
-        """Return the events of a stream as an Observable; the request is sent on subscription.
+    def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[StrategyEvent]:
+        """Return the events of a stream as an Observable; nothing is requested until somebody subscribes.
 
         `source` as with `stream` and `astream`, or an Observable of such items. A subscription after one that did not
         complete, as `ops.retry(2)` of reactivex makes it, has its own turn id: `t#2` after `t`. A pipeline with sinks

@@ -9,7 +9,7 @@ from inspect import isawaitable
 from typing import Any, TypeAlias
 
 from ..events.errors import UsageError
-from ..events.segment_event import SegmentEvent
+from ..events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ..operators.engine.where_raised import where_raised
 from .running.channel import as_error
@@ -33,7 +33,7 @@ def callbacks(
 
     >>> from penstock.events import ChunkResponse
     >>> from penstock.operators import drive, to_segments
-    >>> show = callbacks(on_segment=lambda event: print(event.payload.get("delta", "-")))
+    >>> show = callbacks(on_segment=lambda event: print(getattr(event, "delta", "-")))
     >>> show(drive([ChunkResponse(content="Hi")], to_segments()))
     -
     Hi
@@ -58,6 +58,8 @@ def callbacks(
             message = f"{name}= must be a function of one argument, got {function!r}"
             raise UsageError(message)
     named = {kind: (name, function) for kind, (name, function) in given.items() if function is not None}
+    if (segments := named.pop(SegmentEvent, None)) is not None:
+        named |= dict.fromkeys((SegmentStart, SegmentContent, SegmentEnd), segments)
     if not named:
         names = ", ".join(f"{name}=" for name, _ in given.values())
         message = f"callbacks(...) needs at least one of {names}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 from msgspec import Struct, field
 from reactivex import Observable
 from reactivex import operators as rx
+from typing_extensions import TypeVar
 
-from ..events.segment_event import SegmentEvent
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.showing.shown_by import shown_by
 from ..events.tool_invocation import InvocationFailed, ToolInvocation
 
@@ -30,10 +31,13 @@ class Segment(Struct):
     _repr_mimebundle_ = shown_by("penstock.sinks.segment_card", "segment_bundle")
 
 
-class Collected(Struct):
-    """All events of a stream in order, and what they add up to."""
+E = TypeVar("E", default=Any)
 
-    events: list[Any] = field(default_factory=list[Any])
+
+class Collected(Struct, Generic[E]):
+    """Everything that came, in order, and what it amounts to."""
+
+    events: list[E] = field(default_factory=list[E])
     segments: list[Segment] = field(default_factory=list[Segment])
     """In the order of their STARTs."""
     invocations: list[ToolInvocation] = field(default_factory=list[ToolInvocation])
@@ -57,30 +61,30 @@ class Collected(Struct):
 _Identity: TypeAlias = tuple[str | None, str]
 
 
-class _Fold:
-    """Joins events to segments; the pieces of a text are joined once, at the segment's end."""
+class _Fold(Generic[E]):
+    """Puts events together; pieces of text are joined once, at the end of their segment."""
 
     def __init__(self) -> None:
-        self.collected = Collected()
+        self.collected = Collected[E]()
         self._open: dict[_Identity, tuple[Segment, list[str], list[str]]] = {}
 
-    def feed(self, event: Any) -> None:
+    def feed(self, event: E) -> None:
         self.collected.events.append(event)
-        if isinstance(event, SegmentEvent):
+        if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             self._segment(event)
         elif isinstance(event, ToolInvocation):
             self.collected.invocations.append(event)
         elif isinstance(event, InvocationFailed):
             self.collected.failures.append(event)
 
-    def close(self) -> Collected:
+    def close(self) -> Collected[E]:
         for identity in list(self._open):
             self._end(identity)
         return self.collected
 
-    def _segment(self, event: SegmentEvent) -> None:
+    def _segment(self, event: AnySegmentEvent) -> None:
         identity = (event.turn_id, event.segment_id)
-        if event.type == "SEGMENT_START":
+        if isinstance(event, SegmentStart):
             segment = Segment(event.segment_id, event.segment_type or "", turn_id=event.turn_id)
             self.collected.segments.append(segment)
             self._open[identity] = (segment, [], [])
@@ -89,12 +93,13 @@ class _Fold:
             return
         segment, content, raw = entry
         raw.append(event.raw)
-        segment.metadata.update(event.payload.get("metadata", {}))
-        if event.type == "SEGMENT_CONTENT":
-            content.append(event.payload["delta"])
-        elif event.type == "SEGMENT_END":
-            segment.status = event.payload.get("status", "complete")
-            segment.reason = event.payload.get("reason")
+        if isinstance(event, SegmentContent):
+            content.append(event.delta)
+            return
+        segment.metadata.update(event.metadata)
+        if isinstance(event, SegmentEnd):
+            segment.status = event.status or "complete"
+            segment.reason = event.reason
             self._end(identity)
 
     def _end(self, identity: _Identity) -> None:
@@ -103,8 +108,8 @@ class _Fold:
         segment.raw = "".join(raw)
 
 
-def collect(events: Iterable[Any] | Observable[Any]) -> Collected:
-    """Read a stream of events to its end and return a `Collected`.
+def collect(events: Iterable[E] | Observable[E]) -> Collected[E]:
+    """Run a stream of events to its end and give what it amounts to.
 
     >>> from penstock.events import ChunkResponse
     >>> from penstock.operators import drive, to_segments
@@ -117,15 +122,15 @@ def collect(events: Iterable[Any] | Observable[Any]) -> Collected:
     """
     if isinstance(events, Observable):
         events = events.pipe(rx.to_list()).run()
-    fold = _Fold()
+    fold = _Fold[E]()
     for event in events:
         fold.feed(event)
     return fold.close()
 
 
-async def acollect(events: AsyncIterable[Any]) -> Collected:
-    """Read an async stream of events to its end and return a `Collected`; see `collect`."""
-    fold = _Fold()
+async def acollect(events: AsyncIterable[E]) -> Collected[E]:
+    """Run an async stream of events to its end and give what it amounts to; see `collect`."""
+    fold = _Fold[E]()
     async for event in events:
         fold.feed(event)
     return fold.close()

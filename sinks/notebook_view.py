@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 from ..events.errors import UsageError
 from ..events.event_card import brief_card
-from ..events.segment_event import SegmentEvent
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.showing.card import Card, MimeBundle, mime_bundle
 from .open_card import OpenCard, OpenCards, Shown, error_card
 from .running.sink import TwinSink, each_event
@@ -75,7 +75,7 @@ class NotebookView:
 
     def feed(self, event: Any) -> None:
         with self._lock:
-            if isinstance(event, SegmentEvent):
+            if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
                 self._segment(event)
             elif isinstance(event, RESULTS):
                 self._show(mime_bundle((brief_card(event),)))
@@ -86,11 +86,11 @@ class NotebookView:
             if isinstance(error, Exception):
                 self._show(mime_bundle((error_card(error),)))
 
-    def _segment(self, event: SegmentEvent) -> None:
+    def _segment(self, event: AnySegmentEvent) -> None:
         card = self._open.take(event)
         if card is None:
             return
-        if event.type == "SEGMENT_CONTENT":
+        if isinstance(event, SegmentContent):
             self._changed[id(card)] = card
             self._draw_soon()
         else:
@@ -135,9 +135,9 @@ class TextView:
     def feed(self, event: Any) -> None:
         if isinstance(event, RESULTS):
             self._print(brief_card(event))
-        elif isinstance(event, SegmentEvent):
+        elif isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             card = self._open.take(event)
-            if card is not None and event.type == "SEGMENT_END":
+            if card is not None and isinstance(event, SegmentEnd):
                 self._print(card.card())
 
     def close(self, error: BaseException | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from ..events.segment_event import SegmentEvent
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.showing.card import Card, MimeBundle
 from ..events.showing.excerpt import Excerpt, counted, ending
 from ..events.url_secrets import without_credentials
@@ -33,15 +33,15 @@ class OpenCard:
         self._pieces: list[str] = []
         self._line_ends = 0
 
-    def take(self, event: SegmentEvent) -> None:
-        self.segment.metadata.update(event.payload.get("metadata", {}))
-        if event.type == "SEGMENT_CONTENT":
-            delta = str(event.payload["delta"])
-            self._pieces.append(delta)
-            self._line_ends += delta.count("\n")
-        elif event.type == "SEGMENT_END":
-            self.segment.status = event.payload.get("status", "complete")
-            self.segment.reason = event.payload.get("reason")
+    def take(self, event: AnySegmentEvent) -> None:
+        if isinstance(event, SegmentContent):
+            self._pieces.append(event.delta)
+            self._line_ends += event.delta.count("\n")
+            return
+        self.segment.metadata.update(event.metadata)
+        if isinstance(event, SegmentEnd):
+            self.segment.status = event.status or "complete"
+            self.segment.reason = event.reason
             self.segment.content = "".join(self._pieces)
 
     def card(self) -> Card:
@@ -69,17 +69,17 @@ class OpenCards:
     def __init__(self) -> None:
         self._cards: dict[tuple[str | None, str], OpenCard] = {}
 
-    def take(self, event: SegmentEvent) -> OpenCard | None:
-        """Return the card that an event changes; None if its segment never started."""
+    def take(self, event: AnySegmentEvent) -> OpenCard | None:
+        """Return the card that the event has changed; None where its segment never started."""
         identity = (event.turn_id, event.segment_id)
-        if event.type == "SEGMENT_START":
+        if isinstance(event, SegmentStart):
             self._cards[identity] = OpenCard(
                 Segment(event.segment_id, event.segment_type or "", turn_id=event.turn_id),
             )
         card = self._cards.get(identity)
         if card is not None:
             card.take(event)
-            if event.type == "SEGMENT_END":
+            if isinstance(event, SegmentEnd):
                 del self._cards[identity]
         return card
 

@@ -8,7 +8,7 @@ from typing import IO, Any, TypeAlias
 
 from msgspec import Struct, field
 
-from ..events.segment_event import SegmentEvent
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from .running.sink import TwinSink, each_event
 from .wording.event_words import PROSE, ending, event_line, stream_error, subject
@@ -21,10 +21,10 @@ _SLICE = 65536
 def plain_view(file: IO[str] | None = None) -> TwinSink[None]:
     r"""Print an answer in plain lines, each as soon as it is complete: for logs, pipes and simple terminals.
 
-    >>> from penstock.events import SegmentEvent, ToolInvocation
-    >>> start = SegmentEvent("SEGMENT_START", "c", "write_file", {"metadata": {"path": "a.py"}})
-    >>> content = SegmentEvent("SEGMENT_CONTENT", "c", "write_file", {"delta": "x = 1\nprint(x)"})
-    >>> end = SegmentEvent("SEGMENT_END", "c", "write_file", {"status": "complete"})
+    >>> from penstock import SegmentContent, SegmentEnd, SegmentStart, ToolInvocation
+    >>> start = SegmentStart("c", "write_file", {"path": "a.py"})
+    >>> content = SegmentContent("c", "write_file", "x = 1\nprint(x)")
+    >>> end = SegmentEnd("c", "write_file", "complete")
     >>> plain_view()([start, content, end, ToolInvocation("c", name="write_file", arguments={"path": "a.py"})])
     write_file a.py
         x = 1
@@ -58,7 +58,7 @@ class PlainTarget:
         """A call whose END reports a failure; an `InvocationFailed` that follows says it better."""
 
     def feed(self, event: Any) -> None:
-        if isinstance(event, SegmentEvent):
+        if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             self._settle()
             self._segment(event)
         elif isinstance(event, ToolInvocation | InvocationFailed):
@@ -80,30 +80,29 @@ class PlainTarget:
         if error is not None:
             self._print(stream_error(error))
 
-    def _segment(self, event: SegmentEvent) -> None:
+    def _segment(self, event: AnySegmentEvent) -> None:
         identity = (event.turn_id, event.segment_id)
-        if event.type == "SEGMENT_START":
+        if isinstance(event, SegmentStart):
             self._start(identity, event)
         segment = self._open.get(identity)
         if segment is None:
             return
-        if event.type == "SEGMENT_CONTENT":
-            delta = str(event.payload.get("delta", ""))
-            segment.pieces.append(delta)
-            if "\n" in delta:
+        if isinstance(event, SegmentContent):
+            segment.pieces.append(event.delta)
+            if "\n" in event.delta:
                 *lines, rest = "".join(segment.pieces).split("\n")
                 segment.pieces = [rest]
                 self._lines(segment, lines)
-        elif event.type == "SEGMENT_END":
+        elif isinstance(event, SegmentEnd):
             self._finish(segment)
             del self._open[identity]
-            end = ending(event.payload.get("status"), event.payload.get("reason"))
+            end = ending(event.status, event.reason)
             if end:
                 self._unsettled = identity, f"[{segment.label or segment.type}: {end}]"
 
-    def _start(self, identity: _Identity, event: SegmentEvent) -> None:
+    def _start(self, identity: _Identity, event: SegmentStart) -> None:
         kind = event.segment_type or ""
-        metadata = event.payload.get("metadata", {})
+        metadata = event.metadata
         if kind == "text":
             self._open[identity] = _Open(kind, "")
             return

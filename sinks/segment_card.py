@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..events.event_card import PROSE, TONES, brief_card, short_value
-from ..events.segment_event import SegmentEvent
+from ..events.segment_event import SegmentStart
 from ..events.showing.card import Card, MimeBundle, first_of, mime_bundle
 from ..events.showing.excerpt import Excerpt, counted
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
@@ -66,8 +66,8 @@ def collected_bundle(collected: Collected) -> MimeBundle:
 def _cards(collected: Collected) -> Iterator[Card]:
     segments = iter(collected.segments)  # they are in the order of their STARTs
     for event in collected.events:
-        if isinstance(event, SegmentEvent):
-            if event.type == "SEGMENT_START" and (segment := next(segments, None)) is not None:
+        if isinstance(event, SegmentStart):
+            if (segment := next(segments, None)) is not None:
                 yield segment_card(segment)
         elif isinstance(event, RESULTS):
             yield brief_card(event)

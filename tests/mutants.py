@@ -345,9 +345,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/text_call.py",
-                'events.append(SegmentEvent("SEGMENT_END", self.segment_id, "tool_call", payload, self.turn_id, raw, fragments))',
-                'end = SegmentEvent("SEGMENT_END", self.segment_id, "tool_call", payload, self.turn_id, raw, fragments)\n'
-                "        events += [end, end]",
+                "        events.append(end)\n",
+                "        events += [end, end]\n",
             ),
         ),
         (f"{COMPLAINTS} 38274",),

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from ...events.chunk_response import ChunkResponse, FinishReason, ToolCallDelta
-from ...events.segment_event import SegmentEvent, Status
+from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
 from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
 from ..engine.stage import Completed, How
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from .native_calls import NativeCalls
-from .segment_end import end_payload, end_status
+from .segment_end import end_status
 
-Segment: TypeAlias = SegmentEvent | Notice
+Segment: TypeAlias = AnySegmentEvent | Notice
 
 REGULAR: frozenset[FinishReason] = frozenset(("stop", "tool_calls", "pause"))
 """Finish reasons with which the model itself ended the answer, unless the chunk says `is_cut`."""
@@ -43,8 +43,7 @@ class AnswerSegments(Stateful):
         if self.open_type != kind:
             self.start_text(kind, events)
         if text:
-            payload = {"delta": text}
-            events.append(SegmentEvent("SEGMENT_CONTENT", self.open_id, kind, payload, self.ids.turn_id, text))
+            events.append(SegmentContent(self.open_id, kind, text, turn_id=self.ids.turn_id, raw=text))
         if native:
             # A signature belongs to the reasoning before it and completes it: it travels in the END.
             self.end_text(events, metadata={"native": native})
@@ -54,8 +53,7 @@ class AnswerSegments(Stateful):
         for media_type, urls in kinds:
             for url in urls:
                 self.start_text("media", events, {"media_type": media_type})
-                payload = {"delta": url}
-                events.append(SegmentEvent("SEGMENT_CONTENT", self.open_id, "media", payload, self.ids.turn_id, url))
+                events.append(SegmentContent(self.open_id, "media", url, turn_id=self.ids.turn_id, raw=url))
                 self.end_text(events)
 
     def start_text(
@@ -70,8 +68,7 @@ class AnswerSegments(Stateful):
         self._counts[kind] = number + 1
         self.open_type = kind
         self.open_id = self.ids.made(self.number, f"{kind}_{number}")
-        payload = {"metadata": metadata} if metadata else {}
-        events.append(SegmentEvent("SEGMENT_START", self.open_id, kind, payload, self.ids.turn_id, raw))
+        events.append(SegmentStart(self.open_id, kind, metadata or {}, turn_id=self.ids.turn_id, raw=raw))
 
     def end_text(
         self,
@@ -82,8 +79,10 @@ class AnswerSegments(Stateful):
         raw: str = "",
     ) -> None:
         if self.open_type:
-            payload = end_payload(status, reason, metadata)
-            events.append(SegmentEvent("SEGMENT_END", self.open_id, self.open_type, payload, self.ids.turn_id, raw))
+            turn_id = self.ids.turn_id
+            events.append(
+                SegmentEnd(self.open_id, self.open_type, status, reason, metadata or {}, turn_id=turn_id, raw=raw)
+            )
             self.open_type = ""
 
     def take_calls(self, deltas: Iterable[ToolCallDelta], events: list[Segment]) -> None:
@@ -108,14 +107,13 @@ class AnswerSegments(Stateful):
                     # The machine gives a tuple for plain text inside a string, where nothing can have gone wrong.
                     if isinstance(items, tuple):
                         events.append(
-                            SegmentEvent(
-                                "SEGMENT_CONTENT",
+                            SegmentContent(
                                 call.segment_id,
                                 "tool_call",
-                                {"delta": text},
-                                self.ids.turn_id,
                                 text,
-                                items,  # pyright: ignore[reportArgumentType]
+                                turn_id=self.ids.turn_id,
+                                raw=text,
+                                fragments=items,  # pyright: ignore[reportArgumentType]
                             )
                         )
                     else:

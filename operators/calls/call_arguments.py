@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ...events.fragment import Fragment
-from ...events.segment_event import SegmentEvent
+from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from ..engine.state import Stateful
 from ..machines.json_machine import JsonMachine
@@ -45,11 +45,11 @@ class CallArguments(Stateful):
     )
     __slots__ = (*STATE, "_limits", "_specs")
 
-    def __init__(self, event: SegmentEvent, name: str, specs: Specs, limits: Limits = DEFAULT_LIMITS) -> None:
-        metadata = event.payload.get("metadata", {})
-        self.segment_id = event.segment_id
-        self.turn_id = event.turn_id
-        self.segment_type = event.segment_type
+    def __init__(self, start: SegmentStart, name: str, specs: Specs, limits: Limits = DEFAULT_LIMITS) -> None:
+        metadata = start.metadata
+        self.segment_id = start.segment_id
+        self.turn_id = start.turn_id
+        self.segment_type = start.segment_type
         self.name = name
         self._specs = specs
         self._limits = limits
@@ -69,9 +69,9 @@ class CallArguments(Stateful):
         """The streamed one's string."""
 
     @classmethod
-    def opened(cls, start: SegmentEvent, specs: Specs, limits: Limits = DEFAULT_LIMITS) -> CallArguments | None:
-        """Return the call that a START opens; None for other segments and for calls that the provider runs itself."""
-        metadata = start.payload.get("metadata", {})
+    def opened(cls, start: SegmentStart, specs: Specs, limits: Limits = DEFAULT_LIMITS) -> CallArguments | None:
+        """Return the call that a START opens; None for other segments, and for calls that the provider runs itself."""
+        metadata = start.metadata
         spec = specs.get(start.segment_type or "")
         name = metadata.get("tool_name")
         if (name is None and spec is None and start.segment_type != "tool_call") or (
@@ -86,25 +86,25 @@ class CallArguments(Stateful):
     def _spec(self) -> FieldSpec | None:
         return self._specs.get(self.segment_type or "")
 
-    def text(self, event: SegmentEvent) -> str:
+    def text(self, event: AnySegmentEvent) -> str:
         """Return the source text of arguments in an event, without the markup that may be around a call in text."""
         if self.segment_type == "tool_call":
-            if event.type == "SEGMENT_CONTENT":
+            if isinstance(event, SegmentContent):
                 self._given = True
-                return str(event.payload["delta"])
+                return event.delta
             return self._told(event)
-        if event.fragments is not None or (event.raw and event.type != "SEGMENT_CONTENT"):
+        if event.fragments is not None or (event.raw and not isinstance(event, SegmentContent)):
             self._given = self._given or bool(event.raw or event.fragments)
             return event.raw
         return event.raw if self._given else self._written_anew(event)
 
-    def fragments(self, event: SegmentEvent) -> Sequence[Fragment]:
-        """Return the fragments of arguments in an event; the END reports errors of the text."""
+    def fragments(self, event: AnySegmentEvent) -> Sequence[Fragment]:
+        """Return the fragments of arguments in an event; what is wrong with the text is for the END to say."""
         fragments = event.fragments
-        ending = event.type == "SEGMENT_END"
-        complete = ending and event.payload.get("status", "complete") == "complete"
-        if ending:
-            self.name = self.name or event.payload.get("metadata", {}).get("tool_name", "")
+        ending = isinstance(event, SegmentEnd)
+        complete = _is_complete(event)
+        if isinstance(event, SegmentEnd):
+            self.name = self.name or event.metadata.get("tool_name", "")
         if fragments is not None:
             self._given = self._given or bool(event.raw or fragments)
             self._parsed = self._parsed or bool(fragments)
@@ -127,27 +127,27 @@ class CallArguments(Stateful):
     def new_part(self, _name: str, _state: Any, /) -> JsonMachine:
         return JsonMachine(self._limits)
 
-    def _unparsed(self, event: SegmentEvent) -> str:
-        """Return the unparsed source text of an event without fragments."""
-        if event.type == "SEGMENT_CONTENT" and self.segment_type == "tool_call":
+    def _unparsed(self, event: AnySegmentEvent) -> str:
+        """Return the source text in an event without fragments, as far as nobody has parsed it."""
+        if isinstance(event, SegmentContent) and self.segment_type == "tool_call":
             self._given = True
             return _source(event)
         text = self.text(event)
         # With text in a START or an END of its own, `stream_fields` found no pieces in it.
         return "" if self._given and self.segment_type != "tool_call" else text
 
-    def _told(self, event: SegmentEvent) -> str:
-        """Return arguments that are only in the metadata."""
-        arguments = event.payload.get("metadata", {}).get("arguments")
+    def _told(self, event: SegmentStart | SegmentEnd) -> str:
+        """Return arguments that stand in the metadata only, as others write them."""
+        arguments = event.metadata.get("arguments")
         if self._given or self._free_form or not arguments:
             return ""
         self._given = True
         return _as_json(arguments)
 
-    def _free_form_pieces(self, event: SegmentEvent, *, complete: bool) -> Sequence[Fragment]:
-        """Return a free-form text as the argument `input`."""
+    def _free_form_pieces(self, event: AnySegmentEvent, *, complete: bool) -> Sequence[Fragment]:
+        """Return a free-form text as the one argument `input`, as everywhere."""
         pieces: list[Fragment] = []
-        text = _source(event) if event.type == "SEGMENT_CONTENT" else ""
+        text = _source(event) if isinstance(event, SegmentContent) else ""
         if (text or complete) and not self._given:
             self._given = True
             pieces += (Fragment((), "OPEN", "{"), Fragment(("input",), "OPEN", '"'))
@@ -158,24 +158,24 @@ class CallArguments(Stateful):
             pieces += (Fragment(("input",), "DONE", None, self._length), Fragment((), "DONE", None, self._length))
         return pieces
 
-    def _written_anew(self, event: SegmentEvent) -> str:
-        """Return the arguments in a field segment's event as the next piece of their JSON."""
+    def _written_anew(self, event: AnySegmentEvent) -> str:
+        """Write what a field segment says of its arguments as the next piece of their JSON."""
         if self._spec is None:
             return ""
         pieces: list[str] = []
-        if event.type == "SEGMENT_CONTENT":
+        if isinstance(event, SegmentContent):
             if not self._content_open:
                 pieces.append(f'{self._before_entry()}{_as_json(self._spec.field)}: "')
                 self._content_open = True
             pieces.append(_as_json(_source(event))[1:-1])
             return "".join(pieces)
-        complete = event.type == "SEGMENT_END" and event.payload.get("status", "complete") == "complete"
+        complete = _is_complete(event)
         if self._content_open and not complete:
             return ""  # the content may be incomplete
         begun = self._content_open or bool(self._written)
         if self._content_open:
             pieces.append('"')
-        for name, value in self._arguments(event.payload.get("metadata", {})).items():
+        for name, value in self._arguments(event.metadata).items():
             written = _as_json(value)
             if self._written.get(name) != written and not (self._content_open and name == self._spec.field):
                 pieces.append(f"{self._before_entry()}{_as_json(name)}: {written}")
@@ -195,9 +195,13 @@ class CallArguments(Stateful):
         return arguments | more if isinstance(more, dict) else arguments
 
 
-def _source(event: SegmentEvent) -> str:
+def _is_complete(event: AnySegmentEvent) -> bool:
+    return isinstance(event, SegmentEnd) and event.status in ("complete", None)
+
+
+def _source(event: SegmentContent) -> str:
     """Return the source text of a CONTENT without fragments: its delta, unless that was changed for showing."""
-    return event.raw or str(event.payload["delta"])
+    return event.raw or event.delta
 
 
 def _as_json(value: Any) -> str:

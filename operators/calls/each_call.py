@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from ...events.segment_event import SegmentEvent
+from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart, Status
 from ..engine.limits import Limits
 from ..engine.stage import How, Operator, lift
 from ..engine.state import Stateful
 from .call_arguments import CallArguments
 from .field_spec import FieldSpec
-from .segment_end import OpenSegments, end_payload, end_status
+from .segment_end import OpenSegments, end_status
 
 
 class CallMachine(Protocol):
@@ -23,9 +23,9 @@ class CallMachine(Protocol):
 
     call: CallArguments
 
-    def start(self, event: SegmentEvent, /) -> Sequence[Any]: ...
-    def content(self, event: SegmentEvent, /) -> Sequence[Any]: ...
-    def end(self, event: SegmentEvent, /) -> Sequence[Any]: ...
+    def start(self, event: SegmentStart, /) -> Sequence[Any]: ...
+    def content(self, event: SegmentContent, /) -> Sequence[Any]: ...
+    def end(self, event: SegmentEnd, /) -> Sequence[Any]: ...
     def dump(self) -> Any: ...
     def load(self, state: Any, /) -> None: ...
 
@@ -59,15 +59,15 @@ class _EachCall(Stateful):
         self._others = OpenSegments()
 
     def feed(self, event: Any) -> Sequence[Any]:
-        if type(event) is not SegmentEvent:
-            return (event,)
-        identity = event.turn_id, event.segment_id
-        if event.type == "SEGMENT_CONTENT":
-            machine = self._machines.get(identity)
+        if type(event) is SegmentContent:
+            machine = self._machines.get((event.turn_id, event.segment_id))
             made = () if machine is None else machine.content(event)
             return (event, *made) if self._keep else made
+        if not isinstance(event, SegmentStart | SegmentEnd):
+            return (event,)
+        identity = event.turn_id, event.segment_id
         machine = self._machines.pop(identity, None)
-        if event.type == "SEGMENT_END":
+        if isinstance(event, SegmentEnd):
             if machine is not None:
                 return self._ended(machine, event)
         else:
@@ -89,20 +89,20 @@ class _EachCall(Stateful):
         self._machines.clear()
         return events
 
-    def _ended(self, machine: CallMachine, end: SegmentEvent) -> Sequence[Any]:
+    def _ended(self, machine: CallMachine, end: SegmentEnd) -> Sequence[Any]:
         made = machine.end(end)
         return (*made, end) if self._keep else made
 
-    def _passed(self, event: SegmentEvent) -> Sequence[Any]:
+    def _passed(self, event: SegmentStart | SegmentEnd) -> Sequence[Any]:
         if not self._keep:
             return ()
         self._others.note(event)
         return (event,)
 
     def new_part(self, _name: str, _state: Any, /) -> CallMachine:
-        return self._new_machine(CallArguments(SegmentEvent("SEGMENT_START", ""), "", self._specs, self._limits))
+        return self._new_machine(CallArguments(SegmentStart("", "tool_call"), "", self._specs, self._limits))
 
 
-def _end(call: CallArguments, status: Any, reason: str | None = None) -> SegmentEvent:
-    payload = end_payload(status, reason, {"tool_name": call.name})
-    return SegmentEvent("SEGMENT_END", call.segment_id, call.segment_type, payload, call.turn_id)
+def _end(call: CallArguments, status: Status, reason: str | None = None) -> SegmentEnd:
+    told = {"tool_name": call.name}
+    return SegmentEnd(call.segment_id, call.segment_type, status, reason, told, turn_id=call.turn_id)

@@ -7,16 +7,16 @@ from typing import Any, TypeAlias
 
 from ...events.chunk_response import ToolCallDelta
 from ...events.fragment import Fragment, JsonError
-from ...events.segment_event import SegmentEvent, Status
+from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
 from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from ..machines.whole_json import decode_json
 from .native_call import BLANKS, NativeCall
-from .segment_end import end_payload, error_detail
+from .segment_end import error_detail
 
-Events: TypeAlias = list[SegmentEvent | Notice]
+Events: TypeAlias = list[AnySegmentEvent | Notice]
 
 
 class NativeCalls(Stateful):
@@ -138,9 +138,10 @@ class NativeCalls(Stateful):
         if not text:
             call.unsaid = fragments or ()
             return
-        payload = {"delta": text}
         turn_id = self._ids.turn_id
-        events.append(SegmentEvent("SEGMENT_CONTENT", call.segment_id, "tool_call", payload, turn_id, text, fragments))
+        events.append(
+            SegmentContent(call.segment_id, "tool_call", text, turn_id=turn_id, raw=text, fragments=fragments)
+        )
         if self._with_arguments:
             call.texts.append(text)
 
@@ -177,9 +178,11 @@ class NativeCalls(Stateful):
                 status = "truncated"
         if status == "complete" and self._with_arguments and call.kind != "text":
             metadata["arguments"] = decode_json("".join(call.texts), self._limits)[0] if call.has_text else {}
-        payload = end_payload(status, None if status == "complete" else reason, metadata)
+        reason = None if status == "complete" else reason
         turn_id = self._ids.turn_id
-        events.append(SegmentEvent("SEGMENT_END", call.segment_id, "tool_call", payload, turn_id, "", fragments))
+        events.append(
+            SegmentEnd(call.segment_id, "tool_call", status, reason, metadata, turn_id=turn_id, fragments=fragments)
+        )
 
     def finish(self, events: Events, *, is_regular: bool) -> None:
         """Seal the calls that the end of an answer seals; other calls stay open for more text."""
@@ -242,9 +245,7 @@ class NativeCalls(Stateful):
             call.repeats = "" if first == call.segment_id else first
         self.open[call.index] = self.growing[call.index] = call
         self._ended.pop(call.index, None)
-        payload = {"metadata": call.metadata()}
-        turn_id = self._ids.turn_id
-        events.append(SegmentEvent("SEGMENT_START", call.segment_id, "tool_call", payload, turn_id))
+        events.append(SegmentStart(call.segment_id, "tool_call", call.metadata(), turn_id=self._ids.turn_id))
 
     def dump(self) -> Any:
         return {**super().dump(), "growing": list(self.growing)}

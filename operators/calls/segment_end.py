@@ -6,7 +6,7 @@ from typing import Any
 
 from ...events.errors import ProviderError
 from ...events.fragment import JsonError
-from ...events.segment_event import SegmentEvent, Status
+from ...events.segment_event import SegmentEnd, SegmentStart, Status
 from ..engine.stage import Completed, Failed, How, Interrupted
 from ..engine.state import Stateful
 
@@ -47,16 +47,6 @@ def end_status(how: How, finish: str | None = None, words: str | None = None) ->
             return ("truncated", finish) if finish in ("length", "content_filter") else ("complete", None)
 
 
-def end_payload(status: Status, reason: str | None, metadata: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the payload of an END: keys are absent when they have nothing to say."""
-    payload: dict[str, Any] = {"status": status}
-    if reason:
-        payload["reason"] = reason
-    if metadata:
-        payload["metadata"] = metadata
-    return payload
-
-
 def error_detail(error: JsonError) -> dict[str, Any]:
     """Return what is wrong with a JSON text as END metadata, and later as `InvocationFailed.errors`."""
     return {"at": error.at, "expected": error.expected, "found": error.found, "path": list(error.path)}
@@ -70,18 +60,18 @@ class OpenSegments(Stateful):
     def __init__(self) -> None:
         self._open: dict[tuple[str | None, str], str | None] = {}
 
-    def note(self, event: SegmentEvent) -> None:
-        """Record a START or an END that passes."""
-        if event.type == "SEGMENT_START":
+    def note(self, event: SegmentStart | SegmentEnd) -> None:
+        """Note a START or an END that passes."""
+        if type(event) is SegmentStart:
             self._open[event.turn_id, event.segment_id] = event.segment_type
         else:
             self._open.pop((event.turn_id, event.segment_id), None)
 
-    def ends(self, how: How) -> list[SegmentEvent]:
-        """Return an END for each segment that has none."""
-        payload = end_payload(*end_status(how), None)
+    def ends(self, how: How) -> list[SegmentEnd]:
+        """Return the ENDs that did not come."""
+        status, reason = end_status(how)
         ends = [
-            SegmentEvent("SEGMENT_END", segment_id, segment_type, payload, turn_id)
+            SegmentEnd(segment_id, segment_type, status, reason, turn_id=turn_id)
             for (turn_id, segment_id), segment_type in self._open.items()
         ]
         self._open.clear()

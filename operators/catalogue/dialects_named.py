@@ -24,9 +24,8 @@ def dialects_named(*given: object) -> tuple[Dialect, ...]:
 
 def dialect_name(given: Any) -> Any:
     """Return the name of a dialect of the table; what is none stays as it is."""
-    if isinstance(given, Dialect) and given == DIALECTS.get(given.name):
-        return given.name
-    return given
+    is_known = isinstance(given, Dialect) and DIALECTS.get(given.name) == given
+    return given.name if is_known else given
 
 
 def _dialect(given: object) -> Dialect:

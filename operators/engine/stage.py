@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from inspect import isawaitable
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, overload
 
 from msgspec import Struct, to_builtins
 from reactivex import Observable, abc
@@ -44,6 +44,12 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 In_contra = TypeVar("In_contra", contravariant=True)
 Out_co = TypeVar("Out_co", covariant=True)
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+E = TypeVar("E")
+F = TypeVar("F")
 
 
 class Stage(Protocol[In_contra, Out_co]):
@@ -61,8 +67,8 @@ class Stage(Protocol[In_contra, Out_co]):
     def load(self, state: Any, /) -> None: ...
 
 
-class Operator(Generic[In, Out]):
-    """A recipe for a stage: callable on an Observable, and usable with `drive`, `adrive`, `stage` and `compose`.
+class Operator(Generic[In_contra, Out_co]):
+    """A recipe for stages: callable on an Observable, and usable with `drive`, `adrive`, `stage` and `compose`.
 
     It holds configuration only, never state, so one operator serves any number of streams at once; it pickles
     when its factories do. It knows the steps that it was written as: operators of equal steps are equal.
@@ -76,11 +82,11 @@ class Operator(Generic[In, Out]):
             factory for step in self.steps for factory in step.factories
         )
 
-    def __call__(self, source: Observable[In]) -> Observable[Out]:
+    def __call__(self, source: Observable[In_contra]) -> Observable[Out_co]:
         attempts = Attempts()
 
         def subscribe(
-            observer: abc.ObserverBase[Out], scheduler: abc.SchedulerBase | None = None
+            observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None
         ) -> abc.DisposableBase:
             return _subscribe(self, source, observer, scheduler, attempts)
 
@@ -95,6 +101,9 @@ class Operator(Generic[In, Out]):
     def __repr__(self) -> str:
         written = ", ".join(map(str, self.steps))
         return written if len(self.steps) == 1 else f"compose({written})"
+
+
+_AnyOperator: TypeAlias = Operator[Any, Any]
 
 
 class StageChain(Generic[In, Out]):
@@ -219,6 +228,32 @@ def lift(stage_factory: Callable[[], Stage[In, Out]]) -> Operator[In, Out]:
     return Operator(stage_factory)
 
 
+# Of up to five operators each function below knows what goes in and what comes out; longer chains are `compose`d.
+
+
+@overload
+def compose(a: Operator[A, B], /) -> Operator[A, B]: ...
+@overload
+def compose(a: Operator[A, B], b: Operator[B, C], /) -> Operator[A, C]: ...
+@overload
+def compose(a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], /) -> Operator[A, D]: ...
+@overload
+def compose(a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], d: Operator[D, E], /) -> Operator[A, E]: ...
+@overload
+def compose(
+    a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], d: Operator[D, E], e: Operator[E, F], /
+) -> Operator[A, F]: ...
+@overload
+def compose(
+    a: _AnyOperator,
+    b: _AnyOperator,
+    c: _AnyOperator,
+    d: _AnyOperator,
+    e: _AnyOperator,
+    f: _AnyOperator,
+    /,
+    *more: _AnyOperator,
+) -> _AnyOperator: ...
 def compose(*operators: Operator[Any, Any]) -> Operator[Any, Any]:
     """Make one operator from several: one Rx hop for the whole chain.
 
@@ -229,6 +264,29 @@ def compose(*operators: Operator[Any, Any]) -> Operator[Any, Any]:
     return Operator(steps=tuple(step for each in checked_operators(operators, "compose") for step in each.steps))
 
 
+@overload
+def stage(a: Operator[A, B], /) -> StageChain[A, B]: ...
+@overload
+def stage(a: Operator[A, B], b: Operator[B, C], /) -> StageChain[A, C]: ...
+@overload
+def stage(a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], /) -> StageChain[A, D]: ...
+@overload
+def stage(a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], d: Operator[D, E], /) -> StageChain[A, E]: ...
+@overload
+def stage(
+    a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], d: Operator[D, E], e: Operator[E, F], /
+) -> StageChain[A, F]: ...
+@overload
+def stage(
+    a: _AnyOperator,
+    b: _AnyOperator,
+    c: _AnyOperator,
+    d: _AnyOperator,
+    e: _AnyOperator,
+    f: _AnyOperator,
+    /,
+    *more: _AnyOperator,
+) -> StageChain[Any, Any]: ...
 def stage(*operators: Operator[Any, Any]) -> StageChain[Any, Any]:
     """Return a new chain to feed by hand, for engines that keep state by key.
 
@@ -240,6 +298,32 @@ def stage(*operators: Operator[Any, Any]) -> StageChain[Any, Any]:
     return StageChain([factory() for each in checked_operators(operators, "stage") for factory in each.factories])
 
 
+@overload
+def drive(items: Iterable[A], a: Operator[A, B], /) -> Iterator[B]: ...
+@overload
+def drive(items: Iterable[A], a: Operator[A, B], b: Operator[B, C], /) -> Iterator[C]: ...
+@overload
+def drive(items: Iterable[A], a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], /) -> Iterator[D]: ...
+@overload
+def drive(
+    items: Iterable[A], a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], d: Operator[D, E], /
+) -> Iterator[E]: ...
+@overload
+def drive(
+    items: Iterable[A], a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], d: Operator[D, E], e: Operator[E, F], /
+) -> Iterator[F]: ...
+@overload
+def drive(
+    items: Iterable[Any],
+    a: _AnyOperator,
+    b: _AnyOperator,
+    c: _AnyOperator,
+    d: _AnyOperator,
+    e: _AnyOperator,
+    f: _AnyOperator,
+    /,
+    *more: _AnyOperator,
+) -> Iterator[Any]: ...
 def drive(items: Iterable[Any], *operators: Operator[Any, Any]) -> Iterator[Any]:
     """Run items through operators in a plain loop.
 
@@ -254,6 +338,40 @@ def drive(items: Iterable[Any], *operators: Operator[Any, Any]) -> Iterator[Any]
     return _drive(items, stage(*checked_operators(operators, "drive")))
 
 
+@overload
+def adrive(items: AsyncIterable[A] | Iterable[A], a: Operator[A, B], /) -> AsyncIterator[B]: ...
+@overload
+def adrive(items: AsyncIterable[A] | Iterable[A], a: Operator[A, B], b: Operator[B, C], /) -> AsyncIterator[C]: ...
+@overload
+def adrive(
+    items: AsyncIterable[A] | Iterable[A], a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], /
+) -> AsyncIterator[D]: ...
+@overload
+def adrive(
+    items: AsyncIterable[A] | Iterable[A], a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], d: Operator[D, E], /
+) -> AsyncIterator[E]: ...
+@overload
+def adrive(
+    items: AsyncIterable[A] | Iterable[A],
+    a: Operator[A, B],
+    b: Operator[B, C],
+    c: Operator[C, D],
+    d: Operator[D, E],
+    e: Operator[E, F],
+    /,
+) -> AsyncIterator[F]: ...
+@overload
+def adrive(
+    items: AsyncIterable[Any] | Iterable[Any],
+    a: _AnyOperator,
+    b: _AnyOperator,
+    c: _AnyOperator,
+    d: _AnyOperator,
+    e: _AnyOperator,
+    f: _AnyOperator,
+    /,
+    *more: _AnyOperator,
+) -> AsyncIterator[Any]: ...
 def adrive(items: AsyncIterable[Any] | Iterable[Any], *operators: Operator[Any, Any]) -> AsyncIterator[Any]:
     """Run items through operators in an async loop, with backpressure: the next item is read when you ask for more.
 

@@ -18,10 +18,11 @@ from msgspec import Struct
 from ...events.chunk_response import TokenUsage, ToolCallDelta
 from ...events.errors import ProviderError
 from ...events.fragment import Fragment, JsonError
-from ...events.segment_event import SegmentEvent
+from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 
 _VALUES: dict[str, type[Struct]] = {
-    f"${each.__name__}": each for each in (Fragment, JsonError, SegmentEvent, TokenUsage, ToolCallDelta)
+    f"${each.__name__}": each
+    for each in (Fragment, JsonError, SegmentContent, SegmentEnd, SegmentStart, TokenUsage, ToolCallDelta)
 }
 """The events that a state may have."""
 _COLLECTIONS: dict[str, Callable[[Any], Any]] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset, "$dict": dict}

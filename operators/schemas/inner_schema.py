@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 
-from .schema_kinds import referred, schema_list
+from .schema_kinds import referred, schema_list, schema_mapping
 
-_NOTHING: Final[Mapping[str, Any]] = {}
 _DEEPEST: Final = 32
 """Alternatives and references inside each other; a schema below says nothing."""
 _MOST: Final = 2000
@@ -94,9 +93,9 @@ def _identity(schema: Any, depth: int) -> Any:
 
 
 def _of_object(schema: Mapping[str, Any], key: str) -> list[_Part]:
-    properties = _mapping(schema.get("properties"))
+    properties = schema_mapping(schema.get("properties"))
     own = [properties[key]] if key in properties else []
-    own += [each for pattern, each in _mapping(schema.get("patternProperties")).items() if _found(pattern, key)]
+    own += [each for pattern, each in schema_mapping(schema.get("patternProperties")).items() if _found(pattern, key)]
     return [_Part(is_own=True, schema=each) for each in own] or _others(
         schema, ("additionalProperties", "unevaluatedProperties")
     )
@@ -127,7 +126,3 @@ def _pattern(text: str) -> re.Pattern[str] | None:
 def _found(pattern: str, key: str) -> bool:
     compiled = _pattern(pattern)
     return compiled is not None and compiled.search(key) is not None
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else _NOTHING

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from .schema_kinds import ANYTHING, kinds_of, referred, schema_list
+from .schema_kinds import ANYTHING, kinds_of, referred, schema_list, schema_mapping
 
 _FORMATS: Final = {
     "date": "2025-01-31",
@@ -62,12 +62,8 @@ def _plain(schema: Any, root: Any, known: dict[str, dict[str, Any]], depth: int)
 
 
 def _properties(own: Any, other: Any) -> Any:
-    mine, more = _mapping(own), _mapping(other)
+    mine, more = schema_mapping(own), schema_mapping(other)
     return {**mine, **{key: said for key, said in more.items() if key not in mine}}
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def _required(own: Any, other: Any) -> Any:
@@ -101,10 +97,7 @@ def _value(key: str, schema: Any, root: Any, depth: int) -> Any:
 
 def _object(schema: Mapping[str, Any], root: Any, depth: int) -> dict[str, Any]:
     plain = plain_schema(schema, root)
-    properties = plain.get("properties")
-    if not isinstance(properties, Mapping):
-        return {}
-    given = cast("Mapping[str, Any]", properties)
+    given = schema_mapping(plain.get("properties"))
     required = [key for key in schema_list(plain.get("required")) if key in given]
     return {key: _value(key, given[key], root, depth) for key in required or list(given)[:1]}
 

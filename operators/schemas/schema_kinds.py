@@ -31,6 +31,7 @@ class Kinds(NamedTuple):
 
 ANYTHING: Final = Kinds(frozenset(("string", "integer", "number", "boolean", "null", "array", "object")))
 _NOTHING: Final = Kinds(frozenset())
+_NO_MAPPING: Final[Mapping[str, Any]] = {}
 
 # What people write besides the words of JSON Schema, in any case. A whole number is a number.
 _WORDS: Final = {
@@ -171,25 +172,37 @@ def referred(reference: Any, root: Any) -> Any:
         return _anchored(unquote(reference[1:]), root)
     found = root
     for step in reference[1:].split("/")[1:]:
-        key = unquote(step).replace("~1", "/").replace("~0", "~")
+        key = pointer_key(step)
         if isinstance(found, list):
             found = dict(enumerate(cast("list[object]", found))).get(
                 int(key) if key.isascii() and key.isdigit() and len(key) < _DIGITS else -1
             )
         else:
-            found = cast("Mapping[str, Any]", found).get(key) if isinstance(found, Mapping) else None
+            found = schema_mapping(found).get(key)
     return found
+
+
+def pointer_key(step: str) -> str:
+    """Return the key that a step of a reference is written for.
+
+    >>> pointer_key("a~1b%20c")
+    'a/b c'
+    """
+    return unquote(step).replace("~1", "/").replace("~0", "~")
 
 
 def _anchored(name: str, root: Any) -> Any:
     """Return the definition that an anchor names."""
-    given = cast("Mapping[str, Any]", root) if isinstance(root, Mapping) else dict[str, Any]()
     for word in ("$defs", "definitions"):
-        definitions = given.get(word)
-        for each in cast("Mapping[str, Any]", definitions).values() if isinstance(definitions, Mapping) else ():
-            if isinstance(each, Mapping) and cast("Mapping[str, Any]", each).get("$anchor") == name:
-                return cast("Any", each)
+        for each in schema_mapping(schema_mapping(root).get(word)).values():
+            if schema_mapping(each).get("$anchor") == name:
+                return each
     return None
+
+
+def schema_mapping(value: Any) -> Mapping[str, Any]:
+    """Return what a schema maps under a word, nothing where it is no mapping."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else _NO_MAPPING
 
 
 def schema_list(value: Any) -> tuple[Any, ...]:

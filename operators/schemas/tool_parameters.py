@@ -12,8 +12,8 @@ from .inner_schema import inner_schema
 
 Schema: TypeAlias = dict[str, Any]
 
-# Chat and plain; Anthropic; MCP; Gemini, in both spellings.
-_PARAMETERS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
+PARAMETERS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
+"""Under which a definition has them: chat and plain; Anthropic; MCP; Gemini, in both spellings."""
 
 
 class ToolShape(NamedTuple):
@@ -127,7 +127,7 @@ def _from_definition(given: Mapping[str, Any]) -> ToolShape:
     if not isinstance(name, str):
         message = f"a tool definition needs 'name' and 'parameters', got the keys {', '.join(map(repr, function))}"
         raise UsageError(message)
-    parameters: Any = next((function[key] for key in _PARAMETERS if function.get(key) is not None), None)
+    parameters: Any = next((function[key] for key in PARAMETERS if function.get(key) is not None), None)
     if not isinstance(parameters, Mapping | None):
         message = f"the parameters of tool {name!r} must be a JSON Schema; got {parameters!r:.80}"
         raise UsageError(message)
@@ -138,7 +138,7 @@ def _from_definition(given: Mapping[str, Any]) -> ToolShape:
 def _is_definition(value: Mapping[str, Any]) -> bool:
     """Return whether a mapping is a tool definition rather than a JSON Schema."""
     return isinstance(value.get("function"), Mapping) or (
-        isinstance(value.get("name"), str) and any(key in value for key in _PARAMETERS)
+        isinstance(value.get("name"), str) and any(key in value for key in PARAMETERS)
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from ...events.segment_event import SegmentEvent
+from ...events.segment_event import SegmentContent
 from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
 from ..grammar.dialect_positions import At, Positions
@@ -182,9 +182,8 @@ class OutsideText(Stateful):
         answer, account = self._answer, self._account
         if answer.open_type != kind:
             answer.start_text(kind, account.events)
-        payload = {"delta": text}
         raw = account.take(upto)
-        account.events.append(SegmentEvent("SEGMENT_CONTENT", answer.open_id, kind, payload, answer.ids.turn_id, raw))
+        account.events.append(SegmentContent(answer.open_id, kind, text, turn_id=answer.ids.turn_id, raw=raw))
 
     def start(self, kind: str, upto: int) -> None:
         """Emit the START of a segment, with the markup up to a position in the buffer."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...events.fragment import Fragment, JsonError
-from ...events.segment_event import SegmentEvent, Status
+from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart, Status
 from ..calls.answer_segments import Segment
-from ..calls.segment_end import end_payload, error_detail
+from ..calls.segment_end import error_detail
 from ..engine.state import Stateful
 from ..schemas.value_typing import Typed, value_fragments
 
@@ -41,9 +41,8 @@ class TextCall(Stateful):
     def begin(self, raw: str, events: list[Segment], fragments: tuple[Fragment, ...] | None) -> None:
         """Emit the START."""
         metadata: dict[str, Any] = {"tool_name": self.name}
-        payload = {"metadata": metadata}
         events.append(
-            SegmentEvent("SEGMENT_START", self.segment_id, "tool_call", payload, self.turn_id, raw, fragments)
+            SegmentStart(self.segment_id, "tool_call", metadata, turn_id=self.turn_id, raw=raw, fragments=fragments)
         )
 
     def say(self, raw: str, text: str, fragments: Sequence[Fragment]) -> None:
@@ -63,10 +62,9 @@ class TextCall(Stateful):
     def flush(self, events: list[Segment]) -> None:
         """Emit the collected content as one CONTENT."""
         if self.raws or self.texts or self.fragments:
-            payload = {"delta": "".join(self.texts)}
-            raw, fragments = "".join(self.raws), tuple(self.fragments)
+            text, raw, pieces = "".join(self.texts), "".join(self.raws), tuple(self.fragments)
             events.append(
-                SegmentEvent("SEGMENT_CONTENT", self.segment_id, "tool_call", payload, self.turn_id, raw, fragments)
+                SegmentContent(self.segment_id, "tool_call", text, turn_id=self.turn_id, raw=raw, fragments=pieces)
             )
             self.raws.clear()
             self.texts.clear()
@@ -84,5 +82,14 @@ class TextCall(Stateful):
         if not self.from_json and status == "complete":
             fragments = (Fragment((), "DONE", None, at),)
         self.flush(events)
-        payload = end_payload(status, None if status == "complete" else reason, metadata)
-        events.append(SegmentEvent("SEGMENT_END", self.segment_id, "tool_call", payload, self.turn_id, raw, fragments))
+        end = SegmentEnd(
+            self.segment_id,
+            "tool_call",
+            status,
+            None if status == "complete" else reason,
+            metadata,
+            turn_id=self.turn_id,
+            raw=raw,
+            fragments=fragments,
+        )
+        events.append(end)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...events.fragment import Fragment, JsonError
-from ...events.segment_event import SegmentEvent
+from ...events.segment_event import SegmentContent
 from ..calls.answer_segments import Segment
 from .block_json import BlockJson
 from .block_text import BlockText
@@ -61,7 +61,7 @@ def waiting_way(engine: TextEngine, account: TextAccount, block: TextBlock, plai
             if not start:
                 return ()
             text = text[:start]
-        return (SegmentEvent("SEGMENT_CONTENT", segment_id, kind, {"delta": text}, turn_id, text),)
+        return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
 
     return way
 
@@ -97,7 +97,7 @@ def _argument_way(reader: BlockJson, call: TextCall, read_on: ReadOn) -> Way:
             if not isinstance(piece, Fragment) or piece.kind != "TEXT":
                 return read_on(reader, items, text)
             pieces += (Fragment(path, "TEXT", piece.value, piece.at + shift),)
-        return (SegmentEvent("SEGMENT_CONTENT", segment_id, "tool_call", {"delta": text}, turn_id, text, pieces),)
+        return (SegmentContent(segment_id, "tool_call", text, turn_id=turn_id, raw=text, fragments=pieces),)
 
     return way
 
@@ -111,7 +111,7 @@ def _said_way(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> Way:
         items = machine.feed(text)
         is_whole = isinstance(items, tuple) and items and not machine.withheld_length
         if is_whole and isinstance(said := items[0], Fragment):
-            return (SegmentEvent("SEGMENT_CONTENT", segment_id, "text", {"delta": said.value}, turn_id, text),)
+            return (SegmentContent(segment_id, "text", said.value, turn_id=turn_id, raw=text),)
         return read_on(reader, items, text)
 
     return way
@@ -127,7 +127,7 @@ def _text_way(reader: BlockText, block: TextBlock) -> Way:
         if search(text) is not None:
             return None
         account.offset += len(text)
-        return (SegmentEvent("SEGMENT_CONTENT", segment_id, kind, {"delta": text}, turn_id, text),)
+        return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
 
     return way
 
@@ -177,7 +177,7 @@ def _value_way(reader: BlockText, account: TextAccount, call: TextCall) -> Way:
                 end -= held
             at = end - slot.gave
         pieces = (Fragment(path, "TEXT", piece, at - begin),)
-        return (SegmentEvent("SEGMENT_CONTENT", segment_id, "tool_call", {"delta": raw}, turn_id, raw, pieces),)
+        return (SegmentContent(segment_id, "tool_call", raw, turn_id=turn_id, raw=raw, fragments=pieces),)
 
     return way
 

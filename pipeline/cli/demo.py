@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...events.segment_event import SegmentEvent
+from ...events.segment_event import SegmentContent, SegmentStart
 from ...sinks.running.sink import SyncSink
 from ...sources.replay.replay_log import Write
 from ...sources.replay.replay_pieces import split_events
@@ -107,10 +107,10 @@ def _watched(events: Iterable[Any], first: list[_First]) -> Iterator[Any]:
     """Record when the first content of the first file is shown."""
     path = ""
     for event in events:
-        if isinstance(event, SegmentEvent) and event.segment_type == WATCHED and not first:
-            path = event.payload.get("metadata", {}).get("path", path)
-            if event.type == "SEGMENT_CONTENT":
-                first.append(_First(path, time.monotonic()))
+        if isinstance(event, SegmentStart) and event.segment_type == WATCHED and not first:
+            path = event.metadata.get("path", path)
+        if isinstance(event, SegmentContent) and event.segment_type == WATCHED and not first:
+            first.append(_First(path, time.monotonic()))
         yield event
 
 

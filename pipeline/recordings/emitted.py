@@ -42,9 +42,9 @@ def made_behind(emit: Emit | None) -> list[Operator[Any, Any]]:
 def only(events: Any, emit: Emit | None) -> Generator[Any, None, None]:
     """Yield the events of a kind, or all of them for None; close their source at the end.
 
-    >>> from penstock.events import Notice, SegmentEvent
-    >>> list(only((each for each in (Notice("c", "d"), SegmentEvent("SEGMENT_END", "t"))), "segments"))
-    [SegmentEvent(type='SEGMENT_END', segment_id='t', ...)]
+    >>> from penstock import Notice, SegmentContent
+    >>> list(only((each for each in (Notice("c", "d"), SegmentContent("t", "text", "Hi"))), "segments"))
+    [SegmentContent(segment_id='t', segment_type='text', delta='Hi')]
     """
     kinds = (object,) if emit is None else _KINDS[emit]
     with closing(events):

@@ -7,7 +7,7 @@ from typing import Any
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.fragment import Path
 from ...events.json_form import to_dict
-from ...events.segment_event import SegmentEvent
+from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import (
     InvocationFailed,
     Notice,
@@ -25,7 +25,7 @@ LONGEST = 100
 def short_line(event: Any) -> str:
     """Return an event in one line, escaped for a terminal; long texts are truncated.
 
-    >>> short_line(SegmentEvent("SEGMENT_CONTENT", "call_1", "write_file", {"delta": "x = 1"}))
+    >>> short_line(SegmentContent("call_1", "write_file", "x = 1"))
     "CONTENT write_file call_1 'x = 1'"
     >>> short_line(ToolInvocation("call_1", name="add", arguments={"a": 1}))
     '→ add(a=1)'
@@ -33,7 +33,7 @@ def short_line(event: Any) -> str:
     match event:
         case ChunkResponse():
             words = _chunk(event)
-        case SegmentEvent():
+        case SegmentStart() | SegmentContent() | SegmentEnd():
             words = _segment(event)
         case ToolCallArgumentProgress(tool_call_id=call_id, tool_name=name, fragment=fragment):
             value = [] if fragment.value is None and fragment.kind != "SCALAR" else [_text(fragment.value)]
@@ -48,13 +48,13 @@ def short_line(event: Any) -> str:
     return printable(" ".join(words))
 
 
-def _segment(event: SegmentEvent) -> list[str]:
+def _segment(event: AnySegmentEvent) -> list[str]:
     words = [event.type.removeprefix("SEGMENT_"), event.segment_type or "-", event.segment_id]
-    payload = event.payload
-    if event.type == "SEGMENT_CONTENT":
-        return [*words, _text(payload.get("delta", ""))]
-    words += [str(payload[key]) for key in ("status", "reason") if payload.get(key)]
-    return [*words, *(f"{key}={_text(value)}" for key, value in payload.get("metadata", {}).items())]
+    if isinstance(event, SegmentContent):
+        return [*words, _text(event.delta)]
+    if isinstance(event, SegmentEnd):
+        words += [word for word in (event.status, event.reason) if word]
+    return [*words, *(f"{key}={_text(value)}" for key, value in event.metadata.items())]
 
 
 def _chunk(chunk: ChunkResponse) -> list[str]:

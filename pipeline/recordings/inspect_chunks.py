@@ -10,7 +10,7 @@ from reactivex import operators as rx
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError
-from ...events.segment_event import SegmentEvent
+from ...events.segment_event import SegmentContent
 from ...operators.engine.stage import Operator
 from ...sinks.collect import Segment, collect
 from ..strategies.strategy import StrategyEvent
@@ -71,9 +71,7 @@ def inspect_chunks(
     calls = [segment for segment in collected.segments if "tool_name" in segment.metadata]
     return Inspected(
         text="".join(
-            event.payload["delta"]
-            for event in events
-            if isinstance(event, SegmentEvent) and event.type == "SEGMENT_CONTENT" and event.segment_type == "text"
+            event.delta for event in events if isinstance(event, SegmentContent) and event.segment_type == "text"
         ),
         reasoning_chars=len(collected.reasoning),
         calls=tuple(facts.in_order(calls)),

@@ -13,6 +13,7 @@ from ...operators.engine.stage import Completed, Failed, Interrupted
 from ...sinks.running.channel import StreamCutError
 from ...sinks.running.fan_out import AsyncFanOut
 from ...sinks.running.sink_line import SlowSinkError
+from ..strategies.strategy import StrategyEvent
 from .flow import Flow, Step
 
 
@@ -35,7 +36,7 @@ class AsyncRun:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Any:
+    async def __anext__(self) -> StrategyEvent:
         try:
             return await anext(self._events)
         except StopAsyncIteration:

@@ -14,6 +14,7 @@ from ...sinks.running.channel import StreamCutError
 from ...sinks.running.fan_out import FanOut
 from ...sinks.running.sink_line import SlowSinkError
 from ...sources.streams.wake_stream import wake_stream
+from ..strategies.strategy import StrategyEvent
 from .flow import Flow, Step
 
 
@@ -32,7 +33,7 @@ class Run:
     def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> StrategyEvent:
         return next(self._events)
 
     def cancel(self, reason: str = "cancelled") -> None:
@@ -115,7 +116,7 @@ class _State:
             raise self.fan_out.failure
 
 
-def _events(state: _State, flow: Flow) -> Generator[Any, None, None]:
+def _events(state: _State, flow: Flow) -> Generator[StrategyEvent, None, None]:
     state.is_begun = True
     error: BaseException | None = None
     try:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, cast
-from urllib.parse import unquote
 
 from ...events.errors import UsageError
+from ...operators.schemas.schema_kinds import pointer_key, referred
 from .json_schema import Schema, malformed, map_subschemas, with_finite_defaults
 from .schema_cycles import reference_cycle
 
@@ -34,21 +34,11 @@ def references(schema: Schema) -> set[str]:
 
 
 def definition(root: Schema, reference: str) -> Schema:
-    """Return the schema that a reference names; `UsageError` unless it is local and exists."""
-    found: Any = root
-    if reference == "#":
-        return root
-    if reference.startswith("#/"):
-        for key in reference[2:].split("/"):
-            name = _unescaped(key)
-            if isinstance(found, list):
-                place = int(name) if name.isdecimal() else -1
-                found = dict(enumerate(cast("list[object]", found))).get(place)
-            else:
-                found = cast("dict[str, Any]", found).get(name) if isinstance(found, dict) else None
-        if isinstance(found, dict):
-            return cast("Schema", found)
-    message = f"$ref {reference!r} is not in the schema; only references such as '#/$defs/Name' are followed"
+    """Return what a reference of a schema means; `UsageError` unless it is local and leads to a schema."""
+    is_path = reference == "#" or reference.startswith("#/")  # an anchor could not stay where it comes back to itself
+    if is_path and isinstance(found := referred(reference, root), dict):
+        return cast("Schema", found)
+    message = f"$ref {reference!r} leads to nothing in the schema; only references such as '#/$defs/Name' are followed"
     raise UsageError(message)
 
 
@@ -104,7 +94,7 @@ def inline_references(root: Schema) -> Schema:
         match = _DEFINITION.match(waiting.pop())
         if match is not None:
             kept: Schema = inlined.setdefault(match[1], {})
-            name = _unescaped(match[2])
+            name = pointer_key(match[2])
             if name not in kept:
                 kept[name] = inline(root[match[1]][name], f"{match[1]}/{name}")
                 waiting |= references(kept[name])
@@ -116,10 +106,6 @@ def lone_reference(schema: Schema) -> Schema:
     beside = {key: deepcopy(value) for key, value in schema.items() if key != "$ref"}
     alone = {"$ref": schema["$ref"]}
     return {"anyOf": [alone], **beside} if beside else alone
-
-
-def _unescaped(key: str) -> str:
-    return unquote(key).replace("~1", "/").replace("~0", "~")
 
 
 def _checked_copy(given: Mapping[str, Any], owner: str) -> Schema:

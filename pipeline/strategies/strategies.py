@@ -72,10 +72,9 @@ def pass_through(
 ) -> Operator[ChunkResponse, StrategyEvent]:
     """Emit segments only: text stays text, calls are segments, and none becomes an invocation.
 
-    >>> from penstock.events import ChunkResponse
-    >>> from penstock.operators import drive
+    >>> from penstock import ChunkResponse, SegmentContent, drive
     >>> events = drive([ChunkResponse(content="<tool>", finish_reason="stop")], pass_through())
-    >>> [event.payload["delta"] for event in events if event.type == "SEGMENT_CONTENT"]
+    >>> [event.delta for event in events if isinstance(event, SegmentContent)]
     ['<tool>']
     """
     return compose(to_segments(turn_id=turn_id, limits=limits))

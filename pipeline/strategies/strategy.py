@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from ...events.chunk_response import ChunkResponse
-from ...events.segment_event import SegmentEvent
-from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from ...events.segment_event import AnySegmentEvent
+from ...events.tool_invocation import InvocationFailed, Notice, ToolCallUpdate, ToolInvocation
 from ...operators.engine.stage import Operator
 from ...operators.to_invocations import Tools
 
-StrategyEvent: TypeAlias = SegmentEvent | ToolInvocation | InvocationFailed | Notice
+StrategyEvent: TypeAlias = AnySegmentEvent | ToolInvocation | InvocationFailed | Notice | ToolCallUpdate
+"""What a strategy gives, and so what a pipeline's stream does; updates with `updates=True` only."""
 
 
 class Strategy(Protocol):
     """Makes the operator of a strategy; every strategy takes these options, and may take others."""
 
-    def __call__(self, tools: Tools | None = None, *, turn_id: str | None = None) -> Operator[ChunkResponse, Any]: ...
+    def __call__(
+        self, tools: Tools | None = None, *, turn_id: str | None = None
+    ) -> Operator[ChunkResponse, StrategyEvent]: ...

@@ -7,11 +7,12 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib import import_module
-from typing import Any, cast, overload
+from typing import Any, Generic, Protocol, cast, overload
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 from pydantic import BaseModel
+from typing_extensions import ParamSpec, TypeVar
 
 from ...events.errors import UsageError
 from ...events.tool_invocation import ToolInvocation
@@ -29,8 +30,13 @@ _SAID = ("name", "description", "strict", "coerce")
 """What a tool that is made again of its function would not know."""
 
 
-class Tool(Struct, frozen=True, eq=False, kw_only=True):
-    """A tool that a model can call: its definition, and how to validate and run a call; made with `tool`.
+# A plain `Tool` is one of which nothing is known.
+P = ParamSpec("P", default=...)
+R = TypeVar("R", default=Any)
+
+
+class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
+    """Something a model can call: its definition, and what validates and runs a call; made with `tool`.
 
     - `name`: letters, digits and `_ - . :`, at most 128; some providers take less. `description`: for the model.
     - `parameters`: a JSON Schema of type object.
@@ -47,7 +53,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
     description: str = ""
     parameters: dict[str, Any] = {}  # msgspec gives each instance its own
     model: type[BaseModel] | None = None
-    function: Callable[..., Any] | None = None
+    function: Callable[P, R] | None = None
     strict: bool | None = None
     validates: bool = False
     coerce: bool = True
@@ -79,8 +85,8 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
             return None
         return self.model.model_validate(given) if self.coerce else exact_instance(self.model, given, self.parameters)
 
-    def run(self, invocation: ToolInvocation) -> Any:
-        """Call the function with the validated arguments of a call; for an async function return an awaitable.
+    def run(self, invocation: ToolInvocation) -> R:
+        """Call the function with the validated arguments of a call, and give its result: of an async one an awaitable.
 
         `UsageError` for a call of another tool, or if there is no function.
         """
@@ -88,22 +94,24 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
             what = "has no function to run" if self.function is None else f"is not {invocation.name!r}"
             message = f"tool {self.name!r} {what}"
             raise UsageError(message)
+        function: Callable[..., R] = self.function
         if self.model is None:
             self.validate(invocation.arguments)
-            return self.function(**without_nulls(invocation.arguments, self.parameters))
+            return function(**without_nulls(invocation.arguments, self.parameters))
         given: Any = invocation.model
         if not isinstance(given, self.model):  # read back from JSON, or not validated so far
             given = self.validate(invocation.arguments)
         by_position, by_name = function_arguments(self.function, self.model, given)
-        return self.function(*by_position, **by_name)
+        return function(*by_position, **by_name)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function or the model that the tool was made from, with plain arguments."""
-        called = self.function or self.model
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call what the tool was made of, as if it were no tool: the function, or the model."""
+        called: Any = self.function or self.model
         if called is None:
             message = f"tool {self.name!r} was made from a JSON Schema, so it has no function to call"
             raise UsageError(message)
-        return called(*args, **kwargs)
+        result: R = called(*args, **kwargs)
+        return result
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tool) and self._compared() == other._compared()
@@ -126,9 +134,24 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
         return partial(Tool, **{name: getattr(self, name) for name in self.__struct_fields__}), ()
 
 
+class _MakesTool(Protocol):
+    def __call__(self, value: Callable[P, R], /) -> Tool[P, R]: ...
+
+
 @overload
 def tool(
-    value: Any,
+    value: Callable[P, R],
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    strict: bool | None = None,
+    validate: bool = False,
+    coerce: bool | None = None,
+) -> Tool[P, R]: ...
+@overload
+def tool(
+    value: Mapping[str, Any],
     /,
     *,
     name: str | None = None,
@@ -145,9 +168,7 @@ def tool(
     strict: bool | None = None,
     validate: bool = False,
     coerce: bool | None = None,
-) -> Callable[[Any], Tool]: ...
-
-
+) -> _MakesTool: ...
 def tool(
     value: Any = None,
     /,
@@ -157,8 +178,8 @@ def tool(
     strict: bool | None = None,
     validate: bool = False,
     coerce: bool | None = None,
-) -> Tool | Callable[[Any], Tool]:
-    """Make a tool from a typed function, a pydantic model, a JSON Schema or a provider's definition; also a decorator.
+) -> Any:
+    """Make a tool of a typed function, a pydantic model, a JSON Schema or a provider's definition; also a decorator.
 
     >>> @tool
     ... def add(a: int, b: int = 0) -> int:
@@ -188,7 +209,8 @@ def tool(
 
 def _make(value: Any, **chosen: Any) -> Tool:
     if isinstance(value, Tool):
-        return replace(value, **chosen) if chosen else value
+        given = cast("Tool", value)
+        return replace(given, **chosen) if chosen else given
     return Tool(**(_read(value, chosen.get("name")) | chosen))
 
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ...events.errors import UsageError
+from ...operators.schemas.tool_parameters import PARAMETERS
 from ..schemas.json_schema import TYPES
 
-# Chat and plain; Anthropic; MCP; Gemini, in both spellings.
-_PARAMETERS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
-_DEFINING = frozenset(("name", "description", "strict", "title", *_PARAMETERS))
+_DEFINING = frozenset(("name", "description", "strict", "title", *PARAMETERS))
 _SCHEMA = (
     *("properties", "required", "additionalProperties", "patternProperties"),
     *("$ref", "$defs", "definitions", "allOf", "anyOf", "oneOf"),
@@ -56,7 +55,7 @@ def read_definition(given: Mapping[str, Any], name: str | None = None) -> dict[s
 
 def _is_schema(given: Mapping[str, Any]) -> bool:
     kind: Any = given.get("type")
-    if kind in _KINDS or "function" in given or any(key in given for key in _PARAMETERS):
+    if kind in _KINDS or "function" in given or any(key in given for key in PARAMETERS):
         return False
     return isinstance(kind, list) or kind in TYPES or any(key in given for key in _SCHEMA)
 
@@ -78,8 +77,8 @@ def _function(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameters(definition: Mapping[str, Any], name: str) -> Any:
-    """Return the parameters' schema; `UsageError` for a part of a schema in the wrong place."""
-    given: dict[str, Any] = {key: definition[key] for key in _PARAMETERS if definition.get(key) is not None}
+    """Return the schema that stands where one is looked for; `UsageError` for a part of one that stands elsewhere."""
+    given: dict[str, Any] = {key: definition[key] for key in PARAMETERS if definition.get(key) is not None}
     for value in given.values():
         if not isinstance(value, Mapping):
             message = f"the parameters of tool {name!r} must be a JSON Schema; got {value!r:.80}"

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from ...events.segment_event import SegmentEvent
+from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ..wording.event_words import event_line, stream_error
 from .file_panel import FilePanel
@@ -45,8 +45,8 @@ class TerminalPage:
         self._front: Block | None = None  # the block of which a part is there
 
     def feed(self, event: Any) -> bool:
-        """Process an event; return whether the screen changes."""
-        if isinstance(event, SegmentEvent):
+        """Take an event in; give whether there is anything new to see."""
+        if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             self._settle()
             return self._segment(event)
         if not isinstance(event, ToolInvocation | InvocationFailed | Notice):
@@ -101,28 +101,28 @@ class TerminalPage:
                 live += lines
         return live[-rows:]
 
-    def _segment(self, event: SegmentEvent) -> bool:
+    def _segment(self, event: AnySegmentEvent) -> bool:
         identity = (event.turn_id, event.segment_id)
-        if event.type == "SEGMENT_START":
+        if isinstance(event, SegmentStart):
             self._open[identity] = self._begin(identity, event)
         segment = self._open.get(identity)
         if segment is None:
             return False
-        if event.type == "SEGMENT_CONTENT":
-            segment.feed(str(event.payload.get("delta", "")))
+        if isinstance(event, SegmentContent):
+            segment.feed(event.delta)
             return True
-        segment.know(event.payload.get("metadata", {}))
-        if event.type == "SEGMENT_END":
+        segment.know(event.metadata)
+        if isinstance(event, SegmentEnd):
             del self._open[identity]
-            segment.end(event.payload.get("status", "complete"), event.payload.get("reason"))
+            segment.end(event.status or "complete", event.reason)
             if isinstance(segment, Call):
                 segment.waits_for_verdict = True
                 self._unsettled = segment
         return True
 
-    def _begin(self, identity: Identity, event: SegmentEvent) -> SegmentBlock:
+    def _begin(self, identity: Identity, event: SegmentStart) -> SegmentBlock:
         kind = event.segment_type or ""
-        metadata = event.payload.get("metadata", {})
+        metadata = event.metadata
         if kind in FLOWS:
             return self._add(Flow(*FLOWS[kind]))
         if kind == "media":

@@ -9,7 +9,7 @@ from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.errors import UsageError
 from ...events.fragment import Fragment
 from ...events.json_form import Event
-from ...events.segment_event import SegmentEvent
+from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ...events.tool_invocation import InvocationFailed, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
 
 _Identity: TypeAlias = tuple[str | None, str]
@@ -32,10 +32,10 @@ class FinalEvents:
 
     def feed(self, event: Event) -> Iterable[Event]:
         if isinstance(event, SegmentEvent):
-            if event.type == "SEGMENT_CONTENT" and self._call is None:
+            if isinstance(event, SegmentContent) and self._call is None:
                 segment = self._open.get((event.turn_id, event.segment_id))
                 if segment is not None:
-                    segment.text.append(event.payload["delta"])
+                    segment.text.append(event.delta)
                     return ()
             return [*self._ended(), *self._segment(event)]
         if isinstance(event, _PROGRESS):
@@ -54,14 +54,14 @@ class FinalEvents:
         self._open.clear()
         return [*ended, *cut]
 
-    def _segment(self, event: SegmentEvent) -> list[SegmentEvent]:
+    def _segment(self, event: AnySegmentEvent) -> list[AnySegmentEvent]:
         identity = (event.turn_id, event.segment_id)
-        if event.type == "SEGMENT_START":
+        if isinstance(event, SegmentStart):
             cut = self._open.pop(identity, None)
             self._open[identity] = _Segment(event)
             return cut.events() if cut is not None else []
-        if event.type == "SEGMENT_CONTENT":
-            self._open.setdefault(identity, _Segment(event)).text.append(event.payload["delta"])
+        if isinstance(event, SegmentContent):
+            self._open.setdefault(identity, _Segment(event)).text.append(event.delta)
             return []
         segment = self._open.pop(identity, None) or _Segment(event)
         segment.end = event
@@ -70,7 +70,7 @@ class FinalEvents:
             return []
         return segment.events()
 
-    def _ended(self) -> list[SegmentEvent]:
+    def _ended(self) -> list[AnySegmentEvent]:
         call, self._call = self._call, None
         return call.events() if call is not None else []
 
@@ -80,26 +80,27 @@ class _Segment:
 
     __slots__ = ("end", "first", "text")
 
-    def __init__(self, first: SegmentEvent) -> None:
+    def __init__(self, first: AnySegmentEvent) -> None:
         self.first = first
         self.text: list[str] = []
-        self.end: SegmentEvent | None = None
+        self.end: SegmentEnd | None = None
 
     @property
     def is_call(self) -> bool:
-        told = (each.payload.get("metadata", {}) for each in (self.first, self.end) if each is not None)
+        told = (each.metadata for each in (self.first, self.end) if isinstance(each, SegmentStart | SegmentEnd))
         return self.first.segment_type == "tool_call" or any("tool_name" in metadata for metadata in told)
 
     def is_of(self, result: ToolInvocation | InvocationFailed) -> bool:
         return (self.first.turn_id, self.first.segment_id) == (result.turn_id, result.id)
 
-    def events(self) -> list[SegmentEvent]:
-        events: list[SegmentEvent] = []
-        if self.first.type == "SEGMENT_START":
-            events.append(self.first)
+    def events(self) -> list[AnySegmentEvent]:
+        first = self.first
+        events: list[AnySegmentEvent] = []
+        if isinstance(first, SegmentStart):
+            events.append(first)
         if self.text:
-            first, payload = self.first, {"delta": "".join(self.text)}
-            events.append(SegmentEvent("SEGMENT_CONTENT", first.segment_id, first.segment_type, payload, first.turn_id))
+            text = "".join(self.text)
+            events.append(SegmentContent(first.segment_id, first.segment_type, text, turn_id=first.turn_id))
         if self.end is not None:
             events.append(self.end)
         return events

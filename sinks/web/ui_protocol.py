@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ...events.errors import ProviderError, UsageError
 from ...events.json_form import Event, to_json
-from ...events.segment_event import SegmentEvent
+from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import ToolCallUpdate
 from ...operators.calls.segment_end import OpenSegments, end_status
 from ...operators.engine.stage import Failed, How, stage
@@ -74,7 +74,7 @@ class UiFrames:
 
     def _encoded(self, event: Any) -> bytes:
         frame = _json_form(event)
-        if isinstance(event, SegmentEvent) and event.type != "SEGMENT_CONTENT":
+        if isinstance(event, SegmentStart | SegmentEnd):
             self._open.note(event)
         return frame
 
@@ -142,10 +142,10 @@ class _ToolCallUpdates:
         if isinstance(event, ToolCallUpdate):
             return self._came(event)
         made = self._updates.feed(event)
-        if not isinstance(event, SegmentEvent):
+        if not isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             return made
         identity = (event.turn_id, event.segment_id)
-        if event.type == "SEGMENT_START":
+        if isinstance(event, SegmentStart):
             if all(update.is_complete for update in made):
                 self._passing.add(identity)
             elif event.segment_id not in self._theirs:
@@ -153,7 +153,7 @@ class _ToolCallUpdates:
         events = self._our_own(made)
         if identity in self._passing:
             events.append(event)
-        if event.type == "SEGMENT_END":
+        if isinstance(event, SegmentEnd):
             self._passing.discard(identity)
         return events
 

@@ -9,10 +9,12 @@ import pytest
 from complaint_cases import COMPLAINTS, VALUES, Complaint, Value
 from counted_calls import counted
 from operator_contract import frozen, rest_of_run
+from untyped import drive, stage
 
+from penstock.events import SegmentContent
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
-from penstock.operators.engine.stage import Operator, compose, drive, stage
+from penstock.operators.engine.stage import Operator, compose
 from penstock.operators.parse_text import parse_text
 from penstock.operators.to_invocations import to_invocations
 
@@ -40,8 +42,8 @@ def outcome(complaint: Complaint, pieces: Iterable[str]) -> tuple[list[Any], str
                     open_segments.add(event.segment_id)
                 elif event.type == "SEGMENT_END":
                     open_segments.remove(event.segment_id)
-                elif event.segment_type in said:
-                    said[event.segment_type] += event.payload["delta"]
+                elif isinstance(event, SegmentContent) and event.segment_type in said:
+                    said[event.segment_type] += event.delta
     assert raw == "".join(complaint.pieces)
     assert not open_segments
     return calls, said["text"], said["reasoning"]

@@ -33,7 +33,7 @@ from reactivex.subject import Subject
 
 from penstock import operators
 from penstock.events.errors import ProviderError, UsageError
-from penstock.events.segment_event import SegmentEvent
+from penstock.events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from penstock.operators.engine.stage import Completed, Failed, Interrupted, Operator, compose, drive, stage
 
 COMBINATORS = {"compose", "lift"}
@@ -315,20 +315,20 @@ def test_every_start_gets_one_end_however_the_stream_ends(operator: AnyOperator,
             chain = stage(operator)
             events = [event for item in items[:length] for event in chain.feed(item)]
             closing = chain.close(how)
-            said = {event.payload["status"] for event in closing if _is_end(event)}
+            said = {event.status for event in closing if _is_end(event)}
             assert said <= statuses
             # What was given a stream without its STARTs cannot have them.
             assert wrong_segments([*events, *closing]) == []
 
 
 def _is_end(event: Any) -> bool:
-    return isinstance(event, SegmentEvent) and event.type == "SEGMENT_END"
+    return isinstance(event, SegmentEnd)
 
 
 def test_the_checker_of_segments_sees_what_is_wrong() -> None:
-    start = SegmentEvent("SEGMENT_START", "a", "text")
-    end = SegmentEvent("SEGMENT_END", "a", "text", {"status": "complete"})
-    content = SegmentEvent("SEGMENT_CONTENT", "a", "text", {"delta": "x"})
+    start = SegmentStart("a", "text")
+    end = SegmentEnd("a", "text", "complete")
+    content = SegmentContent("a", "text", "x")
     assert wrong_segments([start, content, end, start, end]) == []
     for events in ([start], [end], [content], [start, start, end], [start, end, content], [start, end, end]):
         assert wrong_segments(events)

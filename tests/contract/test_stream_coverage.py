@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import pytest
 from chat_client import collected
 from chunk_grammar import checked
+from untyped import drive
 
-from penstock.operators import drive, to_invocations, to_segments
+from penstock.operators import to_invocations, to_segments
 from penstock.sources import from_recording, from_wire
 from penstock.sources.recognition.recognised_api import recognised_api
 

@@ -19,7 +19,9 @@ from penstock.events import (
     ChunkResponse,
     InvocationFailed,
     Notice,
-    SegmentEvent,
+    SegmentContent,
+    SegmentEnd,
+    SegmentStart,
     TokenUsage,
     ToolCallDelta,
     ToolInvocation,
@@ -36,9 +38,9 @@ ROOT = Path(__file__).parents[2]
 EVIL = "<script>alert(1)</script>\"'></style></pre></td><img src=x onerror=alert(1)>&amp;"
 ELEMENTS = {"b", "div", "pre", "small", "span", "table", "tbody", "td", "th", "tr"}
 EVENTS: list[Any] = [
-    SegmentEvent("SEGMENT_START", "s", "write_file", {"metadata": {"tool_name": "write_file", "path": "a.py"}}, "t"),
-    SegmentEvent("SEGMENT_CONTENT", "s", "write_file", {"delta": "x = 1\n"}, "t"),
-    SegmentEvent("SEGMENT_END", "s", "write_file", {"status": "truncated", "reason": "length"}, "t"),
+    SegmentStart("s", "write_file", {"tool_name": "write_file", "path": "a.py"}, turn_id="t"),
+    SegmentContent("s", "write_file", "x = 1\n", turn_id="t"),
+    SegmentEnd("s", "write_file", "truncated", "length", turn_id="t"),
     ToolInvocation("call_1", "t", "write_file", {"path": "a.py", "content": "x = 1\ny = 2\n"}),
     ToolInvocation("call_1", "t", "now"),
     InvocationFailed("call_1", "t", "write_file", '{"path": "a', "truncated", ({"at": 11, "expected": "a string"},)),
@@ -150,12 +152,12 @@ def test_what_is_no_event_has_the_card_of_its_type():
     assert event_bundle(5)["text/plain"] == "int"
 
 
-def evil_events(evil: str) -> list[Any]:
+def evil_events(evil: Any) -> list[Any]:
     segment = Segment(evil, evil, {evil: evil, "path": evil, "tool_name": evil}, evil, evil, evil, evil, evil)
     return [
-        SegmentEvent("SEGMENT_START", evil, evil, {"metadata": {evil: evil, "path": evil}}, evil),
-        SegmentEvent("SEGMENT_CONTENT", evil, evil, {"delta": evil}, evil),
-        SegmentEvent("SEGMENT_END", evil, evil, {"status": evil, "reason": evil, "metadata": {evil: [evil]}}, evil),
+        SegmentStart(evil, evil, {evil: evil, "path": evil}, turn_id=evil),
+        SegmentContent(evil, evil, evil, turn_id=evil),
+        SegmentEnd(evil, evil, evil, evil, {evil: [evil]}, turn_id=evil),
         ToolInvocation(evil, evil, evil, {evil: evil, "deep": {evil: [evil]}}),
         InvocationFailed(evil, evil, evil, evil, "invalid", ({evil: evil},)),
         Notice(evil, evil),
@@ -178,7 +180,7 @@ TEXTS = st.text() | st.text(st.sampled_from("<>&\"'/-!=\n\r\t\x00\x1b\x9b\u2028\
 
 @given(TEXTS)
 def test_any_text_gives_a_harmless_page_that_can_be_sent(text: str):
-    for event in (*evil_events(text), SegmentEvent("SEGMENT_END", text)):
+    for event in (*evil_events(text), SegmentEnd(text, None, None)):
         bundle = bundle_of(event)
         assert_harmless(bundle["text/html"])
         json.dumps(bundle, ensure_ascii=False).encode()
@@ -190,12 +192,12 @@ def test_any_text_gives_a_harmless_page_that_can_be_sent(text: str):
 @given(TEXTS)
 def test_a_short_text_is_shown_whole(text: str):
     short = "\n".join(text[:50].split("\n")[:9])
-    page = Page(bundle_of(SegmentEvent("SEGMENT_CONTENT", "s", "x", {"delta": short}))["text/html"])
+    page = Page(bundle_of(SegmentContent("s", "x", short))["text/html"])
     assert shown(short.removesuffix("\n")) in page.text
 
 
 def test_a_first_line_that_is_empty_is_kept_by_a_pre():
-    html = bundle_of(SegmentEvent("SEGMENT_CONTENT", "s", "x", {"delta": "\nfirst"}))["text/html"]
+    html = bundle_of(SegmentContent("s", "x", "\nfirst"))["text/html"]
     assert ">\n\nfirst</pre>" in html
 
 
@@ -249,8 +251,8 @@ def test_a_value_without_a_json_form_is_named_by_its_type(value: Any, text: str)
 
 LONG = "x" * 1_000_000
 HUGE = [
-    SegmentEvent("SEGMENT_CONTENT", LONG, LONG, {"delta": LONG}),
-    SegmentEvent("SEGMENT_END", "s", "x", {"metadata": {str(each): LONG for each in range(1000)}}),
+    SegmentContent(LONG, LONG, LONG),
+    SegmentEnd("s", "x", None, metadata={str(each): LONG for each in range(1000)}),
     ToolInvocation(LONG, LONG, LONG, {LONG: LONG, **{str(each): [LONG] for each in range(1000)}}),
     InvocationFailed("i", name="f", raw=LONG, errors=tuple({"msg": LONG} for _ in range(1000))),
     Notice(LONG, LONG),
@@ -274,7 +276,7 @@ def test_what_is_left_out_is_counted():
     many = ToolInvocation("i", name="f", arguments={str(each): each for each in range(ROWS + 3)})
     assert bundle_of(many)["text/plain"].endswith("\n    … 3 more")
     assert "… 3 more" in Page(bundle_of(many)["text/html"]).text
-    long = SegmentEvent("SEGMENT_CONTENT", "s", "x", {"delta": "a\n" * 500})
+    long = SegmentContent("s", "x", "a\n" * 500)
     assert "… 400 lines more" in Page(bundle_of(long)["text/html"]).text
     assert bundle_of(long)["text/plain"].endswith("… 490 lines more")
 

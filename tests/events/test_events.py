@@ -19,7 +19,10 @@ from penstock.events import (
     Notice,
     PenstockError,
     ProviderError,
+    SegmentContent,
+    SegmentEnd,
     SegmentEvent,
+    SegmentStart,
     TokenUsage,
     ToolCallArgumentProgress,
     ToolCallDelta,
@@ -31,6 +34,7 @@ from penstock.events import (
     to_dict,
     to_json,
 )
+from penstock.events.segment_event import SegmentEventType, Status
 
 TYPES: tuple[type[Any], ...] = get_args(Event)
 
@@ -84,10 +88,8 @@ chunks = st.builds(
     raw=st.lists(objects, max_size=2).map(tuple),
     native=st.none() | objects,
 )
-contents = st.builds(lambda more, delta: {**more, "delta": delta}, objects, texts)
-segments = st.builds(
-    SegmentEvent, st.sampled_from(("SEGMENT_START", "SEGMENT_END")), texts, maybe, objects, maybe
-) | st.builds(SegmentEvent, st.just("SEGMENT_CONTENT"), texts, maybe, contents, maybe)
+statuses = st.sampled_from((None, *get_args(Status)))
+reasons = st.none() | st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 failures = st.builds(
     InvocationFailed,
     texts,
@@ -111,7 +113,9 @@ STRATEGIES: dict[type[Any], st.SearchStrategy[Any]] = {
     ChunkResponse: chunks,
     ToolCallDelta: deltas,
     TokenUsage: usages,
-    SegmentEvent: segments,
+    SegmentStart: st.builds(SegmentStart, texts, maybe, objects, turn_id=maybe),
+    SegmentContent: st.builds(SegmentContent, texts, maybe, texts, turn_id=maybe),
+    SegmentEnd: st.builds(SegmentEnd, texts, maybe, statuses, reasons, objects, turn_id=maybe),
     Fragment: fragments,
     JsonError: st.builds(
         JsonError, st.sampled_from(("malformed", "truncated", "limit", "duplicate_key")), counts, texts, texts, paths
@@ -156,7 +160,7 @@ def test_to_dict_says_what_to_json_writes(kind: type[Any]) -> None:
 
 def test_the_json_of_a_segment_leaves_out_what_is_in_process_only_and_what_is_absent() -> None:
     piece = Fragment((), "OPEN", "{")
-    event = SegmentEvent("SEGMENT_CONTENT", "s", "tool_call", {"delta": "{"}, "t", "{", (piece,))
+    event = SegmentContent("s", "tool_call", "{", turn_id="t", raw="{", fragments=(piece,))
     assert to_dict(event) == {
         "type": "SEGMENT_CONTENT",
         "segment_id": "s",
@@ -164,7 +168,7 @@ def test_the_json_of_a_segment_leaves_out_what_is_in_process_only_and_what_is_ab
         "payload": {"delta": "{"},
         "turn_id": "t",
     }
-    assert to_dict(SegmentEvent("SEGMENT_END", "s")) == {"type": "SEGMENT_END", "segment_id": "s", "payload": {}}
+    assert to_dict(SegmentEnd("s", None, None)) == {"type": "SEGMENT_END", "segment_id": "s", "payload": {}}
     back = from_json(to_json(event))
     assert isinstance(back, SegmentEvent)
     assert (back.raw, back.fragments) == ("", None)
@@ -297,9 +301,9 @@ def test_the_schema_has_exactly_the_keys_of_the_json_form(kind: type[Any]) -> No
 def test_a_match_statement_takes_events_apart() -> None:
     def said(event: Event) -> str:
         match event:
-            case SegmentEvent(type="SEGMENT_CONTENT", payload={"delta": text}):
+            case SegmentContent(delta=text):
                 return f"text {text}"
-            case SegmentEvent(type="SEGMENT_END", payload={"status": "truncated" | "failed" as status}):
+            case SegmentEnd(status="truncated" | "failed" as status):
                 return status
             case ToolInvocation(name=name, arguments={"path": path}):
                 return f"{name} {path}"
@@ -312,9 +316,9 @@ def test_a_match_statement_takes_events_apart() -> None:
         return "other"
 
     events: list[Event] = [
-        SegmentEvent("SEGMENT_CONTENT", "s", "text", {"delta": "hi"}),
-        SegmentEvent("SEGMENT_END", "s", "text", {"status": "truncated"}),
-        SegmentEvent("SEGMENT_END", "s", "text", {"status": "complete"}),
+        SegmentContent("s", "text", "hi"),
+        SegmentEnd("s", "text", "truncated"),
+        SegmentEnd("s", "text", "complete"),
         ToolInvocation("i", None, "write_file", {"path": "a", "content": "x"}),
         InvocationFailed("i", name="f", reason="malformed"),
         ChunkResponse(tool_calls=(ToolCallDelta(0, "c", "g"), ToolCallDelta(0))),
@@ -329,7 +333,9 @@ EXAMPLES: dict[type[Any], Any] = {
     ChunkResponse: ChunkResponse(content="a", raw=({"type": "x"},)),
     ToolCallDelta: ToolCallDelta(0, "c", "f", "{", native={"n": 1}),
     TokenUsage: TokenUsage(1, 2, 3),
-    SegmentEvent: SegmentEvent("SEGMENT_CONTENT", "s", "text", {"delta": "a"}, "t", "a", ()),
+    SegmentStart: SegmentStart("s", "write_file", {"path": "a"}, turn_id="t"),
+    SegmentContent: SegmentContent("s", "text", "a", turn_id="t", raw="a", fragments=()),
+    SegmentEnd: SegmentEnd("s", "text", "failed", "limit", {"error": {}}),
     Fragment: Fragment(("a", 0), "TEXT", "b", 3),
     JsonError: JsonError("limit", 0, "x"),
     ToolCallArgumentProgress: ToolCallArgumentProgress("c", "f", Fragment((), "DONE")),
@@ -371,10 +377,59 @@ def test_from_json_refuses_content_without_a_text(payload: str) -> None:
         from_json(f'{{"type": "SEGMENT_CONTENT", "segment_id": "s", "payload": {payload}}}')
 
 
-def test_segments_made_without_a_payload_do_not_share_one() -> None:
-    first, second = SegmentEvent("SEGMENT_END", "a"), SegmentEvent("SEGMENT_END", "b")
-    first.payload["status"] = "complete"
-    assert second.payload == {}
+def test_segments_made_without_metadata_do_not_share_it() -> None:
+    first, second = SegmentEnd("a", None, None), SegmentEnd("b", None, None)
+    first.metadata["tool_name"] = "f"
+    assert second.metadata == SegmentStart("c", None).metadata == {}
+
+
+def test_a_segment_event_is_one_of_three_and_nothing_else() -> None:
+    with pytest.raises(UsageError, match="make one of those"):
+        SegmentEvent("s", "text")
+    assert [kind.type for kind in (SegmentStart, SegmentContent, SegmentEnd)] == list(get_args(SegmentEventType))
+    for kind in (SegmentStart, SegmentContent, SegmentEnd):
+        match EXAMPLES[kind]:
+            case SegmentEvent(segment_id="s", type=name):
+                assert name == kind.type
+            case other:
+                pytest.fail(f"{other} is no SegmentEvent")
+
+
+LINES = {
+    b'{"type":"SEGMENT_START","segment_id":"s","payload":{}}': SegmentStart("s", None),
+    b'{"type":"SEGMENT_START","segment_id":"s","segment_type":"x","payload":{"metadata":{"tool_name":"f"}}}': SegmentStart(
+        "s", "x", {"tool_name": "f"}
+    ),
+    b'{"type":"SEGMENT_CONTENT","segment_id":"s","segment_type":"x","payload":{"delta":""},"turn_id":"t"}': SegmentContent(
+        "s", "x", "", turn_id="t"
+    ),
+    b'{"type":"SEGMENT_END","segment_id":"s","payload":{}}': SegmentEnd("s", None, None),
+    b'{"type":"SEGMENT_END","segment_id":"s","segment_type":"x","payload":{"status":"complete"}}': SegmentEnd(
+        "s", "x", "complete"
+    ),
+    b'{"type":"SEGMENT_END","segment_id":"s","segment_type":"x",'
+    b'"payload":{"status":"failed","reason":"limit","metadata":{"a":1}},"turn_id":"t"}': SegmentEnd(
+        "s", "x", "failed", "limit", {"a": 1}, turn_id="t"
+    ),
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_the_json_of_segments_has_its_keys_in_order_and_none_that_says_nothing(line: bytes) -> None:
+    assert to_json(LINES[line]) == line
+    assert from_json(line) == LINES[line]
+
+
+def test_what_stands_beside_a_payload_is_not_taken_for_what_it_says() -> None:
+    line = '{"type": "SEGMENT_END", "segment_id": "s", "status": "failed", "delta": 5, "payload": {"turn_id": 7}}'
+    assert from_json(line) == SegmentEnd("s", None, None)
+    with pytest.raises(UsageError, match="delta"):
+        from_json('{"type": "SEGMENT_CONTENT", "segment_id": "s", "delta": "x", "payload": {}}')
+
+
+def test_from_json_refuses_a_status_that_there_is_not() -> None:
+    with pytest.raises(UsageError, match="status"):
+        from_json('{"type": "SEGMENT_END", "segment_id": "s", "payload": {"status": "cancelled"}}')
 
 
 @pytest.mark.parametrize("kind", TYPES)

@@ -9,7 +9,7 @@ import pytest
 from depth import is_deep
 from strategies.cut_models import OTHER, WIRES, Answer, Wire, answers_of
 
-from penstock.events import InvocationFailed, ProviderError, SegmentEvent, ToolInvocation
+from penstock.events import InvocationFailed, ProviderError, SegmentEvent, SegmentStart, ToolInvocation
 from penstock.operators import Operator, compose, drive, parse_text, stream_fields, to_invocations, to_segments
 from penstock.sources import decode_sdk
 
@@ -56,7 +56,8 @@ def assert_no_half_call(answer: Answer, events: list[Any]) -> None:
         event.segment_id
         for event in begun
         if event.segment_type not in ("text", "reasoning", "refusal")
-        and event.payload["metadata"].get("executed_by") != "provider"
+        and isinstance(event, SegmentStart)
+        and event.metadata.get("executed_by") != "provider"
     }
     results = {each.id: each for each in events if isinstance(each, ToolInvocation | InvocationFailed)}
     assert set(results) == calls, name

@@ -118,9 +118,9 @@ def said(events: Iterable[Any]) -> Iterable[tuple[Any, ...]]:
         assert isinstance(event, SegmentEvent)
         of = event.segment_type
         if event.type != "SEGMENT_CONTENT":
-            yield event.type, of, event.payload.get("status")
+            yield event.type, of, getattr(event, "status", None)
         if of != "tool_call":
-            yield from ((of, letter) for letter in event.payload.get("delta", ""))
+            yield from ((of, letter) for letter in getattr(event, "delta", ""))
         for piece in event.fragments or ():
             letters = piece.value if piece.kind == "TEXT" else (piece.value,)
             yield from ((piece.kind, piece.path, letter) for letter in letters)

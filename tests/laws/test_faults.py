@@ -16,7 +16,7 @@ from every_sdk import ANTHROPIC_SDK, CHAT, GEMINI, OLLAMA, RESPONSES_SDK, SDKS, 
 from law_oracles import Expected, is_closed, outcomes, settled_by_us, verdict
 from operator_contract import wrong_segments
 
-from penstock.events import ChunkResponse, ProviderError, SegmentEvent, ToolInvocation
+from penstock.events import ChunkResponse, ProviderError, SegmentEnd, SegmentEvent, ToolInvocation
 from penstock.operators import stage
 from penstock.operators.engine.stage import Completed, Failed, How
 from penstock.pipeline.strategies.strategies import api_tool_call
@@ -69,7 +69,7 @@ def assert_statuses(given: Told, chunks: list[ChunkResponse]) -> None:
     """Assert how what was open ended; a call whose own JSON had closed is complete, unless the stream failed."""
     open_: dict[str, str] = {}
     for event in given.before:
-        if isinstance(event, SegmentEvent) and event.type == "SEGMENT_END":
+        if isinstance(event, SegmentEnd):
             del open_[event.segment_id]
         elif isinstance(event, SegmentEvent):
             open_[event.segment_id] = open_.get(event.segment_id, "") + event.raw
@@ -92,7 +92,8 @@ def assert_statuses(given: Told, chunks: list[ChunkResponse]) -> None:
             wanted = "complete" if is_closed(raw) and event.segment_id not in made else "truncated"
         else:
             wanted = "complete" if finishes and finishes[0] not in ("length", "content_filter") else "truncated"
-        assert event.payload["status"] == wanted, event
+        assert isinstance(event, SegmentEnd)
+        assert event.status == wanted, event
     assert open_ == {}
 
 

@@ -27,15 +27,18 @@ from law_oracles import (
 )
 from msgspec.structs import replace
 from operator_contract import TURN, call, frozen, thawed, wrong_segments
+from segment_events import payload_of
 from strategies.answers import TOOLS, answers, escaped, json_values, recut, string_bodies
 from strategies.cuts import cuts
+from untyped import drive, stage
 
+from penstock.events import SegmentStart
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.errors import ProviderError
-from penstock.events.segment_event import SegmentEvent
+from penstock.events.segment_event import SegmentContent, SegmentEnd, SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from penstock.operators.engine.limits import Limits
-from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, compose, drive, stage
+from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, compose
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
@@ -109,7 +112,7 @@ def test_every_character_of_text_and_arguments_appears_in_the_feed_that_brought_
         ends += sum(event.type == "SEGMENT_END" for event in only(events, SegmentEvent))
         given = dict.fromkeys(("reasoning", "text", "refusal", "media", "tool_call"), "")
         for event in only(events, SegmentEvent):
-            given[event.segment_type] += event.payload.get("delta", "")
+            given[event.segment_type] += getattr(event, "delta", "")
         late = len(only(events, Notice))
         assert given["text"] == chunk.content
         assert given["reasoning"] == chunk.reasoning
@@ -190,7 +193,7 @@ def test_the_content_of_a_field_is_out_as_soon_as_it_is_certain_and_its_start_ma
             continue
         events = chain.feed(ChunkResponse(tool_calls=(delta,)))
         arrived += len(piece)
-        given += "".join(event.payload.get("delta", "") for event in events)
+        given += "".join(getattr(event, "delta", "") for event in events)
         started = started or any(event.type == "SEGMENT_START" for event in events)
         may_start = arrived >= path_end if tool != "run_bash" else arrived >= begin
         assert started == may_start
@@ -298,7 +301,7 @@ def test_a_fate_follows_directly_the_end_that_says_the_same(data: st.DataObject)
     for before, event in itertools.pairwise(events):
         if isinstance(event, ToolInvocation | InvocationFailed):
             assert (before.type, before.segment_id) == ("SEGMENT_END", event.id)
-            payload = before.payload
+            payload = payload_of(before)
             if isinstance(event, ToolInvocation):
                 assert payload["status"] == "complete"
             elif payload["status"] == "failed":
@@ -574,7 +577,7 @@ def test_a_call_that_is_repeated_under_another_index_is_invoked_once(again: str)
     assert [each.id for each in only(events, ToolInvocation)] == ["a"]
     assert [each.code for each in only(events, Notice)] == ["duplicate_call"]
     (end,) = (each for each in only(events, SegmentEvent) if each.type == "SEGMENT_END" and each.segment_id == "a#2")
-    assert (end.payload["status"], end.payload["metadata"]["duplicate_of"]) == ("complete", "a")
+    assert (end.status, end.metadata["duplicate_of"]) == ("complete", "a")
 
 
 @pytest.mark.parametrize(
@@ -663,7 +666,7 @@ def test_a_hundred_megabytes_of_arguments_fail_by_the_limit_in_bounded_memory() 
     finally:
         tracemalloc.stop()
     assert [event.type for event in ends] == ["SEGMENT_START", "SEGMENT_END"]
-    assert ends[-1].payload["reason"] == "limit"
+    assert payload_of(ends[-1])["reason"] == "limit"
     assert isinstance(fate, InvocationFailed)
     assert fate.reason == "limit"
     # What is collected for the invocation: the source text and the value, each at most as long as the limit allows.
@@ -738,10 +741,10 @@ def test_an_argument_is_never_taken_for_what_the_library_says_of_the_call(key: s
     (end,) = [event for event in only(events, SegmentEvent) if event.type == "SEGMENT_END"]
     (invocation,) = only(events, ToolInvocation)
     assert invocation.native is None
-    assert end.payload["metadata"]["tool_name"] == "write_file"
+    assert end.metadata["tool_name"] == "write_file"
     (cut,) = fates(call(0, "a", "write_file", text[:-2]))
     assert all(isinstance(error, dict) for error in cut.errors)
-    assert end.payload["metadata"].get(key) != "model"
+    assert end.metadata.get(key) != "model"
 
 
 def test_a_name_and_id_given_again_for_a_sealed_call_are_no_second_call() -> None:
@@ -785,11 +788,10 @@ def test_arguments_without_a_name_are_kept_up_to_the_limit_only() -> None:
 
 def foreign(*texts: str) -> list[SegmentEvent]:
     """Return a call of write_file as somebody else may tell it: nobody has parsed its arguments."""
-    metadata = {"metadata": {"tool_name": "write_file"}}
     return [
-        SegmentEvent("SEGMENT_START", "a", "tool_call", metadata),
-        *(SegmentEvent("SEGMENT_CONTENT", "a", "tool_call", {"delta": text}) for text in texts),
-        SegmentEvent("SEGMENT_END", "a", "tool_call", {"status": "complete"}),
+        SegmentStart("a", "tool_call", {"tool_name": "write_file"}),
+        *(SegmentContent("a", "tool_call", text) for text in texts),
+        SegmentEnd("a", "tool_call", "complete"),
     ]
 
 

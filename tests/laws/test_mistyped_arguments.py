@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from untyped import drive
 
-from penstock.events.segment_event import SegmentEvent
+from penstock.events import SegmentEnd
 from penstock.events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from penstock.operators.engine.stage import drive
 from penstock.operators.parse_text import parse_text
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
@@ -52,8 +52,8 @@ def test_the_end_and_a_notice_tell(dialect: str, text: str, mistyped: list[str],
     for pieces in ([text], list(text)):
         chain = parse_text(dialect, tools=TOOLS, turn_id="t"), stream_fields()
         segments = list(drive(pieces, *chain))
-        end = next(each for each in segments if isinstance(each, SegmentEvent) and each.type == "SEGMENT_END")
-        assert end.payload["metadata"].get("mistyped", []) == mistyped
+        end = next(each for each in segments if isinstance(each, SegmentEnd))
+        assert end.metadata.get("mistyped", []) == mistyped
         *notices, call = drive(segments, to_invocations())
         assert isinstance(call, ToolInvocation)
         assert call.arguments == arguments

@@ -52,7 +52,7 @@ def read(dialect: Dialect, pieces: Sequence[str], written: Sequence[CallToRender
     said = ""
     for event in drive(pieces, parse_text(dialect, tools=tools, turn_id="t"), to_invocations(keep_segments=True)):
         if isinstance(event, SegmentEvent):
-            said += event.payload.get("delta", "") if event.segment_type == "text" else ""
+            said += getattr(event, "delta", "") if event.segment_type == "text" else ""
         else:
             assert isinstance(event, ToolInvocation), (pieces, event)
             found.append(event)

@@ -11,7 +11,7 @@ from reactivex import Observable
 from reactivex import operators as rx
 from reactivex.subject import Subject
 
-from penstock.events import ChunkResponse, InvocationFailed, SegmentEvent, ToolCallDelta, ToolInvocation
+from penstock.events import ChunkResponse, InvocationFailed, SegmentEnd, ToolCallDelta, ToolInvocation
 from penstock.operators import (
     drive,
     interrupt_on,
@@ -238,8 +238,8 @@ def test_what_was_interrupted_has_ended_in_order_and_is_no_attempt():
         chunks.on_next(turn()[0])
         stop.on_next("enough")
         assert turns(seen) == ["t"]
-        assert isinstance(seen[-1], SegmentEvent)
-        assert seen[-1].payload["status"] == "interrupted"
+        assert isinstance(seen[-1], SegmentEnd)
+        assert seen[-1].status == "interrupted"
 
 
 def test_an_attempt_goes_on_elsewhere_with_its_number():

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from depth import is_deep
 from dialect_calls import written
+from segment_events import payload_of
 
+from penstock.events import SegmentContent
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.engine.stage import Operator, drive, stage
@@ -29,10 +31,10 @@ def said(events: Sequence[Any]) -> list[tuple[Any, ...]]:
         assert isinstance(event, SegmentEvent)
         if event.type == "SEGMENT_START" and event.segment_type != "tool_call":
             continue  # a segment of text begins with its first character
-        if event.type != "SEGMENT_CONTENT":
-            out.append((event.type, event.segment_type, str(event.payload)))
+        if not isinstance(event, SegmentContent):
+            out.append((event.type, event.segment_type, str(payload_of(event))))
         elif event.segment_type != "tool_call":
-            out += [(event.segment_type, char) for char in event.payload["delta"]]
+            out += [(event.segment_type, char) for char in event.delta]
         for piece in event.fragments or ():
             if piece.kind == "TEXT":
                 out += [(piece.path, char) for char in str(piece.value)]

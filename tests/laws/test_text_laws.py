@@ -13,11 +13,11 @@ from strategies.randoms import examples, randoms
 from strategies.rendered_calls import rendered_by
 from strategies.text_flows import cut_by, flow_by, options_by
 from text_laws import check, joined, work_of
+from untyped import drive, stage
 
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.catalogue.table import DIALECTS
-from penstock.operators.engine.stage import drive, stage
 from penstock.operators.grammar.dialect import Text
 from penstock.operators.grammar.grammar_items import leaves_of
 from penstock.operators.parse_text import parse_text
@@ -96,7 +96,7 @@ def test_what_is_said_stood_in_the_text(name: str) -> None:
             assert isinstance(event, SegmentEvent)
             raw += event.raw
             if event.segment_type != "tool_call":
-                assert event.payload.get("delta", "") in event.raw, text
+                assert getattr(event, "delta", "") in event.raw, text
             elif "\\" not in text and "&" not in text:
                 for piece in event.fragments or ():
                     assert piece.kind != "TEXT" or piece.value in raw, text
@@ -114,7 +114,7 @@ def test_a_marker_in_prose_is_prose(name: str) -> None:
         text = f"They write {marker} there, and it never ends"
         events = list(drive(list(text), parse_text(name, turn_id="t")))
         assert not any(event.segment_type == "tool_call" for event in events), marker
-        said = "".join(event.payload.get("delta", "") for event in events if event.segment_type == "text")
+        said = "".join(getattr(event, "delta", "") for event in events if event.segment_type == "text")
         assert saying or said == text, marker
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 from strategies.typed_values import DEFINITIONS, TEXTS, Fitting, fitting
+from untyped import drive
 
-from penstock.events.segment_event import SegmentEvent
+from penstock.events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from penstock.events.tool_invocation import Notice, ToolInvocation
-from penstock.operators.engine.stage import drive
 from penstock.operators.schemas.inner_schema import inner_schema
 from penstock.operators.schemas.schema_kinds import kinds_of
 from penstock.operators.schemas.value_typing import convert, may_be_null, may_stream
@@ -191,14 +191,14 @@ def test_elements_are_typed_by_a_schema_that_refers(text: str, schema: Any, valu
     ("mistyped", "codes"), [(["n"], ["mistyped_argument"]), (["n", "p"], ["mistyped_argument"] * 2), ("n", []), (7, [])]
 )
 def test_a_call_that_is_invoked_with_a_text_of_the_wrong_type_has_a_notice_before_it(mistyped: Any, codes: list[str]):
-    start = SegmentEvent("SEGMENT_START", "c", "tool_call", {"metadata": {"tool_name": "f"}}, "t")
-    content = SegmentEvent("SEGMENT_CONTENT", "c", "tool_call", {"delta": '{"n": "many"}'}, "t", '{"n": "many"}')
+    start = SegmentStart("c", "tool_call", {"tool_name": "f"}, turn_id="t")
+    content = SegmentContent("c", "tool_call", '{"n": "many"}', turn_id="t", raw='{"n": "many"}')
     metadata = {"tool_name": "f", "mistyped": mistyped}
-    end = SegmentEvent("SEGMENT_END", "c", "tool_call", {"status": "complete", "metadata": metadata}, "t")
+    end = SegmentEnd("c", "tool_call", "complete", metadata=metadata, turn_id="t")
     *notices, call = drive([start, content, end], to_invocations())
     assert isinstance(call, ToolInvocation)
     assert call.arguments == {"n": "many"}
     assert [each.code for each in notices if isinstance(each, Notice)] == codes
     for ends in ("truncated", "failed"):
-        broken = replace(end, payload={"status": ends, "metadata": metadata})
+        broken = replace(end, status=ends)
         assert len(list(drive([start, content, broken], to_invocations()))) == 1

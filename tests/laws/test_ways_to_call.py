@@ -89,7 +89,7 @@ def updates(events: Iterable[Any]) -> list[Update]:
 def told(events: Iterable[Any]) -> tuple[str, list[tuple[str, str]]]:
     """Return the text and the invocations of an answer."""
     segments = list(events)
-    deltas = (each.payload.get("delta", "") for each in segments if each.segment_type == "text")
+    deltas = (getattr(each, "delta", "") for each in segments if each.segment_type == "text")
     calls = [each for each in drive(segments, to_invocations()) if isinstance(each, ToolInvocation)]
     return "".join(deltas), [(each.name, json.dumps(each.arguments)) for each in calls]
 
@@ -125,7 +125,7 @@ def test_text_and_arguments_come_with_the_characters_that_bring_them(dialect: st
             if isinstance(event, ToolCallUpdate):
                 given_arguments += event.arguments
             elif isinstance(event, SegmentEvent) and event.segment_type == "text":
-                given_text += event.payload.get("delta", "")
+                given_text += getattr(event, "delta", "")
         assert given_text == said[: max(0, place + 1 - text_at)]
         assert given_arguments == arguments[: max(0, place + 1 - arguments_at)]
 
@@ -134,7 +134,7 @@ def test_an_escape_waits_until_it_is_whole_and_nothing_else_does():
     chain = stage(parse_text("json_answer", turn_id="t"))
     pieces = ['{"content": "a', "\\", "n", "b\\u00", "e9", "\\ud83d", "\\ude42", 'c"', ', "toolCall": null}']
     said = [
-        "".join(each.payload.get("delta", "") for each in chain.feed(piece) if isinstance(each, SegmentEvent))
+        "".join(getattr(each, "delta", "") for each in chain.feed(piece) if isinstance(each, SegmentEvent))
         for piece in pieces
     ]
     assert said == ["a", "", "\n", "b", "é", "", "🙂", "c", ""]

@@ -14,7 +14,7 @@ from strategies.cuts import cuts, every_cut_in_two
 
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.errors import ProviderError
-from penstock.events.segment_event import SegmentEvent
+from penstock.events.segment_event import SegmentContent
 from penstock.events.tool_invocation import Notice
 from penstock.operators.detect_text_calls import ANYWHERE, AT_THE_BEGIN, REACH, detect_text_calls
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, drive, stage
@@ -216,7 +216,7 @@ def test_what_is_no_segment_passes() -> None:
     others = [
         Notice("late_text", "x"),
         "anything",
-        SegmentEvent("SEGMENT_CONTENT", "unknown", "text", {"delta": "[TOOL_CALL] f {"}),
+        SegmentContent("unknown", "text", "[TOOL_CALL] f {"),
     ]
     assert list(drive(others, detect_text_calls())) == others
 

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from operator_contract import JSON_TEXTS, Case
 from strategies.cuts import cuts, every_cut_in_two
 from strategies.json_texts import SAMPLE, json_texts, nearly_json_texts
+from untyped import drive, stage
 
 from penstock.events.errors import UsageError
 from penstock.events.fragment import Fragment, JsonError
 from penstock.operators.engine.limits import Limits
-from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, adrive, drive, stage
+from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, adrive
 from penstock.operators.extract_json_fields import FieldPath, extract_json_fields
 from penstock.operators.json_fragments import json_fragments
 

@@ -15,12 +15,15 @@ from reactivex import operators as rx
 from reactivex.scheduler import NewThreadScheduler
 from reactivex.subject import BehaviorSubject, Subject
 from reactivex.testing import ReactiveTest, TestScheduler
+from segment_events import payload_of
+from untyped import drive, stage
 
+from penstock.events import SegmentEnd
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.errors import ProviderError, UsageError
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed
-from penstock.operators.engine.stage import Failed, How, Interrupted, drive, lift, stage
+from penstock.operators.engine.stage import Failed, How, Interrupted, lift
 from penstock.operators.interrupt_on import interrupt_on
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
@@ -154,8 +157,8 @@ def test_open_segments_end_as_interrupted_and_open_calls_fail_with_all_their_tex
     assert seen.events == [*expected, "completed"]
     assert seen.listeners == (0, 0)
     end, failed = expected[-2:]
-    assert end.payload["status"] == "interrupted"
-    assert end.payload["reason"] == "Ctrl-C"
+    assert end.status == "interrupted"
+    assert end.reason == "Ctrl-C"
     assert isinstance(failed, InvocationFailed)
     assert (failed.reason, failed.raw) == ("interrupted", '{"path": "a.py", "content": "x = 1')
 
@@ -166,7 +169,7 @@ def test_without_operators_it_ends_the_segments_that_others_left_open() -> None:
     seen.send("anything", *events)
     seen.press("Ctrl-C")
     assert seen.events[:-2] == ["anything", *events]
-    assert seen.events[-2].payload == {"status": "interrupted", "reason": "Ctrl-C"}
+    assert payload_of(seen.events[-2]) == {"status": "interrupted", "reason": "Ctrl-C"}
     assert seen.events[-1] == "completed"
     assert wrong_segments(seen.events) == []
 
@@ -521,8 +524,8 @@ def _cut_in_mid_answer(sdk: Sdk) -> tuple[bytes, list[int]]:
 
 
 def _check_interrupted(events: list[Any]) -> None:
-    ends = [event for event in events if isinstance(event, SegmentEvent) and event.type == "SEGMENT_END"]
-    assert ends[-1].payload["status"] == "interrupted"
-    assert ends[-1].payload["reason"] == "Ctrl-C"
+    ends = [event for event in events if isinstance(event, SegmentEnd)]
+    assert ends[-1].status == "interrupted"
+    assert ends[-1].reason == "Ctrl-C"
     assert wrong_segments(events) == []
     assert not [event for event in events if isinstance(event, Exception)]

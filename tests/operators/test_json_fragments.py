@@ -13,10 +13,11 @@ from operator_contract import JSON_TEXTS, Case
 from reactivex.subject import Subject
 from strategies.cuts import cuts
 from strategies.json_texts import SAMPLE, nearly_json_texts
+from untyped import drive, stage
 
 from penstock.events.fragment import Fragment, JsonError
 from penstock.operators.engine.limits import Limits
-from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, adrive, drive, stage
+from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, adrive
 from penstock.operators.json_fragments import json_fragments
 from penstock.operators.machines.json_machine import JsonMachine
 

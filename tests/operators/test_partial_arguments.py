@@ -26,7 +26,14 @@ from strategies.cuts import cuts
 from strategies.json_texts import SAMPLE, in_words, json_texts, loads
 from test_laws import calls_made
 
-from penstock.events import ChunkResponse, SegmentEvent, ToolCallDelta, ToolInvocation
+from penstock.events import (
+    ChunkResponse,
+    SegmentContent,
+    SegmentEnd,
+    SegmentStart,
+    ToolCallDelta,
+    ToolInvocation,
+)
 from penstock.operators import (
     Completed,
     Interrupted,
@@ -374,8 +381,8 @@ def test_the_segments_pass_if_wanted():
     chunks = [*call(0, "c", "f", '{"a": 1}', done=True), *STOP]
     given = list(drive(chunks, to_segments(turn_id=TURN), partial_arguments(keep_segments=True)))
     assert [type(each) for each in given] == [
-        *(SegmentEvent, SegmentEvent, PartialArguments),
-        *(PartialArguments, SegmentEvent),
+        *(SegmentStart, SegmentContent, PartialArguments),
+        *(PartialArguments, SegmentEnd),
     ]
 
 

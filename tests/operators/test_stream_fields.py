@@ -12,13 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from operator_contract import FROM_CALLS, Case, read_back
+from segment_events import payload_of
 from strategies.cuts import cuts, every_cut_in_two
+from untyped import drive, stage
 
 from penstock.events import (
     ChunkResponse,
     InvocationFailed,
     Notice,
-    SegmentEvent,
+    SegmentContent,
+    SegmentEnd,
+    SegmentStart,
     ToolCallDelta,
     ToolInvocation,
     UsageError,
@@ -31,8 +35,6 @@ from penstock.operators import (
     Interrupted,
     Limits,
     Operator,
-    drive,
-    stage,
     stream_fields,
     to_invocations,
     to_segments,
@@ -64,7 +66,7 @@ def told(events: list[Any]) -> list[tuple[str, str | None, Any]]:
     lines: list[tuple[str, str | None, Any]] = []
     for event in events:
         kind = event.type.removeprefix("SEGMENT_")
-        said = event.payload
+        said: Any = payload_of(event)
         if kind != "END":
             said = said["metadata" if kind == "START" else "delta"]
         lines.append((kind, event.segment_type, said))
@@ -100,7 +102,7 @@ def test_a_call_of_a_named_tool_becomes_a_segment_whose_content_is_one_decoded_a
 def test_the_file_tools_stream_their_field(name: str, field: str) -> None:
     events = run(f'{{"path": "a", "{field}": "b', 'c"}', name=name)
     assert {event.segment_type for event in events} == {name}
-    assert [event.payload["delta"] for event in events[1:3]] == ["b", "c"]
+    assert [event.delta for event in events[1:3]] == ["b", "c"]
     assert {(event.segment_id, event.turn_id) for event in events} == {("c", "t")}
 
 
@@ -140,7 +142,7 @@ def test_start_waits_until_the_end_at_most_and_what_is_required_is_missed_there(
         ("START", "write_file", {"tool_name": "write_file"}),
         ("CONTENT", "write_file", "a"),
     ]
-    assert end.payload == {
+    assert payload_of(end) == {
         "status": "failed",
         "reason": "missing_path",
         "metadata": {"tool_name": "write_file", "error": missing},
@@ -170,13 +172,13 @@ def test_where_start_was_out_a_call_that_does_not_fit_ends_without_what_is_missi
     for options in ({"start": "immediate"}, {"limits": Limits(deferred_length=3)}):
         events = run('{"content": "', "abcd", 'e"}', fields=stream_fields(**options))
         assert {event.segment_type for event in events} == {"write_file"}
-        assert events[-1].payload == {"status": "complete", "metadata": {"tool_name": "write_file"}}
+        assert payload_of(events[-1]) == {"status": "complete", "metadata": {"tool_name": "write_file"}}
 
 
 def test_a_cut_call_is_not_asked_whether_it_fits() -> None:
     events = run('{"content": "a')
     assert [event.segment_type for event in events] == ["write_file"] * 3
-    assert events[-1].payload["status"] == "truncated"
+    assert events[-1].status == "truncated"
 
 
 def test_start_waits_until_too_much_is_kept_back() -> None:
@@ -228,13 +230,13 @@ def test_the_end_has_the_other_arguments_and_never_the_streamed_one() -> None:
     text = '{"path": "a", "content": "long", "mode": 420, "meta": {"content": "inner"}}'
     metadata = {"tool_name": "write_file", "path": "a", "mode": 420, "meta": {"content": "inner"}}
     for pieces in ([text], list(text)):
-        assert run(*pieces)[-1].payload["metadata"] == metadata
+        assert run(*pieces)[-1].metadata == metadata
 
 
 def test_the_ends_own_arguments_are_not_sent_a_second_time() -> None:
     chain = (to_segments(turn_id="t", end_arguments=True), stream_fields())
     end = list(drive(chunks_of(['{"path": "a", "content": "x"}']), *chain))[-1]
-    assert end.payload["metadata"] == {"tool_name": "write_file", "path": "a"}
+    assert end.metadata == {"tool_name": "write_file", "path": "a"}
 
 
 def test_keys_of_the_same_name_inside_other_arguments_are_not_the_field() -> None:
@@ -251,7 +253,7 @@ def test_a_field_that_is_no_string_is_an_argument_like_any_other(value: str) -> 
     for pieces in ([text], list(text)):
         events = run(*pieces)
         assert [event.type for event in events] == ["SEGMENT_START", "SEGMENT_END"]
-        assert events[-1].payload["metadata"]["content"] == json.loads(value)
+        assert events[-1].metadata["content"] == json.loads(value)
         assert result(*pieces).arguments == json.loads(text)  # type: ignore[union-attr]
 
 
@@ -278,7 +280,7 @@ def test_all_escapes_are_decoded_wherever_they_are_cut() -> None:
 )
 def test_a_streamed_key_that_is_repeated_fails_its_call(text: str) -> None:
     for pieces in ([text], list(text)):
-        end = run(*pieces)[-1].payload
+        end = payload_of(run(*pieces)[-1])
         assert (end["status"], end["reason"]) == ("failed", "duplicate_key")
         failed = result(*pieces)
         assert isinstance(failed, InvocationFailed)
@@ -291,11 +293,11 @@ def test_after_a_repeated_key_nothing_more_streams() -> None:
 
 def test_a_streamed_key_that_is_repeated_fails_its_call_with_markers_too() -> None:
     events = run('{"path": "a", "content": "x", "content": "y"}', fields=stream_fields([MARKED]))
-    assert events[-1].payload["reason"] == "duplicate_key"
+    assert events[-1].reason == "duplicate_key"
 
 
 def test_a_cut_call_that_repeats_the_key_is_still_cut() -> None:
-    end = run('{"path": "a", "content": "x", "content": "y')[-1].payload
+    end = payload_of(run('{"path": "a", "content": "x", "content": "y')[-1])
     assert end["status"] == "truncated"
 
 
@@ -363,7 +365,7 @@ def test_content_without_markers_and_content_of_another_type_pass_the_markers() 
 def test_what_markers_keep_back_comes_out_when_the_call_is_cut() -> None:
     events = run('{"path": "a", "content": "<S>x<E', fields=stream_fields([MARKED]))
     assert joined(events)[1] == "x<E"
-    assert events[-1].payload["status"] == "truncated"
+    assert events[-1].status == "truncated"
     before_its_path = run('{"content": "<S>x<E', fields=stream_fields([MARKED]))
     assert joined(before_its_path)[1] == "x<E"
 
@@ -377,14 +379,14 @@ def test_calls_that_the_provider_runs_stay_what_they_are() -> None:
 def test_a_free_form_call_of_a_named_tool_ends_with_its_input() -> None:
     events = run("x", "y", kind="text", fields=STRICT)
     assert [event.type for event in events] == ["SEGMENT_START", "SEGMENT_END"]
-    metadata = events[-1].payload["metadata"]
+    metadata = events[-1].metadata
     assert {**metadata, "error": None} == {"tool_name": "write_file", "kind": "text", "input": "xy", "error": None}
     assert run("x", "y", kind="text") == run("x", "y", kind="text", fields=stream_fields(()))
 
 
 def test_a_native_part_is_in_start_and_end() -> None:
     events = run('{"path": "a", "content": "x"}', native={"n": 1})
-    assert events[0].payload["metadata"]["native"] == events[-1].payload["metadata"]["native"] == {"n": 1}
+    assert events[0].metadata["native"] == events[-1].metadata["native"] == {"n": 1}
 
 
 def test_other_segments_and_notices_pass_as_the_same_objects() -> None:
@@ -394,7 +396,7 @@ def test_other_segments_and_notices_pass_as_the_same_objects() -> None:
 
 
 def test_a_segment_that_is_no_tool_call_is_left_alone_whatever_its_metadata() -> None:
-    event = SegmentEvent("SEGMENT_START", "s", "note", {"metadata": {"tool_name": "write_file"}})
+    event = SegmentStart("s", "note", {"tool_name": "write_file"})
     assert stage(stream_fields()).feed(event) == [event]
 
 
@@ -419,13 +421,13 @@ def test_two_calls_at_once_do_not_mix() -> None:
 
 def test_what_is_open_when_the_input_ends_gets_its_end() -> None:
     chain = stage(stream_fields())
-    chain.feed(SegmentEvent("SEGMENT_START", "s", "text", {}, "t"))
-    chain.feed(SegmentEvent("SEGMENT_START", "c", "tool_call", {"metadata": {"tool_name": "write_file"}}, "t"))
-    chain.feed(SegmentEvent("SEGMENT_CONTENT", "c", None, {"delta": '{"content": "x'}, "t"))
+    chain.feed(SegmentStart("s", "text", turn_id="t"))
+    chain.feed(SegmentStart("c", "tool_call", {"tool_name": "write_file"}, turn_id="t"))
+    chain.feed(SegmentContent("c", None, '{"content": "x', turn_id="t"))
     text_end, start, content, end = chain.close(Interrupted("stop"))
-    assert (text_end.segment_id, text_end.payload) == ("s", {"status": "interrupted", "reason": "stop"})
-    assert (start.type, content.payload) == ("SEGMENT_START", {"delta": "x"})
-    assert end.payload == {"status": "interrupted", "reason": "stop", "metadata": {"tool_name": "write_file"}}
+    assert (text_end.segment_id, payload_of(text_end)) == ("s", {"status": "interrupted", "reason": "stop"})
+    assert (start.type, payload_of(content)) == ("SEGMENT_START", {"delta": "x"})
+    assert payload_of(end) == {"status": "interrupted", "reason": "stop", "metadata": {"tool_name": "write_file"}}
     assert chain.close() == []
 
 
@@ -446,12 +448,12 @@ def test_events_without_fragments_are_parsed_once_from_their_deltas() -> None:
 def test_an_end_that_says_complete_is_not_believed_where_nobody_had_parsed_the_text(
     text: str, status: str, reason: str | None
 ) -> None:
-    start = SegmentEvent("SEGMENT_START", "c", "tool_call", {"metadata": {"tool_name": "write_file"}})
-    end = SegmentEvent("SEGMENT_END", "c", None, {"status": "complete"})
+    start = SegmentStart("c", "tool_call", {"tool_name": "write_file"})
+    end = SegmentEnd("c", None, "complete")
     for pieces in every_cut_in_two(text):
-        contents = [SegmentEvent("SEGMENT_CONTENT", "c", None, {"delta": piece}) for piece in pieces]
+        contents = [SegmentContent("c", None, piece) for piece in pieces]
         events = list(drive([start, *contents, end], stream_fields()))
-        payload = events[-1].payload
+        payload = payload_of(events[-1])
         assert (payload["status"], payload.get("reason")) == (status, reason)
         assert payload["metadata"]["error"]["at"] == len(text) - (reason is not None)
         (failed,) = drive(events, to_invocations())
@@ -502,7 +504,7 @@ def test_what_came_out_is_a_beginning_of_what_comes_out_in_the_end(data: st.Data
     content = json.loads(text)["content"]
     chain, given = stage(to_segments(turn_id="t"), stream_fields()), ""
     for chunk in chunks_of(data.draw(cuts(text))):
-        given += "".join(event.payload["delta"] for event in chain.feed(chunk) if event.type == "SEGMENT_CONTENT")
+        given += "".join(event.delta for event in chain.feed(chunk) if event.type == "SEGMENT_CONTENT")
         assert content.startswith(given)
 
 
@@ -519,7 +521,7 @@ def test_dumped_and_loaded_after_any_item_it_goes_on_the_same(
     if data.draw(st.booleans()):
         events = [from_json(to_json(event)) for event in events]
     unbroken, frozen = stage(fields), stage(fields)
-    for event in (SegmentEvent("SEGMENT_START", "s", "text"), *events[:-1]):
+    for event in (SegmentStart("s", "text"), *events[:-1]):
         assert frozen.feed(event) == unbroken.feed(event)
         state = msgspec.json.decode(msgspec.json.encode(frozen.dump()))
         frozen = stage(fields)

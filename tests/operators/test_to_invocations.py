@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from operator_contract import CHUNKS, FROM_CALLS, FROM_FIELDS, TO_SEGMENTS, Case, read_back
 from pydantic import BaseModel, Field
+from segment_events import payload_of
 from strategies.cuts import cuts
+from untyped import drive, stage
 
 from penstock.events import (
     ChunkResponse,
@@ -21,7 +23,10 @@ from penstock.events import (
     InvocationFailed,
     Notice,
     ProviderError,
+    SegmentContent,
+    SegmentEnd,
     SegmentEvent,
+    SegmentStart,
     ToolCallDelta,
     ToolInvocation,
     UsageError,
@@ -34,8 +39,6 @@ from penstock.operators import (
     FieldSpec,
     Interrupted,
     Limits,
-    drive,
-    stage,
     stream_fields,
     to_invocations,
     to_segments,
@@ -86,13 +89,13 @@ def result(*pieces: str, tools: Any = None, **said: Any) -> ToolInvocation | Inv
 
 
 def by_hand(
-    payload: dict[str, Any], *deltas: str, kind: str = "tool_call", metadata: dict[str, Any] | None = None
+    said: dict[str, Any], *deltas: str, kind: str = "tool_call", metadata: dict[str, Any] | None = None
 ) -> list[Any]:
     """Return a call's events as they may come from foreign JSON: no raw, no fragments, the type at START only."""
     return [
-        SegmentEvent("SEGMENT_START", "s", kind, {"metadata": metadata} if metadata else {}),
-        *(SegmentEvent("SEGMENT_CONTENT", "s", None, {"delta": delta}) for delta in deltas),
-        SegmentEvent("SEGMENT_END", "s", None, payload),
+        SegmentStart("s", kind, metadata or {}),
+        *(SegmentContent("s", None, delta) for delta in deltas),
+        SegmentEnd("s", None, **{"status": None, **said}),
     ]
 
 
@@ -357,7 +360,7 @@ def test_a_built_in_spec_refuses_no_call(limits: Limits) -> None:
     events = list(drive([head, *chunks, ChunkResponse(finish_reason="tool_calls")], *chain))
     assert isinstance(events[-1], ToolInvocation)
     assert events[-1].arguments == {"file_path": "a.py", "content": "long enough"}
-    assert events[-2].payload["status"] == "complete"
+    assert events[-2].status == "complete"
     again = list(drive([from_json(to_json(event)) for event in events[:-1]], to_invocations()))
     assert [each.arguments for each in again] == [events[-1].arguments]
 
@@ -449,9 +452,7 @@ def test_text_that_is_no_json_is_malformed_even_if_its_end_says_complete() -> No
 
 def test_fragments_that_do_not_close_are_truncated_even_if_their_end_says_complete() -> None:
     start, end = by_hand({"status": "complete"}, metadata=F)
-    content = SegmentEvent(
-        "SEGMENT_CONTENT", "s", None, {"delta": "{"}, raw="{", fragments=(Fragment((), "OPEN", "{"),)
-    )
+    content = SegmentContent("s", None, "{", raw="{", fragments=(Fragment((), "OPEN", "{"),))
     (given,) = drive([start, content, end], to_invocations())
     assert (given.reason, given.raw) == ("truncated", "{")
 
@@ -465,7 +466,7 @@ def test_arguments_in_the_metadata_that_are_no_object_raise_nothing(kind: str, a
 
 
 @pytest.mark.parametrize(
-    ("payload", "reason"),
+    ("said", "reason"),
     [
         ({"status": "truncated", "reason": "length"}, "truncated"),
         ({"status": "interrupted", "reason": "Ctrl-C"}, "interrupted"),
@@ -474,15 +475,15 @@ def test_arguments_in_the_metadata_that_are_no_object_raise_nothing(kind: str, a
         ({"status": "cancelled"}, "malformed"),
     ],
 )
-def test_only_a_complete_end_is_invoked_whatever_the_text(payload: dict[str, Any], reason: str) -> None:
-    (given,) = drive(by_hand(payload, "{}", metadata=F), to_invocations())
+def test_only_a_complete_end_is_invoked_whatever_the_text(said: dict[str, Any], reason: str) -> None:
+    (given,) = drive(by_hand(said, "{}", metadata=F), to_invocations())
     assert isinstance(given, InvocationFailed)
     assert given.reason == reason
 
 
-@pytest.mark.parametrize("payload", [{"status": "failed"}, {"status": "failed", "reason": None}, {"status": ""}])
-def test_a_failed_end_that_gives_no_reason_is_not_invoked(payload: dict[str, Any]) -> None:
-    (given,) = drive(by_hand(payload, "{}", metadata=F), to_invocations())
+@pytest.mark.parametrize("said", [{"status": "failed"}, {"status": "failed", "reason": None}, {"status": ""}])
+def test_a_failed_end_that_gives_no_reason_is_not_invoked(said: dict[str, Any]) -> None:
+    (given,) = drive(by_hand(said, "{}", metadata=F), to_invocations())
     assert isinstance(given, InvocationFailed)
     assert given.reason == "malformed"
 
@@ -532,9 +533,9 @@ def test_with_keep_segments_all_events_pass_and_the_invocation_follows_its_end()
 def test_the_kept_end_of_a_call_that_fails_only_here_says_so() -> None:
     events = segments_of('{"a": "x"}')
     *_, end, failure = drive(events, to_invocations({"add": Add}, keep_segments=True))
-    assert end.payload == {"status": "failed", "reason": "invalid", "metadata": {"tool_name": "add"}}
+    assert payload_of(end) == {"status": "failed", "reason": "invalid", "metadata": {"tool_name": "add"}}
     assert failure.reason == "invalid"
-    assert events[-1].payload["status"] == "complete"
+    assert events[-1].status == "complete"
 
 
 def test_the_kept_end_of_a_call_that_had_failed_is_unchanged() -> None:
@@ -663,7 +664,7 @@ def test_dumped_and_loaded_after_any_item_it_goes_on_the_same(
     data: st.DataObject, text: str, keep: bool, read_back: bool
 ) -> None:
     name = data.draw(st.sampled_from(("add", "write_file", "run_bash")))
-    events = [SegmentEvent("SEGMENT_START", "s", "text"), *segments_of(*data.draw(cuts(text)), name=name)]
+    events = [SegmentStart("s", "text"), *segments_of(*data.draw(cuts(text)), name=name)]
     events += [*events[1:], *by_hand({}, "{", metadata=F)[:2]]
     operator = to_invocations({"add": None}, keep_segments=keep)
     unbroken, frozen = stage(operator), stage(operator)

@@ -9,10 +9,12 @@ import reactivex
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from operator_contract import CHUNKS, TO_SEGMENTS, TURN, Case
+from segment_events import payload_of
 from strategies.cuts import cuts, every_cut_in_two
+from untyped import drive, stage
 
-from penstock.events import ChunkResponse, Notice, ProviderError, SegmentEvent, ToolCallDelta
-from penstock.operators import Completed, Failed, Interrupted, Limits, drive, stage, to_segments
+from penstock.events import ChunkResponse, Notice, ProviderError, SegmentContent, SegmentEvent, ToolCallDelta
+from penstock.operators import Completed, Failed, Interrupted, Limits, to_segments
 from penstock.operators.engine.stage import How
 
 CONTRACT = (
@@ -45,16 +47,16 @@ def told(events: list[Any]) -> list[str]:
         elif event.type == "SEGMENT_START":
             lines.append(f"S {event.segment_type} {event.segment_id}")
         elif event.type == "SEGMENT_CONTENT":
-            lines.append(f"C {event.payload['delta']}")
+            lines.append(f"C {event.delta}")
         else:
-            reason = f" ({event.payload['reason']})" if "reason" in event.payload else ""
-            lines.append(f"E {event.segment_id} {event.payload['status']}{reason}")
+            reason = f" ({event.reason})" if "reason" in payload_of(event) else ""
+            lines.append(f"E {event.segment_id} {event.status}{reason}")
     return lines
 
 
 def ends(events: list[Any]) -> dict[str, dict[str, Any]]:
     """Return the payload of each END by the segment's id."""
-    return {each.segment_id: each.payload for each in events if getattr(each, "type", "") == "SEGMENT_END"}
+    return {each.segment_id: payload_of(each) for each in events if getattr(each, "type", "") == "SEGMENT_END"}
 
 
 def test_text_is_one_segment_however_many_chunks_it_has() -> None:
@@ -62,7 +64,7 @@ def test_text_is_one_segment_however_many_chunks_it_has() -> None:
     assert told(events) == ["S text t:text_0", "C Hel", "C lo", "E t:text_0 complete"]
     assert [event.raw for event in events] == ["", "Hel", "lo", ""]
     assert {event.segment_type for event in events} == {"text"}
-    assert [event.payload for event in events][::3] == [{}, {"status": "complete"}]
+    assert [payload_of(event) for event in events][::3] == [{}, {"status": "complete"}]
 
 
 def test_a_chunk_means_reasoning_then_content_then_refusal_then_media_then_calls() -> None:
@@ -105,8 +107,8 @@ def test_reasoning_that_can_be_replayed_ends_with_its_native_part() -> None:
         *("S reasoning t:reasoning_0", "C r", "E t:reasoning_0 complete"),
         *("S reasoning t:reasoning_1", "C q", "E t:reasoning_1 complete"),
     ]
-    assert events[2].payload == {"status": "complete", "metadata": {"native": {"signature": "s"}}}
-    assert "metadata" not in events[5].payload
+    assert payload_of(events[2]) == {"status": "complete", "metadata": {"native": {"signature": "s"}}}
+    assert "metadata" not in payload_of(events[5])
 
 
 def test_a_native_part_without_text_is_a_reasoning_segment_without_content() -> None:
@@ -125,8 +127,8 @@ def test_each_image_sound_and_video_is_a_segment_with_its_url() -> None:
     events = run(Chunk(image_urls=("i", "j"), audio_urls=("a",), video_urls=("v",)), STOP)
     assert told(events)[:3] == ["S media t:media_0", "C i", "E t:media_0 complete"]
     starts = [event for event in events if event.type == "SEGMENT_START"]
-    assert [event.payload["metadata"]["media_type"] for event in starts] == ["image", "image", "audio", "video"]
-    assert [event.payload["delta"] for event in events if event.type == "SEGMENT_CONTENT"] == ["i", "j", "a", "v"]
+    assert [event.metadata["media_type"] for event in starts] == ["image", "image", "audio", "video"]
+    assert [event.delta for event in events if event.type == "SEGMENT_CONTENT"] == ["i", "j", "a", "v"]
 
 
 def test_media_ends_the_text_before_it() -> None:
@@ -146,8 +148,8 @@ def test_a_call_streams_its_raw_arguments_and_ends_with_the_answer() -> None:
         CALLS,
     )
     assert told(events) == ["S tool_call c", 'C {"a":', "C  1}", "E c complete"]
-    assert events[0].payload == {"metadata": {"tool_name": "f"}}
-    assert events[-1].payload == {"status": "complete", "metadata": {"tool_name": "f"}}
+    assert payload_of(events[0]) == {"metadata": {"tool_name": "f"}}
+    assert payload_of(events[-1]) == {"status": "complete", "metadata": {"tool_name": "f"}}
     assert [piece.kind for event in events[1:3] for piece in event.fragments] == ["OPEN", "SCALAR", "DONE", "DONE"]
 
 
@@ -300,13 +302,13 @@ def test_arguments_that_come_before_the_name_wait_for_it() -> None:
 def test_an_id_and_a_native_part_that_come_before_the_name_wait_for_it_too() -> None:
     events = run(call(ToolCallDelta(0, "c", native={"n": 1})), call(ToolCallDelta(0, None, "f", "{}")), CALLS)
     assert told(events) == ["S tool_call c", "C {}", "E c complete"]
-    assert events[0].payload["metadata"]["native"] == {"n": 1}
+    assert events[0].metadata["native"] == {"n": 1}
 
 
 def test_a_call_whose_name_never_comes_fails_with_all_its_text() -> None:
     events = run(call(ToolCallDelta(0, arguments_delta='{"a"')), call(ToolCallDelta(0, arguments_delta=": 1}")), STOP)
     assert told(events) == ["S tool_call t:call_0", 'C {"a": 1}', "E t:call_0 failed (malformed)"]
-    assert events[-1].payload["metadata"]["error"]["expected"] == "a tool's name before the end of the answer"
+    assert events[-1].metadata["error"]["expected"] == "a tool's name before the end of the answer"
 
 
 def test_a_delta_that_says_nothing_is_no_call() -> None:
@@ -504,13 +506,13 @@ def test_calls_whose_name_does_not_come_are_limited_and_each_has_its_end() -> No
 def test_a_call_with_the_id_of_another_one_says_so() -> None:
     deltas = [ToolCallDelta(index, "x", "f", "{}") for index in range(3)]
     starts = [event for event in run(call(*deltas), CALLS) if event.type == "SEGMENT_START"]
-    assert [event.payload["metadata"].get("repeats") for event in starts] == [None, "x", "x"]
+    assert [event.metadata.get("repeats") for event in starts] == [None, "x", "x"]
 
 
 def test_an_id_that_another_choice_has_too_is_not_repeated() -> None:
     chunks = [call(ToolCallDelta(0, "x", "f", "{}"), choice=choice) for choice in (0, 1)]
     starts = [event for event in run(*chunks) if event.type == "SEGMENT_START"]
-    assert [event.payload["metadata"] for event in starts] == [{"tool_name": "f"}] * 2
+    assert [event.metadata for event in starts] == [{"tool_name": "f"}] * 2
 
 
 @pytest.mark.parametrize("text", [" ", "\n\t\r "])
@@ -643,7 +645,7 @@ def test_a_free_form_call_streams_its_text_as_the_field_input() -> None:
     ]
     events = run(*(call(each) for each in deltas), STOP)
     assert told(events) == ["S tool_call c", 'C {"', "C a\n", "E c complete"]
-    assert events[0].payload["metadata"] == events[-1].payload["metadata"] == {"tool_name": "patch", "kind": "text"}
+    assert events[0].metadata == events[-1].metadata == {"tool_name": "patch", "kind": "text"}
     pieces = [piece for event in events for piece in event.fragments or ()]
     assert [(piece.path, piece.kind, piece.value, piece.at) for piece in pieces] == [
         ((), "OPEN", "{", 0),
@@ -657,8 +659,8 @@ def test_a_free_form_call_streams_its_text_as_the_field_input() -> None:
 
 def test_a_call_that_the_provider_runs_says_so_in_its_metadata() -> None:
     events = run(call(ToolCallDelta(0, "c", "search", "{}", executed_by="provider", done=True)))
-    assert events[0].payload["metadata"] == {"tool_name": "search", "executed_by": "provider"}
-    assert events[-1].payload["metadata"]["executed_by"] == "provider"
+    assert events[0].metadata == {"tool_name": "search", "executed_by": "provider"}
+    assert events[-1].metadata["executed_by"] == "provider"
 
 
 def test_native_parts_of_a_call_are_put_together_in_its_end() -> None:
@@ -668,8 +670,8 @@ def test_native_parts_of_a_call_are_put_together_in_its_end() -> None:
         ToolCallDelta(0, native={"a": 3}),
     ]
     events = run(*(call(each) for each in chunks), STOP)
-    assert events[0].payload["metadata"]["native"] == {"a": 1}
-    assert events[-1].payload["metadata"]["native"] == {"a": 3, "b": 2}
+    assert events[0].metadata["native"] == {"a": 1}
+    assert events[-1].metadata["native"] == {"a": 3, "b": 2}
 
 
 def test_each_choice_has_its_own_segments_calls_and_ids() -> None:
@@ -774,14 +776,14 @@ def joined(events: list[Any]) -> list[Any]:
     given: list[Any] = []
     contents: dict[str, list[Any]] = {}
     for event in events:
-        if isinstance(event, SegmentEvent) and event.type == "SEGMENT_CONTENT":
+        if isinstance(event, SegmentContent):
             if event.segment_id not in contents:
                 contents[event.segment_id] = ["content", event.segment_id, ""]
                 given.append(contents[event.segment_id])
             contents[event.segment_id][2] += event.raw
         else:
             given.append(
-                (event.type, event.segment_id, event.payload) if isinstance(event, SegmentEvent) else event.code
+                (event.type, event.segment_id, payload_of(event)) if isinstance(event, SegmentEvent) else event.code
             )
     return given
 

@@ -15,28 +15,22 @@ from law_oracles import raw_by_segment
 from operator_contract import FROM_CALLS, FROM_FIELDS, SIDE_BY_SIDE, STOP, TROUBLE, TURN, Case, call, read_back
 from strategies.answers import answers
 from test_laws import HOWS, calls_made, file_of
+from untyped import drive, stage
 
 from penstock.events import (
     ChunkResponse,
     InvocationFailed,
+    SegmentContent,
+    SegmentEnd,
     SegmentEvent,
+    SegmentStart,
     ToolCallDelta,
     ToolCallUpdate,
     ToolInvocation,
     from_json,
     to_json,
 )
-from penstock.operators import (
-    Completed,
-    Interrupted,
-    Operator,
-    compose,
-    drive,
-    stage,
-    stream_fields,
-    to_invocations,
-    to_segments,
-)
+from penstock.operators import Completed, Interrupted, Operator, compose, stream_fields, to_invocations, to_segments
 from penstock.operators.engine.stage import How
 from penstock.operators.tool_call_updates import tool_call_updates
 from penstock.pipeline import api_tool_call
@@ -104,7 +98,7 @@ def test_the_joined_deltas_are_the_raw_arguments_as_calls_and_as_fields(answer: 
 def test_every_call_gets_one_completion_which_is_its_last_and_says_how_it_ended(answer: list[ChunkResponse], how: How):
     chain = stage(to_segments(turn_id=TURN), stream_fields(), to_invocations(keep_segments=True))
     events = [event for chunk in answer for event in chain.feed(chunk)] + chain.close(how)
-    ends = {each.segment_id: each.payload["status"] for each in events if getattr(each, "type", "") == "SEGMENT_END"}
+    ends = {each.segment_id: each.status for each in events if getattr(each, "type", "") == "SEGMENT_END"}
     fates = [each for each in events if isinstance(each, InvocationFailed | ToolInvocation)]
     after = stage(tool_call_updates())
     given = [each for event in events for each in after.feed(event) if isinstance(each, ToolCallUpdate)]
@@ -154,9 +148,9 @@ def test_a_call_that_the_provider_runs_gives_none():
 
 def test_a_name_that_others_tell_at_the_end_is_in_the_completion():
     events = [
-        SegmentEvent("SEGMENT_START", "s", "tool_call"),
-        SegmentEvent("SEGMENT_CONTENT", payload={"delta": "{}"}, segment_id="s"),
-        SegmentEvent("SEGMENT_END", "s", payload={"metadata": {"tool_name": "f"}}),
+        SegmentStart("s", "tool_call"),
+        SegmentContent("s", None, "{}"),
+        SegmentEnd("s", None, None, metadata={"tool_name": "f"}),
     ]
     assert [each.tool_name for each in drive(events, tool_call_updates())] == ["", "", "f"]
 

@@ -12,12 +12,13 @@ from operator_contract import FROM_CALLS, FROM_TEXT, Case, wrong_segments
 from strategies.dialect_texts import answer_by
 from strategies.randoms import randoms
 from strategies.text_flows import cut_by
+from untyped import drive, stage
 
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
-from penstock.events.segment_event import SegmentEvent
+from penstock.events.segment_event import SegmentEnd, SegmentStart
 from penstock.events.tool_invocation import Notice
 from penstock.operators.catalogue import DIALECTS
-from penstock.operators.engine.stage import Completed, Failed, drive, stage
+from penstock.operators.engine.stage import Completed, Failed
 from penstock.operators.parse_text import parse_text
 from penstock.operators.whole_calls import whole_calls
 
@@ -33,9 +34,9 @@ def said(events: Sequence[Any]) -> list[tuple[str, str, str]]:
     texts: dict[str, str] = {}
     out = []
     for event in events:
-        texts[event.segment_id] = texts.get(event.segment_id, "") + event.payload.get("delta", "")
+        texts[event.segment_id] = texts.get(event.segment_id, "") + getattr(event, "delta", "")
         if event.type == "SEGMENT_END":
-            out.append((event.segment_type, texts[event.segment_id], event.payload["status"]))
+            out.append((event.segment_type, texts[event.segment_id], event.status))
     return out
 
 
@@ -71,21 +72,21 @@ def test_complete_calls_and_other_segments_are_as_they_were_and_no_text_is_lost(
     whole = {
         event.segment_id
         for event in before
-        if event.payload.get("status") == "complete" or event.segment_type != "tool_call"
+        if getattr(event, "status", None) == "complete" or event.segment_type != "tool_call"
     }
     assert [event for event in after if event.segment_id in whole] == [
         event for event in before if event.segment_id in whole
     ]
-    assert {
-        event.payload["status"] for event in after if event.type == "SEGMENT_END" and event.segment_type == "tool_call"
-    } <= {"complete"}
+    assert {event.status for event in after if event.type == "SEGMENT_END" and event.segment_type == "tool_call"} <= {
+        "complete"
+    }
 
 
 def test_what_waits_behind_a_call_keeps_its_place_and_what_is_no_segment_passes():
     start, *rest = drive([CALL], parse_text("hermes", turn_id="t"))
     text = [
-        SegmentEvent("SEGMENT_START", "x", "text"),
-        SegmentEvent("SEGMENT_END", "x", "text", {"status": "complete"}),
+        SegmentStart("x", "text"),
+        SegmentEnd("x", "text", "complete"),
     ]
     chain, notice = stage(whole_calls()), Notice("code", "detail")
     assert [*chain.feed(start), *(each for event in text for each in chain.feed(event))] == []
@@ -102,7 +103,7 @@ def test_native_calls_do_not_wait():
 
 def test_a_call_whose_end_never_comes_is_text_and_an_open_text_is_ended():
     events = list(drive([CALL], parse_text("hermes", turn_id="t")))[:-1]
-    opened = SegmentEvent("SEGMENT_START", "x", "text")
+    opened = SegmentStart("x", "text")
     chain = stage(whole_calls())
     assert [*chain.feed(opened), *(each for event in events for each in chain.feed(event))] == [opened]
     raw = "".join(event.raw for event in events)

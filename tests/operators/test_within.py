@@ -28,12 +28,14 @@ from operator_contract import (
     wrong_segments,
 )
 from strategies.answers import answers, recut
+from untyped import drive, stage
 
+from penstock.events import SegmentEnd
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.errors import ProviderError, UsageError
-from penstock.events.segment_event import SegmentEvent
+from penstock.events.segment_event import SegmentContent, SegmentEvent, SegmentStart
 from penstock.events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, compose, drive, lift, stage
+from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, compose, lift
 from penstock.operators.holdback import holdback
 from penstock.operators.json_fragments import json_fragments
 from penstock.operators.stream_fields import stream_fields
@@ -135,15 +137,15 @@ some_operator = st.sampled_from(OPERATORS)
 
 
 def start(segment_id: str, segment_type: str | None = "text", **metadata: Any) -> SegmentEvent:
-    return SegmentEvent("SEGMENT_START", segment_id, segment_type, {"metadata": metadata} if metadata else {}, TURN)
+    return SegmentStart(segment_id, segment_type, metadata, turn_id=TURN)
 
 
 def content(segment_id: str, text: str, segment_type: str | None = "text", **others: Any) -> SegmentEvent:
-    return SegmentEvent("SEGMENT_CONTENT", segment_id, segment_type, {"delta": text}, TURN, **{"raw": text, **others})
+    return SegmentContent(segment_id, segment_type, text, turn_id=TURN, **{"raw": text, **others})
 
 
-def end(segment_id: str, segment_type: str | None = "text", **payload: Any) -> SegmentEvent:
-    return SegmentEvent("SEGMENT_END", segment_id, segment_type, {"status": "complete", **payload}, TURN)
+def end(segment_id: str, segment_type: str | None = "text", **said: Any) -> SegmentEnd:
+    return SegmentEnd(segment_id, segment_type, **{"status": "complete", **said}, turn_id=TURN)
 
 
 def texts(*deltas: str) -> list[SegmentEvent]:
@@ -156,7 +158,7 @@ def said(events: Iterable[Any]) -> list[tuple[str, Any, str]]:
         (
             event.type.removeprefix("SEGMENT_"),
             event.segment_id,
-            event.payload.get("delta", event.payload.get("status", "")),
+            getattr(event, "delta", getattr(event, "status", "")),
         )
         for event in events
     ]
@@ -196,7 +198,7 @@ def test_a_predicate_is_asked_once_about_each_start_and_sees_its_metadata() -> N
 
     def is_python(event: SegmentEvent) -> bool:
         asked.append(event)
-        return str(event.payload.get("metadata", {}).get("path")).endswith(".py")
+        return str(getattr(event, "metadata", {}).get("path")).endswith(".py")
 
     events: list[SegmentEvent] = []
     for name in ("a.py", "a.md"):
@@ -250,7 +252,7 @@ def test_what_the_close_gives_comes_before_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("payload", "how"),
+    ("said", "how"),
     [
         ({}, Completed()),
         ({"status": "truncated", "reason": "length"}, Completed()),
@@ -262,10 +264,10 @@ def test_what_the_close_gives_comes_before_the_end() -> None:
         ),
     ],
 )
-def test_the_operators_are_closed_as_their_segment_ends(payload: dict[str, Any], how: How | str) -> None:
-    given = list(drive([start("s"), end("s", **payload)], within("text", lift(Ending))))
+def test_the_operators_are_closed_as_their_segment_ends(said: dict[str, Any], how: How | str) -> None:
+    given = list(drive([start("s"), end("s", **said)], within("text", lift(Ending))))
     assert deltas(given) == [f"({how})"]
-    assert given[-1] == end("s", **payload)
+    assert given[-1] == end("s", **said)
 
 
 @pytest.mark.parametrize(
@@ -395,7 +397,7 @@ def test_a_file_is_shown_without_its_sentinels_and_called_as_it_was_written() ->
 
 def is_shown(event: Any) -> bool:
     """Return whether it is more than a carrier of arguments that came whole, which another cutting does not need."""
-    return not isinstance(event, SegmentEvent) or event.payload.get("delta") != ""
+    return not isinstance(event, SegmentEvent) or getattr(event, "delta", None) != ""
 
 
 @settings(deadline=None)

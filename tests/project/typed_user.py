@@ -15,7 +15,14 @@ from anthropic import Anthropic, AsyncAnthropic
 from openai import AsyncOpenAI, OpenAI
 from openai.types.chat import ChatCompletionMessageParam
 
-from penstock.events import ChunkResponse, InvocationFailed, ProviderError, SegmentEvent, ToolInvocation
+from penstock.events import (
+    ChunkResponse,
+    InvocationFailed,
+    ProviderError,
+    SegmentContent,
+    SegmentEvent,
+    ToolInvocation,
+)
 from penstock.operators import Dialect, FieldSpec, Operator, compose, drive, stream_fields, to_invocations, to_segments
 from penstock.operators.grammar.dialect import NAME, Json
 from penstock.pipeline import Pipeline, TextStrategy, Tool, hermes, tool, tool_choice, tool_schemas, xml
@@ -62,7 +69,7 @@ def loop(client: OpenAI, prompt: str) -> list[str]:
             )
         ):
             match event:
-                case SegmentEvent(type="SEGMENT_CONTENT", payload={"delta": str(text)}):
+                case SegmentContent(delta=text):
                     shown.append(text)
                 case ToolInvocation():
                     shown.append(str(add.run(event)))

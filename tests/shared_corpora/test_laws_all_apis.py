@@ -157,7 +157,7 @@ def test_every_character_appears_in_the_feed_that_brought_it(family: Family) -> 
             events = [event for event in chain.feed(chunk) if isinstance(event, SegmentEvent)]
             given: dict[str | None, str] = {}
             for event in events:
-                given[event.segment_type] = given.get(event.segment_type, "") + event.payload.get("delta", "")
+                given[event.segment_type] = given.get(event.segment_type, "") + getattr(event, "delta", "")
             assert given.get("text", "") == chunk.content, answer.name
             assert given.get("reasoning", "") == chunk.reasoning, answer.name
             brought = "".join(delta.arguments_delta for delta in chunk.tool_calls)

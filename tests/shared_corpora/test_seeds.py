@@ -14,6 +14,8 @@ import seeds_mapping as words
 import seeds_text_mapping as text_words
 from seeds_mapping import Case
 from seeds_text_checks import check_arguments, check_bodies, check_in_text
+from segment_events import payload_of
+from untyped import drive, stage
 
 from penstock.events import (
     ChunkResponse,
@@ -21,12 +23,14 @@ from penstock.events import (
     InvocationFailed,
     Notice,
     ProviderError,
+    SegmentContent,
+    SegmentEnd,
     SegmentEvent,
     ToolCallDelta,
     ToolInvocation,
     UsageError,
 )
-from penstock.operators import drive, stage, stream_fields, to_invocations, to_segments
+from penstock.operators import stream_fields, to_invocations, to_segments
 from penstock.operators.detect_text_calls import detect_text_calls
 from penstock.operators.extract_json_fields import extract_json_fields
 from penstock.operators.json_fragments import json_fragments
@@ -146,7 +150,7 @@ def check_feeds(ran: Run, wanted: list[dict[str, Any]]) -> None:
     for each in wanted:
         events = segments_in(ran.feeds[each["chunk"]])
         told = [words.as_event(event) for event in events]
-        contents = [event.payload["delta"] for event in events if event.type == "SEGMENT_CONTENT"]
+        contents = [event.delta for event in events if isinstance(event, SegmentContent)]
         for key, value in each.items():
             match key:
                 case "chunk":
@@ -172,14 +176,14 @@ def check_close(ran: Run, wanted: dict[str, Any]) -> None:
     assert isinstance(ran.error, ProviderError)
     assert flags.pop("error") == ran.error.detail  # with us the error comes once, as the stream's own
     assert len(ends) == wanted["SEGMENT_END"]
-    assert all(is_part_of(flags, words.as_end_flags(end.payload)) for end in ends)
+    assert all(is_part_of(flags, words.as_end_flags(payload_of(end))) for end in ends)
 
 
 def check_closed_segment(ran: Run, wanted: dict[str, Any]) -> None:
     (end,) = (
-        event for event in segments_in(ran.last) if event.type == "SEGMENT_END" and event.segment_id == wanted["id"]
+        event for event in segments_in(ran.last) if isinstance(event, SegmentEnd) and event.segment_id == wanted["id"]
     )
-    assert is_part_of(wanted["metadata"], end.payload["metadata"])
+    assert is_part_of(wanted["metadata"], end.metadata)
 
 
 def check_error(_: Run, wanted: dict[str, Any]) -> None:
@@ -205,7 +209,7 @@ def check_events(ran: Run, wanted: list[dict[str, Any]]) -> None:
 
 
 def check_first_content(ran: Run, wanted: str) -> None:
-    assert next(event.payload["delta"] for event in ran.collected.events if event.type == "SEGMENT_CONTENT") == wanted
+    assert next(event.delta for event in ran.collected.events if event.type == "SEGMENT_CONTENT") == wanted
 
 
 def check_diagnostic(ran: Run, wanted: dict[str, Any]) -> None:
@@ -300,7 +304,7 @@ def check_native(case: Case) -> None:
     told: dict[str, Any] = {
         "text": ran.collected.text,
         "text_deltas": [
-            event.payload["delta"] for event in new if (event.type, event.segment_type) == ("SEGMENT_CONTENT", "text")
+            event.delta for event in new if isinstance(event, SegmentContent) and event.segment_type == "text"
         ],
         "reasoning": ran.collected.reasoning or None,
         "finish_reason": finish[-1] if finish else words.DEFAULT_FINISH,

@@ -10,7 +10,7 @@ import pytest
 from penstock.events import (
     InvocationFailed,
     Notice,
-    SegmentEvent,
+    SegmentStart,
     ToolCallUpdate,
     ToolInvocation,
     UsageError,
@@ -18,7 +18,7 @@ from penstock.events import (
 from penstock.sinks.callbacks import callbacks
 from penstock.sinks.running.channel import StreamCutError
 
-SEGMENT = SegmentEvent("SEGMENT_START", "s", "text")
+SEGMENT = SegmentStart("s", "text")
 INVOCATION = ToolInvocation("i", name="f", arguments={"key": "secret"})
 FAILURE = InvocationFailed("j", name="g")
 NOTICE = Notice("c", "d")
@@ -98,7 +98,7 @@ def test_async_callbacks_are_awaited_one_after_the_other_between_plain_ones():
         return slow(event)
 
     run_async(callbacks(on_segment=slow, on_invocation=log.append, on_notice=gives_slow), EVENTS)
-    assert log == ["begin", "SegmentEvent", INVOCATION, "begin", "Notice"]
+    assert log == ["begin", "SegmentStart", INVOCATION, "begin", "Notice"]
 
 
 def test_a_plain_stream_refuses_async_callbacks_before_its_first_event():

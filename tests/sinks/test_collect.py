@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 import reactivex
 
-from penstock.events import ChunkResponse, InvocationFailed, Notice, SegmentEvent, ToolCallDelta
+from penstock.events import (
+    ChunkResponse,
+    InvocationFailed,
+    Notice,
+    SegmentContent,
+    SegmentEnd,
+    SegmentStart,
+    ToolCallDelta,
+)
 from penstock.operators import adrive, drive, stream_fields, to_invocations, to_segments
 from penstock.sinks.collect import Segment, acollect, collect
 
@@ -60,25 +68,23 @@ def test_nothing_gives_nothing() -> None:
 
 def test_a_segment_that_did_not_end_has_no_status_and_what_came_of_it() -> None:
     events = [
-        SegmentEvent("SEGMENT_START", "s", "text"),
-        SegmentEvent("SEGMENT_CONTENT", "s", "text", {"delta": "a"}, raw="a"),
+        SegmentStart("s", "text"),
+        SegmentContent("s", "text", "a", raw="a"),
     ]
     assert collect(events).segments == [Segment("s", "text", content="a", raw="a")]
 
 
 def test_an_end_without_a_status_is_complete_and_one_with_a_reason_keeps_it() -> None:
-    start = SegmentEvent("SEGMENT_START", "s", "text")
-    assert collect([start, SegmentEvent("SEGMENT_END", "s")]).segments[0].status == "complete"
-    cut = collect(
-        [start, SegmentEvent("SEGMENT_END", "s", None, {"status": "truncated", "reason": "length"})]
-    ).segments[0]
+    start = SegmentStart("s", "text")
+    assert collect([start, SegmentEnd("s", None, None)]).segments[0].status == "complete"
+    cut = collect([start, SegmentEnd("s", None, "truncated", "length")]).segments[0]
     assert (cut.status, cut.reason) == ("truncated", "length")
 
 
 def test_events_of_segments_that_never_started_and_other_values_are_kept_as_events_only() -> None:
     events: list[Any] = [
-        SegmentEvent("SEGMENT_CONTENT", "s", "text", {"delta": "a"}),
-        SegmentEvent("SEGMENT_END", "s"),
+        SegmentContent("s", "text", "a"),
+        SegmentEnd("s", None, None),
         Notice("c", "d"),
         5,
     ]
@@ -89,20 +95,21 @@ def test_events_of_segments_that_never_started_and_other_values_are_kept_as_even
 
 def test_an_id_that_is_used_again_after_its_end_is_another_segment() -> None:
     events = [
-        SegmentEvent("SEGMENT_START", "s", "text"),
-        SegmentEvent("SEGMENT_END", "s", "text", {"status": "complete"}),
-        SegmentEvent("SEGMENT_START", "s", "text"),
-        SegmentEvent("SEGMENT_CONTENT", "s", "text", {"delta": "b"}),
-        SegmentEvent("SEGMENT_END", "s", "text", {"status": "truncated"}),
+        SegmentStart("s", "text"),
+        SegmentEnd("s", "text", "complete"),
+        SegmentStart("s", "text"),
+        SegmentContent("s", "text", "b"),
+        SegmentEnd("s", "text", "truncated"),
     ]
     assert [(each.content, each.status) for each in collect(events).segments] == [("", "complete"), ("b", "truncated")]
 
 
 def test_segments_of_two_turns_may_have_one_id_at_the_same_time() -> None:
+    turns = ("t1", "t2")
     events = [
-        SegmentEvent(kind, "s", "text", {"delta": turn} if kind == "SEGMENT_CONTENT" else {}, turn)
-        for kind in ("SEGMENT_START", "SEGMENT_CONTENT", "SEGMENT_END")
-        for turn in ("t1", "t2")
+        *(SegmentStart("s", "text", turn_id=turn) for turn in turns),
+        *(SegmentContent("s", "text", turn, turn_id=turn) for turn in turns),
+        *(SegmentEnd("s", "text", "complete", turn_id=turn) for turn in turns),
     ]
     assert [(each.turn_id, each.content, each.status) for each in collect(events).segments] == [
         ("t1", "t1", "complete"),

@@ -11,12 +11,15 @@ from hypothesis import given
 from strategies.answers import answers, recut
 
 from penstock.events import (
+    AnySegmentEvent,
     ChunkResponse,
     Fragment,
     InvocationFailed,
     JsonError,
     Notice,
-    SegmentEvent,
+    SegmentContent,
+    SegmentEnd,
+    SegmentStart,
     TokenUsage,
     ToolCallArgumentProgress,
     ToolCallDelta,
@@ -26,6 +29,7 @@ from penstock.events import (
     from_json,
     to_json,
 )
+from penstock.events.segment_event import Status
 from penstock.operators import compose, drive, stream_fields, to_invocations, to_segments
 from penstock.pipeline import api_tool_call
 from penstock.sinks.collect import collect
@@ -40,12 +44,12 @@ PROGRESS = [
 ]
 
 
-def segment(*deltas: str, segment_id: str = "s", kind: str = "text", end: str = "complete") -> list[SegmentEvent]:
-    contents = [SegmentEvent("SEGMENT_CONTENT", segment_id, kind, {"delta": delta}, "t", delta) for delta in deltas]
+def segment(*deltas: str, segment_id: str = "s", kind: str = "text", end: Status = "complete") -> list[AnySegmentEvent]:
+    contents = [SegmentContent(segment_id, kind, delta, turn_id="t", raw=delta) for delta in deltas]
     return [
-        SegmentEvent("SEGMENT_START", segment_id, kind, {}, "t"),
+        SegmentStart(segment_id, kind, turn_id="t"),
         *contents,
-        SegmentEvent("SEGMENT_END", segment_id, kind, {"status": end}, "t"),
+        SegmentEnd(segment_id, kind, end, turn_id="t"),
     ]
 
 
@@ -106,12 +110,9 @@ def test_final_stores_segments_that_are_open_at_the_same_time_in_the_order_of_th
 
 
 def test_final_stores_segments_of_two_turns_with_one_id_apart():
-    def event(kind: Any, turn: str, **payload: Any) -> SegmentEvent:
-        return SegmentEvent(kind, "s", "text", payload, turn)
-
-    interleaved = [event("SEGMENT_START", turn) for turn in "ab"]
-    interleaved += [event("SEGMENT_CONTENT", turn, delta=turn * 2) for turn in "ab"]
-    interleaved += [event("SEGMENT_END", turn, status="complete") for turn in "ab"]
+    interleaved: list[AnySegmentEvent] = [SegmentStart("s", "text", turn_id=turn) for turn in "ab"]
+    interleaved += [SegmentContent("s", "text", turn * 2, turn_id=turn) for turn in "ab"]
+    interleaved += [SegmentEnd("s", "text", "complete", turn_id=turn) for turn in "ab"]
     assert same(stored(interleaved), [each for turn in "ab" for each in interleaved if each.turn_id == turn])
 
 
@@ -123,9 +124,9 @@ def test_final_stores_a_call_as_its_result_alone(result: Any, between: list[Any]
 
 
 def test_a_field_segment_of_a_call_is_its_result_alone_too():
-    metadata = {"metadata": {"tool_name": "write_file", "path": "a"}}
+    metadata = {"tool_name": "write_file", "path": "a"}
     call = segment("x", segment_id="call_1", kind="write_file")
-    call[0] = SegmentEvent("SEGMENT_START", "call_1", "write_file", metadata, "t")
+    call[0] = SegmentStart("call_1", "write_file", metadata, turn_id="t")
     assert same(stored([*call, INVOCATION]), [INVOCATION])
 
 

@@ -13,7 +13,17 @@ from typing import Any, ClassVar
 import pytest
 import reactivex
 
-from penstock.events import ChunkResponse, Notice, SegmentEvent, ToolCallDelta, ToolInvocation, UsageError
+from penstock.events import (
+    ChunkResponse,
+    Notice,
+    SegmentContent,
+    SegmentEnd,
+    SegmentEvent,
+    SegmentStart,
+    ToolCallDelta,
+    ToolInvocation,
+    UsageError,
+)
 from penstock.events.showing.card import MimeBundle
 from penstock.operators import drive
 from penstock.pipeline.strategies.strategies import api_tool_call
@@ -39,15 +49,15 @@ SHOWN_AT_THE_END = [
 
 
 def start(segment_type: str = "text", segment_id: str = "s", turn_id: str | None = None) -> SegmentEvent:
-    return SegmentEvent("SEGMENT_START", segment_id, segment_type, {}, turn_id)
+    return SegmentStart(segment_id, segment_type, turn_id=turn_id)
 
 
 def content(text: str, segment_id: str = "s", turn_id: str | None = None) -> SegmentEvent:
-    return SegmentEvent("SEGMENT_CONTENT", segment_id, None, {"delta": text}, turn_id)
+    return SegmentContent(segment_id, None, text, turn_id=turn_id)
 
 
 def end(segment_id: str = "s", turn_id: str | None = None) -> SegmentEvent:
-    return SegmentEvent("SEGMENT_END", segment_id, None, {"status": "complete"}, turn_id)
+    return SegmentEnd(segment_id, None, "complete", turn_id=turn_id)
 
 
 class Screen:

@@ -23,7 +23,10 @@ from penstock.events import (
     InvocationFailed,
     Notice,
     ProviderError,
+    SegmentContent,
+    SegmentEnd,
     SegmentEvent,
+    SegmentStart,
     ToolCallDelta,
     ToolInvocation,
     UsageError,
@@ -38,11 +41,11 @@ from penstock.sources import decode_sdk, from_recording
 from penstock.sources.wire.sse import SseDecoder
 
 END = b'data: {"type":"STREAM_END"}\n\n'
-START = SegmentEvent("SEGMENT_START", "s", "text", turn_id="t")
+START = SegmentStart("s", "text", turn_id="t")
 EVENTS: list[Event] = [
     START,
-    SegmentEvent("SEGMENT_CONTENT", "s", "text", {"delta": "Zürich 🌱\r\n\u2028"}, "t"),
-    SegmentEvent("SEGMENT_END", "s", "text", {"status": "complete"}, "t"),
+    SegmentContent("s", "text", "Zürich 🌱\r\n\u2028", turn_id="t"),
+    SegmentEnd("s", "text", "complete", turn_id="t"),
     ToolInvocation("c", "t", "f", {"a": [1, None]}),
     InvocationFailed("d", "t", "g", '{"a', "truncated"),
     Notice("code", "detail"),
@@ -125,7 +128,7 @@ def test_an_empty_stream_has_its_terminal():
 
 @given(st.lists(st.text(st.characters(codec="utf-8"))))
 def test_any_text_comes_back_through_a_decoder_of_server_sent_events(texts: list[str]):
-    events = [START, *(SegmentEvent("SEGMENT_CONTENT", "s", "text", {"delta": text}, "t") for text in texts)]
+    events = [START, *(SegmentContent("s", "text", text, turn_id="t") for text in texts)]
     decoder = SseDecoder()
     body = b"".join(chunks_of(events))
     *read, _, terminal = [each.data for each in [*decoder.feed(body), *decoder.close()]]
@@ -192,9 +195,9 @@ def test_tool_call_updates_stand_for_the_segments_of_calls_and_for_no_others():
 def test_segments_with_their_type_at_the_start_only_are_told_apart_too():
     def segment(identity: str, kind: str) -> list[SegmentEvent]:
         return [
-            SegmentEvent("SEGMENT_START", identity, kind, {"metadata": {"tool_name": "f"}} if kind != "text" else {}),
-            SegmentEvent("SEGMENT_CONTENT", identity, None, {"delta": "{}"}),
-            SegmentEvent("SEGMENT_END", identity, None, {"status": "complete"}),
+            SegmentStart(identity, kind, {"tool_name": "f"} if kind != "text" else {}),
+            SegmentContent(identity, None, "{}"),
+            SegmentEnd(identity, None, "complete"),
         ]
 
     events = [*segment("a", "text"), *segment("b", "tool_call")]
@@ -229,7 +232,7 @@ def test_of_another_exception_only_the_class_is_told_and_then_it_is_raised():
     assert terminal == {"type": "STREAM_ERROR", "error": {"class": "KeyError"}}
 
 
-@pytest.mark.parametrize("wrong", [object(), "text", SegmentEvent("SEGMENT_START", "\ud800")])
+@pytest.mark.parametrize("wrong", [object(), "text", SegmentStart("\ud800", None)])
 def test_what_has_no_json_form_ends_the_stream_with_a_usage_error(wrong: Any):
     stream = Stream([START, wrong, START])
     sent = objects_in(chunks_before(UsageError, stream))

@@ -21,7 +21,7 @@ from test_to_sse import EVENTS, START, Stream
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import serve
 
-from penstock.events import ProviderError, UsageError, to_json
+from penstock.events import ProviderError, SegmentStart, UsageError, to_json
 from penstock.operators import adrive
 from penstock.pipeline import Pipeline, api_tool_call
 from penstock.sinks.to_websocket import to_websocket
@@ -97,8 +97,7 @@ def test_each_event_is_one_text_and_a_terminal_is_last():
 def test_it_speaks_the_protocols_of_to_sse_with_their_options():
     async def main() -> list[Any]:
         peer = Peer()
-        start = {"metadata": {"tool_name": "f"}}
-        events = [type(START)("SEGMENT_START", "c", "tool_call", start, "t"), *EVENTS]
+        events = [SegmentStart("c", "tool_call", {"tool_name": "f"}, turn_id="t"), *EVENTS]
         options: Any = {"protocol": "tool_call_updates", "message_id": "m"}
         await to_websocket(Stream(events), peer.send, select=lambda each: each is not EVENTS[0], **options)
         return peer.objects

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from dialect_cases import merged
+from segment_events import payload_of
 
 from penstock.events.fragment import Fragment
 from penstock.events.segment_event import SegmentEvent
@@ -63,10 +64,10 @@ def seen(events: Iterable[Any]) -> list[Seen]:
         types.setdefault(key, event.segment_type or "")
         raws[key] = raws.get(key, "") + event.raw
         is_call = event.segment_type == "tool_call"
-        texts[key] = texts.get(key, "") + ("" if is_call else event.payload.get("delta", ""))
+        texts[key] = texts.get(key, "") + ("" if is_call else getattr(event, "delta", ""))
         fragments.setdefault(key, []).extend(event.fragments or ())
         if event.type == "SEGMENT_END":
-            ends[key] = dict(event.payload)
+            ends[key] = dict(payload_of(event))
     found: list[Seen] = []
     at = 0
     for key, type_ in types.items():

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from penstock.events import SegmentEnd, SegmentStart
 from penstock.events.fragment import Fragment, JsonError
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.catalogue import DIALECTS
@@ -125,13 +126,13 @@ def outcome(events: Iterable[Any]) -> Outcome:
         assert isinstance(event, SegmentEvent)
         everything += event.raw
         if event.segment_type in texts:
-            texts[event.segment_type] += event.payload.get("delta", "")
+            texts[event.segment_type] += getattr(event, "delta", "")
         elif event.segment_type == "tool_call":
             key = event.segment_id
             raws[key] = raws.get(key, "") + event.raw
             fragments.setdefault(key, []).extend(event.fragments or ())
-            if event.type != "SEGMENT_CONTENT":
-                heads[key] = (event.payload["metadata"]["tool_name"], event.payload.get("status", ""))
+            if isinstance(event, SegmentStart | SegmentEnd):
+                heads[key] = (event.metadata["tool_name"], getattr(event, "status", ""))
     calls = []
     for key, (name, status) in heads.items():
         values = FragmentAggregator()

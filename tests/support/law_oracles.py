@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 from strategies.answers import TOOLS
 
+from penstock.events import SegmentContent
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.errors import ProviderError
 from penstock.events.segment_event import SegmentEvent
@@ -337,11 +338,11 @@ def comparable(events: Iterable[Any]) -> list[Any]:
             plain = replace(event, raw="", fragments=None)
             last = given[-1] if given else None
             if (
-                event.type == "SEGMENT_CONTENT"
-                and isinstance(last, SegmentEvent)
-                and (last.type, last.segment_id) == (event.type, event.segment_id)
+                isinstance(event, SegmentContent)
+                and isinstance(last, SegmentContent)
+                and last.segment_id == event.segment_id
             ):
-                given[-1] = replace(last, payload={"delta": last.payload["delta"] + event.payload["delta"]})
+                given[-1] = replace(last, delta=last.delta + event.delta)
             else:
                 given.append(plain)
         else:
@@ -361,5 +362,5 @@ def content_by_segment(events: Iterable[Any]) -> dict[str, str]:
     content: dict[str, str] = {}
     for event in events:
         if isinstance(event, SegmentEvent):
-            content[event.segment_id] = content.get(event.segment_id, "") + event.payload.get("delta", "")
+            content[event.segment_id] = content.get(event.segment_id, "") + getattr(event, "delta", "")
     return content

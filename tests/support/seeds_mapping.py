@@ -11,7 +11,19 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
-from penstock.events import ChunkResponse, Notice, SegmentEvent, ToolCallDelta, ToolInvocation
+from segment_events import payload_of
+
+from penstock.events import (
+    ChunkResponse,
+    Notice,
+    SegmentContent,
+    SegmentEnd,
+    SegmentEvent,
+    SegmentStart,
+    ToolCallDelta,
+    ToolInvocation,
+    from_json,
+)
 
 Case: TypeAlias = dict[str, Any]
 
@@ -171,16 +183,18 @@ def from_handler_chunk(chunk: str | dict[str, Any]) -> ChunkResponse:
 
 def from_segment(event: dict[str, Any]) -> SegmentEvent:
     """Read AutoByteus' SegmentEvent, which has our names and no status."""
-    return SegmentEvent(event["type"], event["segment_id"], event.get("segment_type"), event["payload"])
+    read = from_json(json.dumps(event))
+    assert isinstance(read, SegmentEvent)
+    return read
 
 
 def segment_as_events(segment: dict[str, Any]) -> list[SegmentEvent]:
     """Write out a whole segment, as AutoByteus' syntax registry is given it."""
     kind, content = segment["type"], segment["content"]
     return [
-        SegmentEvent("SEGMENT_START", "s", kind, {"metadata": segment["metadata"]}),
-        *([SegmentEvent("SEGMENT_CONTENT", "s", kind, {"delta": content})] if content else []),
-        SegmentEvent("SEGMENT_END", "s", kind),
+        SegmentStart("s", kind, segment["metadata"]),
+        *([SegmentContent("s", kind, content)] if content else []),
+        SegmentEnd("s", kind, None),
     ]
 
 
@@ -276,7 +290,7 @@ def as_diagnostic(notice: Notice) -> dict[str, str]:
 
 def as_event(event: SegmentEvent) -> dict[str, Any]:
     """Return an event as AutoByteus' tests look at it."""
-    told = {"event_type": event.type, **event.payload}
+    told = {"event_type": event.type, **payload_of(event)}
     return {**told, "segment_type": event.segment_type} if event.type == "SEGMENT_START" else told
 
 
@@ -325,9 +339,9 @@ def as_updates(events: Iterable[SegmentEvent], names: dict[str, str]) -> list[di
     for event in events:
         if event.segment_type != "tool_call":
             continue
-        call, delta = event.segment_id, event.payload.get("delta", "")
-        if event.type == "SEGMENT_START":
-            names[call] = event.payload["metadata"]["tool_name"]
+        call, delta = event.segment_id, getattr(event, "delta", "")
+        if isinstance(event, SegmentStart):
+            names[call] = event.metadata["tool_name"]
         elif event.type == "SEGMENT_CONTENT" and updates and updates[-1]["tool_call_id"] == call:
             updates[-1]["arguments_delta"] += delta
             continue

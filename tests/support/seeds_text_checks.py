@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import pytest
 import seeds_text_mapping as words
 from seeds_mapping import Case, as_end_flags, as_event, as_invocation, as_updates
+from segment_events import payload_of
 
+from penstock.events import SegmentContent
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.errors import ProviderError, UsageError
 from penstock.events.segment_event import SegmentEvent
@@ -44,9 +46,9 @@ class Ran:
 
     def contents(self, kind: str = "") -> list[str]:
         return [
-            event.payload["delta"]
+            event.delta
             for event in self.segment_events
-            if event.type == "SEGMENT_CONTENT" and kind in ("", event.segment_type)
+            if isinstance(event, SegmentContent) and kind in ("", event.segment_type)
         ]
 
     def of(self, kind: str) -> list[SegmentEvent]:
@@ -59,7 +61,7 @@ class Ran:
     def metadata(self, kind: str) -> dict[str, Any]:
         """Return what the START or the END of the one call says."""
         (event,) = (event for event in self.of(kind) if event.segment_type != "text")
-        found: dict[str, Any] = event.payload.get("metadata", {})
+        found: dict[str, Any] = getattr(event, "metadata", {})
         return found
 
     def _seen(self) -> Iterator[Seen]:
@@ -67,8 +69,8 @@ class Ran:
             mine = [event for event in self.segment_events if event.segment_id == start.segment_id]
             metadata: dict[str, Any] = {}
             for event in mine:
-                metadata |= event.payload.get("metadata", {})
-            content = "".join(event.payload.get("delta", "") for event in mine)
+                metadata |= getattr(event, "metadata", {})
+            content = "".join(getattr(event, "delta", "") for event in mine)
             yield Seen(start.segment_type or "", metadata, content, mine[-1].type == "SEGMENT_END")
 
 
@@ -259,17 +261,17 @@ def _check_last(ran: Ran, wanted: list[dict[str, Any]]) -> None:
     for end, each in zip(ends, wanted, strict=True):
         assert each["event_type"] == end.type
         _check_flags(ran, end, each["payload_contains"])
-        assert not set(each.get("payload_absent", ())) & set(as_end_flags(end.payload))
+        assert not set(each.get("payload_absent", ())) & set(as_end_flags(payload_of(end)))
 
 
 def _check_flags(ran: Ran, end: SegmentEvent, wanted: dict[str, Any]) -> None:
-    flags = as_end_flags(end.payload)
+    flags = as_end_flags(payload_of(end))
     for key, value in wanted.items():
         if key == "error":
             assert isinstance(ran.error, ProviderError)
             assert ran.error.detail == value  # the error comes once, as the stream's own
         else:
-            assert flags.get(key, end.payload.get(key)) == value, end
+            assert flags.get(key, payload_of(end).get(key)) == value, end
 
 
 def _check_error(case: Case, _ran: Ran, wanted: dict[str, Any]) -> None:

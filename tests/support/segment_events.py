@@ -6,22 +6,26 @@ from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from typing import Any
 
-from penstock.events import SegmentEvent, ToolInvocation
+from penstock.events import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart, ToolInvocation, to_dict
 
 
-def start(kind: str, segment_id: str = "s", turn_id: str | None = None, **metadata: Any) -> SegmentEvent:
-    return SegmentEvent("SEGMENT_START", segment_id, kind, {"metadata": metadata} if metadata else {}, turn_id)
+def payload_of(event: Any) -> dict[str, Any]:
+    """Return what an event says, as the payload of its JSON form."""
+    return dict(to_dict(event)["payload"]) if isinstance(event, SegmentEvent) else {}
 
 
-def content(text: str, segment_id: str = "s", turn_id: str | None = None) -> SegmentEvent:
-    return SegmentEvent("SEGMENT_CONTENT", segment_id, None, {"delta": text}, turn_id)
+def start(kind: str, segment_id: str = "s", turn_id: str | None = None, **metadata: Any) -> SegmentStart:
+    return SegmentStart(segment_id, kind, metadata, turn_id=turn_id)
+
+
+def content(text: str, segment_id: str = "s", turn_id: str | None = None) -> SegmentContent:
+    return SegmentContent(segment_id, None, text, turn_id=turn_id)
 
 
 def end(
-    status: str = "complete", segment_id: str = "s", turn_id: str | None = None, reason: str = "", **metadata: Any
-) -> SegmentEvent:
-    payload = {"status": status} | ({"reason": reason} if reason else {}) | ({"metadata": metadata} if metadata else {})
-    return SegmentEvent("SEGMENT_END", segment_id, None, payload, turn_id)
+    status: Any = "complete", segment_id: str = "s", turn_id: str | None = None, reason: str = "", **metadata: Any
+) -> SegmentEnd:
+    return SegmentEnd(segment_id, None, status, reason or None, metadata, turn_id=turn_id)
 
 
 def whole(kind: str, *pieces: str, segment_id: str = "s", turn_id: str | None = None, **metadata: Any) -> list[Any]:

@@ -9,8 +9,10 @@ from typing import Any
 
 from counted_calls import counted
 from operator_contract import frozen, thawed, wrong_segments
+from segment_events import payload_of
 from strategies.text_flows import Flow, cut_by
 
+from penstock.events import SegmentEnd
 from penstock.events.fragment import Fragment
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
@@ -29,13 +31,13 @@ def joined(events: Sequence[Any]) -> list[Any]:
             last = []
             out.append(event)
             continue
-        delta = event.payload.get("delta", "")
+        delta = getattr(event, "delta", "")
         if event.type == "SEGMENT_CONTENT" and last[:2] == [event.type, event.segment_id]:
             last[3].append(delta)
             last[4].append(event.raw)
             last[5] += event.fragments or ()
         else:
-            rest = {key: value for key, value in event.payload.items() if key != "delta"}
+            rest = {key: value for key, value in payload_of(event).items() if key != "delta"}
             last = [event.type, event.segment_id, rest, [delta], [event.raw], list(event.fragments or ())]
             out.append(last)
     return [_flat(each) if isinstance(each, list) else each for each in out]
@@ -99,8 +101,8 @@ def outcomes_of(events: Sequence[Any]) -> list[tuple[str, bool]]:
     invoked: dict[str, bool] = {}
     for event in events:
         if isinstance(event, SegmentEvent):
-            if event.segment_type == "tool_call" and event.type == "SEGMENT_END":
-                statuses[event.segment_id] = event.payload["status"]
+            if event.segment_type == "tool_call" and isinstance(event, SegmentEnd):
+                statuses[event.segment_id] = str(event.status)
         elif isinstance(event, ToolInvocation | InvocationFailed):
             assert event.id in statuses, event
             assert event.id not in invoked, event

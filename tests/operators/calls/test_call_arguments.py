@@ -9,13 +9,26 @@ import pytest
 from hypothesis import given
 from law_oracles import raw_by_segment
 from operator_contract import SIDE_BY_SIDE, STOP, TURN, WRITING, call
+from segment_events import payload_of
 from strategies.answers import answers
+from untyped import drive
 
-from penstock.events import ChunkResponse, Fragment, SegmentEvent, ToolCallDelta, ToolInvocation, from_json, to_json
+from penstock.events import (
+    AnySegmentEvent,
+    ChunkResponse,
+    Fragment,
+    SegmentContent,
+    SegmentEnd,
+    SegmentEvent,
+    SegmentStart,
+    ToolCallDelta,
+    ToolInvocation,
+    from_json,
+    to_json,
+)
 from penstock.operators import (
     FILE_TOOLS,
     FieldSpec,
-    drive,
     holdback,
     stream_fields,
     strip_markers,
@@ -45,7 +58,7 @@ def per_call(events: Iterable[SegmentEvent], method: str) -> dict[str, list[Any]
     states: dict[str, bytes] = {}
     given: dict[str, list[Any]] = {}
     for event in events:
-        if event.type == "SEGMENT_START":
+        if isinstance(event, SegmentStart):
             opened = CallArguments.opened(event, SPECS)
             if opened is None:
                 continue
@@ -97,7 +110,7 @@ def test_the_text_of_a_call_is_its_raw_text_as_a_call_and_as_a_field(answer: lis
 @given(answers())
 def test_the_fragments_of_a_call_that_was_read_back_are_those_that_it_had(answer: list[ChunkResponse]):
     events = segments(answer)
-    named = {event.segment_id for event in events if event.payload.get("metadata", {}).get("tool_name")}
+    named = {event.segment_id for event in events if getattr(event, "metadata", {}).get("tool_name")}
     before, after = fragments(events), fragments(read_back(events))
     # A call whose name never came is not parsed, except where nobody can know that any more.
     assert {key: before[key] for key in named & set(before)} == {key: after[key] for key in named & set(after)}
@@ -132,11 +145,10 @@ def test_events_through_their_json_form_give_the_same_arguments(chunks: tuple[Ch
 
 def test_markup_around_a_call_in_text_is_no_argument_text():
     opening, inside, closing = '<tool_call>{"name": "f", "arguments": ', '{"a": 1}', "}</tool_call>"
-    metadata = {"metadata": {"tool_name": "f"}}
-    events = [
-        SegmentEvent("SEGMENT_START", "c", "tool_call", metadata, raw=opening, fragments=()),
-        SegmentEvent("SEGMENT_CONTENT", "c", "tool_call", {"delta": inside}, raw=inside),
-        SegmentEvent("SEGMENT_END", "c", "tool_call", {"status": "complete"}, raw=closing, fragments=()),
+    events: list[AnySegmentEvent] = [
+        SegmentStart("c", "tool_call", {"tool_name": "f"}, raw=opening, fragments=()),
+        SegmentContent("c", "tool_call", inside, raw=inside),
+        SegmentEnd("c", "tool_call", "complete", raw=closing, fragments=()),
     ]
     assert texts(events) == {"c": inside}
     assert value_of(fragments(events)["c"]) == {"a": 1}
@@ -151,16 +163,16 @@ def test_calls_that_the_provider_runs_and_segments_of_text_are_no_calls():
     ("metadata", "name"), [({}, "run_bash"), ({"tool_name": "bash"}, "bash"), ({"cwd": "/"}, "run_bash")]
 )
 def test_a_field_segment_without_a_tools_name_is_of_its_specs_tool(metadata: dict[str, Any], name: str):
-    opened = CallArguments.opened(SegmentEvent("SEGMENT_START", "s", "run_bash", {"metadata": metadata}), SPECS)
+    opened = CallArguments.opened(SegmentStart("s", "run_bash", metadata), SPECS)
     assert opened is not None
     assert opened.name == name
 
 
 def foreign(kind: str, start: dict[str, Any], deltas: Sequence[str], end: dict[str, Any]) -> list[SegmentEvent]:
     return [
-        SegmentEvent("SEGMENT_START", "s", kind, {"metadata": start}),
-        *(SegmentEvent("SEGMENT_CONTENT", "s", kind, {"delta": delta}) for delta in deltas),
-        SegmentEvent("SEGMENT_END", "s", kind, end),
+        SegmentStart("s", kind, start),
+        *(SegmentContent("s", kind, delta) for delta in deltas),
+        SegmentEnd("s", kind, **{"status": None, **end}),
     ]
 
 
@@ -275,7 +287,7 @@ def test_behind_what_is_no_json_a_field_segment_has_no_pieces_wherever_it_is_cut
 
 def test_what_comes_without_fragments_behind_parsed_pieces_is_not_taken_for_a_new_root():
     events = segments(call(0, "c", "f", '{"a"', ": [", done=False))
-    unparsed = SegmentEvent("SEGMENT_CONTENT", "c", "tool_call", {"delta": '"x"'}, TURN, '"x"')
+    unparsed = SegmentContent("c", "tool_call", '"x"', turn_id=TURN, raw='"x"')
     assert fragments([*events[:-1], unparsed]) == fragments(events[:-1])
 
 
@@ -297,7 +309,7 @@ def test_what_within_changes_is_what_is_shown_and_never_the_arguments(
     events = segments(chunks, fields=fields)
     events = read_back(events) if stored else events
     changed = [event for event in drive(events, change) if isinstance(event, SegmentEvent)]
-    assert [event.payload for event in changed] != [event.payload for event in events]
+    assert [payload_of(event) for event in changed] != [payload_of(event) for event in events]
     assert fragments(changed) == fragments(events)
     assert {key: value_of(each) for key, each in fragments(changed).items()} == {
         "c": {"command": "ls <end>", "cwd": "/x"},

@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 from operator_contract import SIDE_BY_SIDE, TURN, frozen, thawed
 
-from penstock.events import ChunkResponse, Notice, ProviderError, SegmentEvent, ToolCallDelta
+from penstock.events import (
+    ChunkResponse,
+    Notice,
+    ProviderError,
+    SegmentContent,
+    SegmentEnd,
+    SegmentEvent,
+    SegmentStart,
+    ToolCallDelta,
+)
 from penstock.operators import (
     FILE_TOOLS,
     Completed,
@@ -39,14 +48,14 @@ class Told(Stateful):
         self.count += 1
         return [f"{self.call.segment_id} {what} {self.count}"]
 
-    def start(self, event: SegmentEvent) -> Sequence[str]:
+    def start(self, event: SegmentStart) -> Sequence[str]:
         return self._said(f"start {self.call.name}")
 
-    def content(self, event: SegmentEvent) -> Sequence[str]:
+    def content(self, event: SegmentContent) -> Sequence[str]:
         return self._said("content")
 
-    def end(self, event: SegmentEvent) -> Sequence[str]:
-        return self._said(event.payload["status"])
+    def end(self, event: SegmentEnd) -> Sequence[str]:
+        return self._said(str(event.status))
 
 
 def told(*, keep: bool = False) -> Operator[Any, Any]:
@@ -54,11 +63,11 @@ def told(*, keep: bool = False) -> Operator[Any, Any]:
 
 
 def start(kind: str = "tool_call", **metadata: Any) -> SegmentEvent:
-    return SegmentEvent("SEGMENT_START", "c", kind, {"metadata": {"tool_name": "f", **metadata}}, TURN)
+    return SegmentStart("c", kind, {"tool_name": "f", **metadata}, turn_id=TURN)
 
 
-CONTENT = SegmentEvent("SEGMENT_CONTENT", "c", "tool_call", {"delta": "{}"}, TURN)
-END = SegmentEvent("SEGMENT_END", "c", "tool_call", {"status": "complete"}, TURN)
+CONTENT = SegmentContent("c", "tool_call", "{}", turn_id=TURN)
+END = SegmentEnd("c", "tool_call", "complete", turn_id=TURN)
 
 
 def test_a_machine_is_told_the_start_the_content_and_the_end_of_its_call():
@@ -87,10 +96,10 @@ def test_calls_that_are_open_together_have_each_their_own_machine():
 
 @pytest.mark.parametrize("keep", [False, True])
 def test_what_is_no_segment_event_passes_and_segments_of_others_if_wanted(keep: bool):
-    text = SegmentEvent("SEGMENT_START", "t", "text", {}, TURN)
+    text = SegmentStart("t", "text", turn_id=TURN)
     provider = start(executed_by="provider")
     notice = Notice("code", "detail")
-    end = SegmentEvent("SEGMENT_END", "t", "text", {"status": "complete"}, TURN)
+    end = SegmentEnd("t", "text", "complete", turn_id=TURN)
     given = [text, notice, end, provider, CONTENT, END, "anything"]
     assert list(drive(given, told(keep=keep))) == (given if keep else [notice, "anything"])
 
@@ -109,7 +118,7 @@ def test_a_call_that_did_not_end_is_ended_with_the_stream(how: Any, status: str)
     chain.feed(start())
     made, end = chain.close(how)
     assert made == f"c {status} 2"
-    assert (end.type, end.segment_id, end.payload["status"], end.turn_id) == ("SEGMENT_END", "c", status, TURN)
+    assert (end.type, end.segment_id, end.status, end.turn_id) == ("SEGMENT_END", "c", status, TURN)
     assert chain.dump()[1] == [EMPTY]
 
 
@@ -133,7 +142,7 @@ def test_events_of_segments_that_never_started_are_nobodys():
 
 
 def test_the_same_id_in_another_turn_is_another_call():
-    other = SegmentEvent("SEGMENT_CONTENT", "c", "tool_call", {"delta": "{}"}, "other turn")
+    other = SegmentContent("c", "tool_call", "{}", turn_id="other turn")
     assert list(drive([start(), other, END], told())) == ["c start f 1", "c complete 2"]
 
 

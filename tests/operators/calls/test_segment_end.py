@@ -3,8 +3,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from penstock.events import JsonError, ProviderError, SegmentEvent
-from penstock.operators.calls.segment_end import OpenSegments, end_payload, end_status, error_detail
+from penstock.events import JsonError, ProviderError, SegmentEnd, SegmentStart
+from penstock.operators.calls.segment_end import OpenSegments, end_status, error_detail
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted
 
 FINISHES = ["stop", "length", "tool_calls", "content_filter", "refusal", "pause", "error", "other", None]
@@ -42,15 +42,6 @@ def test_a_stream_that_broke_ends_its_segments_by_what_broke_it(
     assert end_status(how, finish) == end
 
 
-def test_the_payload_of_an_end_has_no_empty_keys() -> None:
-    assert end_payload("complete", None, None) == end_payload("complete", "", {}) == {"status": "complete"}
-    assert end_payload("failed", "limit", {"tool_name": "f"}) == {
-        "status": "failed",
-        "reason": "limit",
-        "metadata": {"tool_name": "f"},
-    }
-
-
 def test_an_error_is_told_as_plain_data() -> None:
     detail = error_detail(JsonError("malformed", 3, "a key", "x", ("a", 0)))
     assert detail == {"at": 3, "expected": "a key", "found": "x", "path": ["a", 0]}
@@ -59,14 +50,15 @@ def test_an_error_is_told_as_plain_data() -> None:
 
 def test_open_segments_gives_the_ends_that_did_not_come_in_the_order_of_the_starts() -> None:
     opened = OpenSegments()
-    for event_type, segment_id in (("START", "a"), ("START", "b"), ("START", "c"), ("END", "b"), ("END", "unknown")):
-        opened.note(SegmentEvent(f"SEGMENT_{event_type}", segment_id, "text", {}, "t"))  # type: ignore[arg-type]
+    for segment_id in "abc":
+        opened.note(SegmentStart(segment_id, "text", turn_id="t"))
+    for segment_id in ("b", "unknown"):
+        opened.note(SegmentEnd(segment_id, "text", "complete", turn_id="t"))
     state = msgspec.json.decode(msgspec.json.encode(opened.dump()))
     loaded = OpenSegments()
     loaded.load(state)
     for each in (opened, loaded):
         assert each.ends(Interrupted("x")) == [
-            SegmentEvent("SEGMENT_END", segment_id, "text", {"status": "interrupted", "reason": "x"}, "t")
-            for segment_id in ("a", "c")
+            SegmentEnd(segment_id, "text", "interrupted", "x", turn_id="t") for segment_id in ("a", "c")
         ]
         assert each.ends(Completed()) == []

@@ -14,7 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, create_model, field_validator, model_validator
 
-from penstock.events import ChunkResponse, InvocationFailed, SegmentEvent, ToolCallDelta, ToolInvocation, to_json
+from penstock.events import (
+    ChunkResponse,
+    InvocationFailed,
+    SegmentEnd,
+    SegmentStart,
+    ToolCallDelta,
+    ToolInvocation,
+    to_json,
+)
 from penstock.operators import adrive, drive, to_invocations, to_segments
 from penstock.operators.calls.validated import validated
 from penstock.pipeline import Pipeline, tool
@@ -50,11 +58,11 @@ def events_of(broken: Any, *, arguments: str = '{"a": 1}') -> list[Any]:
 
 def check(events: list[Any]) -> InvocationFailed:
     """Check that one call failed and nothing else is touched; return it."""
-    starts = [each.segment_id for each in events if isinstance(each, SegmentEvent) and each.type == "SEGMENT_START"]
-    ends = [each for each in events if isinstance(each, SegmentEvent) and each.type == "SEGMENT_END"]
+    starts = [each.segment_id for each in events if isinstance(each, SegmentStart)]
+    ends = [each for each in events if isinstance(each, SegmentEnd)]
     assert starts == [each.segment_id for each in ends] == ["c0", "c1", "c2"]
-    assert [each.payload["status"] for each in ends] == ["complete", "failed", "complete"]
-    assert ends[1].payload["reason"] == "invalid"
+    assert [each.status for each in ends] == ["complete", "failed", "complete"]
+    assert ends[1].reason == "invalid"
     assert [each.id for each in events if isinstance(each, ToolInvocation)] == ["c0", "c2"]
     (failed,) = (each for each in events if isinstance(each, InvocationFailed))
     assert (failed.id, failed.reason) == ("c1", "invalid")

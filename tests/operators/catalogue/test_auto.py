@@ -14,10 +14,10 @@ from strategies.randoms import examples, randoms
 from strategies.rendered_calls import schema_of
 from strategies.text_flows import cut_by, flow_by, options_by
 from text_laws import check
+from untyped import drive
 
 from penstock.operators.catalogue.catalogue import catalogue_entry
 from penstock.operators.catalogue.table import AUTO, DIALECTS
-from penstock.operators.engine.stage import drive
 from penstock.operators.parse_text import parse_text
 from penstock.operators.writing.render_call import can_render, render_call
 
@@ -118,7 +118,7 @@ def test_what_is_no_call_stays_as_it_is(kind: str) -> None:
         for pieces in (cut_by(random, text), list(text)):
             events = list(drive(pieces, parse_text("auto", turn_id="t")))
             assert {event.segment_type for event in events} == {"text"}
-            assert "".join(event.payload.get("delta", "") for event in events) == text
+            assert "".join(getattr(event, "delta", "") for event in events) == text
 
     holds()
 

@@ -8,10 +8,10 @@ import statistics
 from pathlib import Path
 
 import pytest
+from untyped import drive
 
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.catalogue.catalogue import about_dialect, catalogue_entry
-from penstock.operators.engine.stage import drive
 from penstock.operators.parse_text import parse_text
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.writing.dialect_instructions import dialect_instructions

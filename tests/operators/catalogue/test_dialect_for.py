@@ -7,11 +7,11 @@ from typing import Final
 import pytest
 from auto_cases import CALLS, reading
 from strategies.rendered_calls import schema_of
+from untyped import drive
 
 from penstock.events.errors import UsageError
 from penstock.operators.catalogue.dialect_for import dialect_for
 from penstock.operators.catalogue.table import DIALECTS, MODELS, PARSERS
-from penstock.operators.engine.stage import drive
 from penstock.operators.grammar.dialect import Dialect, Json
 from penstock.operators.grammar.model_dialect import ModelDialect
 from penstock.operators.parse_text import parse_text

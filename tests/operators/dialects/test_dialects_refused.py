@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from dialects_refused import REFUSED, Reason
 
+from penstock.events import SegmentEnd
 from penstock.events.fragment import Fragment
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.engine.stage import drive
@@ -21,11 +22,11 @@ def said(events: list[SegmentEvent]) -> Iterator[str]:
     """Yield what each segment is: its text, if it is not only markup, or its call."""
     texts: dict[str, str] = {}
     for event in events:
-        texts[event.segment_id] = texts.get(event.segment_id, "") + event.payload.get("delta", "")
-        if event.type == "SEGMENT_END" and event.segment_type == "tool_call":
+        texts[event.segment_id] = texts.get(event.segment_id, "") + getattr(event, "delta", "")
+        if isinstance(event, SegmentEnd) and event.segment_type == "tool_call":
             values = FragmentAggregator()
             values.feed_all([piece for each in events if each.segment_id == event.segment_id for piece in sound(each)])
-            yield f"{event.payload['metadata']['tool_name']}({values.value}) {event.payload['status']}"
+            yield f"{event.metadata['tool_name']}({values.value}) {event.status}"
         elif event.type == "SEGMENT_END" and texts[event.segment_id]:
             yield texts[event.segment_id]
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from segment_events import payload_of
+from untyped import drive, stage
 
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
 from penstock.operators.calls.field_spec import MARKED_FILE_TOOLS
-from penstock.operators.engine.stage import drive, stage
 from penstock.operators.parse_text import parse_text
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
@@ -121,7 +122,7 @@ def test_what_a_text_says(dialect: str, text: str, said: str, calls: list[tuple[
 
 
 def content(events: Sequence[Any], kind: str) -> str:
-    return "".join(each.payload.get("delta", "") for each in events if each.segment_type == kind)
+    return "".join(getattr(each, "delta", "") for each in events if each.segment_type == kind)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_a_file_streams_without_its_markers_and_its_path_may_come_last(rest: str
     for pieces in cuts(MARKED + rest):
         events = list(drive(pieces, *chain))
         assert content(events, "write_file") == "a __END_CONTENT__ b\n", pieces
-        assert events[0].payload == {"metadata": {"tool_name": "WRITE_FILE", "path": "x"}}
+        assert payload_of(events[0]) == {"metadata": {"tool_name": "WRITE_FILE", "path": "x"}}
 
 
 def test_a_value_streams_as_it_comes():

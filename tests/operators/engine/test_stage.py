@@ -409,7 +409,7 @@ def test_compose_and_stage_refuse_what_is_no_operator() -> None:
 
 def test_an_async_iterable_in_a_plain_loop_is_a_usage_error_that_names_adrive() -> None:
     with pytest.raises(UsageError, match=r"for an async iterable there is adrive"):
-        drive(_numbers([]), log())  # type: ignore[arg-type]
+        drive(_numbers([]), log())  # type: ignore[call-overload]
 
 
 def test_drive_takes_the_next_item_when_the_next_event_is_asked_for() -> None:

@@ -10,16 +10,17 @@ import pytest
 from operator_contract import wrong_segments
 from strategies.text_flows import Flow
 from text_laws import check, work_of
+from untyped import drive
 
 from penstock.events import ChunkResponse, ToolCallDelta
 from penstock.operators.engine.limits import Limits
-from penstock.operators.engine.stage import Completed, drive
+from penstock.operators.engine.stage import Completed
 from penstock.operators.grammar.dialect import NAME, Attrs, CallArgs, Dialect, Json, Maybe, Text
 from penstock.operators.parse_text import parse_text
 
 
 def said(events: Sequence[Any]) -> str:
-    return "".join(event.payload.get("delta", "") for event in events if event.segment_type == "text")
+    return "".join(getattr(event, "delta", "") for event in events if event.segment_type == "text")
 
 
 LEADING = Dialect("leading", (Maybe("<s>"), "to=", NAME, ":", Json(name=()), Maybe("<e>")), leading=("to=",))
@@ -44,7 +45,7 @@ def test_an_opener_that_leads_counts_only_where_nothing_came_before(
     for pieces in ([text], list(text)):
         events = list(drive(pieces, operator))
         starts = [event for event in events if event.segment_type == "tool_call" and event.type == "SEGMENT_START"]
-        assert [event.payload["metadata"]["tool_name"] for event in starts] == names
+        assert [event.metadata["tool_name"] for event in starts] == names
         assert said(events).strip() == left.strip()
         assert "".join(event.raw for event in events) == text
 
@@ -88,7 +89,7 @@ def test_what_is_none_for_one_dialect_is_read_again_for_the_next(
         for pieces in ([text], list(text)):
             events = list(drive(pieces, parse_text(*order, turn_id="t")))
             starts = [event for event in events if event.segment_type == "tool_call" and event.type == "SEGMENT_START"]
-            assert [event.payload["metadata"]["tool_name"] for event in starts] == names, order
+            assert [event.metadata["tool_name"] for event in starts] == names, order
         for end in range(len(text) + 1):
             for options in ({}, {"limits": Limits(deferred_length=6)}, {"fences": "text"}, {"unknown_tool": "text"}):
                 check(
@@ -176,7 +177,7 @@ def test_a_model_may_open_the_reasoning_that_its_prompt_has_opened(text: str, re
     for dialect in ("hermes", "auto"):
         for pieces in ([text], list(text)):
             events = list(drive(pieces, parse_text(dialect, starts_in_reasoning=True, turn_id="t")))
-            thought = (event.payload.get("delta", "") for event in events if event.segment_type == "reasoning")
+            thought = (getattr(event, "delta", "") for event in events if event.segment_type == "reasoning")
             assert ("".join(thought), said(events)) == (reasoning, left)
             assert "".join(event.raw for event in events) == text
 
@@ -185,11 +186,11 @@ def test_blanks_that_are_kept_stand_before_the_opener_that_comes_twice() -> None
     operator = parse_text("hermes", starts_in_reasoning=True, blanks="keep", turn_id="t")
     for pieces in (["\n<think>hm</think>Ok"], list("\n<think>hm</think>Ok")):
         events = [event for event in drive(pieces, operator) if event.segment_type == "reasoning"]
-        assert "".join(event.payload.get("delta", "") for event in events) == "\nhm"
+        assert "".join(getattr(event, "delta", "") for event in events) == "\nhm"
 
 
 def test_an_opener_that_comes_twice_may_be_kept() -> None:
     operator = parse_text("hermes", starts_in_reasoning=True, repeated_opener="text", turn_id="t")
     for pieces in (["<think>hm</think>Ok"], list("<think>hm</think>Ok")):
         events = [event for event in drive(pieces, operator) if event.segment_type == "reasoning"]
-        assert "".join(event.payload.get("delta", "") for event in events) == "<think>hm"
+        assert "".join(getattr(event, "delta", "") for event in events) == "<think>hm"

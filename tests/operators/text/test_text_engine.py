@@ -9,16 +9,19 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
+from segment_events import payload_of
 from strategies.text_flows import Flow, Part
 from text_laws import check, work_of
+from untyped import drive, stage
 
+from penstock.events import SegmentContent, SegmentEnd, SegmentStart
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.errors import UsageError
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import ToolInvocation
 from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.engine.limits import Limits
-from penstock.operators.engine.stage import Completed, Interrupted, drive, stage
+from penstock.operators.engine.stage import Completed, Interrupted
 from penstock.operators.grammar.dialect import Alt, Attrs, Call, CallArgs, Dialect, Json, Many, Maybe, Text
 from penstock.operators.parse_text import parse_text
 from penstock.operators.to_invocations import to_invocations
@@ -113,7 +116,7 @@ def test_a_failed_call_is_not_gone_on_with() -> None:
     """Its next marker would begin a call without a name."""
     text = '[TOOL_CALLS]f{"a": -09}[TOOL_CALLS] x[CALL_ID] 1[ 1[ARGS]{}[TOOL_CALLS]g[ARGS]{"b": 1}'
     events = list(drive([text], parse_text("mistral_v11", turn_id="t")))
-    starts = [event.payload for event in events if isinstance(event, SegmentEvent) and event.type == "SEGMENT_START"]
+    starts = [payload_of(event) for event in events if isinstance(event, SegmentStart)]
     assert starts == [{"metadata": {"tool_name": "f"}}, {}, {"metadata": {"tool_name": "g"}}]
 
 
@@ -122,7 +125,7 @@ def test_text_that_goes_on_after_something_native_is_a_segment_of_its_own() -> N
     events = [
         event for event in drive(items, parse_text("hunyuan_a13b", turn_id="t")) if isinstance(event, SegmentEvent)
     ]
-    said = [(event.segment_id, event.payload["delta"]) for event in events if event.type == "SEGMENT_CONTENT"]
+    said = [(event.segment_id, event.delta) for event in events if isinstance(event, SegmentContent)]
     assert said == [("t:text_0", "a"), ("t:media_0", "u"), ("t:text_1", "b")]
 
 
@@ -189,7 +192,7 @@ def test_a_file_ends_where_the_closer_of_its_call_stands_behind_one_of_its_own()
         found = list(drive(pieces, parse_text("cline", turn_id="t"), to_invocations(keep_segments=True)))
         calls = [each.arguments for each in found if isinstance(each, ToolInvocation)]
         said = "".join(
-            each.payload.get("delta", "")
+            getattr(each, "delta", "")
             for each in found
             if isinstance(each, SegmentEvent) and each.segment_type == "text"
         )
@@ -222,9 +225,9 @@ def test_only_the_end_of_the_text_stands_for_a_closer(rest: str, status: str) ->
         (end,) = (
             event
             for event in drive(chunks, parse_text("openhands", turn_id="t"))
-            if isinstance(event, SegmentEvent) and (event.type, event.segment_type) == ("SEGMENT_END", "tool_call")
+            if isinstance(event, SegmentEnd) and event.segment_type == "tool_call"
         )
-        assert end.payload["status"] == status
+        assert end.status == status
 
 
 @pytest.mark.parametrize("dialect", ["qwen3_coder", "auto"])
@@ -332,7 +335,7 @@ def test_a_name_has_no_line_break_though_an_argument_before_it_had_one() -> None
 def test_a_grammar_of_text_alone_is_read(grammar: tuple[Any, ...]) -> None:
     text = '<answer lang="en">Hi</answer>' if grammar[0] == "<answer" else "<msg to=me>Hi</msg>"
     events = list(drive(list(text), parse_text(Dialect("m", grammar), turn_id="t")))
-    assert "".join(event.payload.get("delta", "") for event in events) == "Hi"
+    assert "".join(getattr(event, "delta", "") for event in events) == "Hi"
 
 
 ANSWER = Text("content")
@@ -401,7 +404,7 @@ def test_blanks_around_a_key_are_none_of_it():
 @pytest.mark.parametrize(("opener", "closer"), DIALECTS["think_tags"].reasoning)
 def test_reasoning_between_tags_is_found_character_by_character(opener: str, closer: str):
     events = list(drive(list(f"{opener}Hm{closer}Yes"), parse_text("think_tags", turn_id="t")))
-    said = [(event.segment_type, event.payload.get("delta", "")) for event in events]
+    said = [(event.segment_type, getattr(event, "delta", "")) for event in events]
     assert "".join(text for kind, text in said if kind == "reasoning") == "Hm"
     assert "".join(text for kind, text in said if kind == "text") == "Yes"
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
 from strategies.typed_values import DEFINITIONS, Fitting, fitting
+from untyped import drive
 
 from penstock.events.errors import UsageError
 from penstock.events.tool_invocation import ToolInvocation
 from penstock.operators.catalogue import DIALECTS
-from penstock.operators.engine.stage import drive
 from penstock.operators.grammar.dialect import NAME, Back, CallArgs, Dialect, Json, Many, Maybe, Text
 from penstock.operators.parse_text import parse_text
 from penstock.operators.schemas.schema_example import example_arguments

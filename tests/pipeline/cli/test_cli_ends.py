@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from test_cli import COMMANDS, ENVIRONMENT, ROOT, Penstock, command, penstock
 
-from penstock.events import SegmentEvent
+from penstock.events import SegmentContent, SegmentStart
 from penstock.pipeline.cli import cli
 from penstock.sinks import plain_view
 from penstock.sources.streams import bounded_read
@@ -144,8 +144,8 @@ class Counting(io.StringIO):
 
 
 def test_the_plain_view_of_a_long_line_takes_no_more_room_than_a_few_lines():
-    start = SegmentEvent("SEGMENT_START", "t", "text", {})
-    content = SegmentEvent("SEGMENT_CONTENT", "t", "text", {"delta": "\0" * 300_000})
+    start = SegmentStart("t", "text")
+    content = SegmentContent("t", "text", "\0" * 300_000)
     file = Counting()
     tracemalloc.start()
     plain_view(file)([start, content])

@@ -11,7 +11,9 @@ from penstock.events import (
     Fragment,
     InvocationFailed,
     Notice,
-    SegmentEvent,
+    SegmentContent,
+    SegmentEnd,
+    SegmentStart,
     TokenUsage,
     ToolCallArgumentProgress,
     ToolCallDelta,
@@ -32,9 +34,9 @@ from penstock.pipeline.recordings.event_lines import short_line
         (ChunkResponse(finish_reason="stop", usage=TokenUsage(3, 4)), "finish=stop tokens=3+4"),
         (ChunkResponse(image_urls=("http://x/y",)), "media=http://x/y"),
         (ChunkResponse(error={"detail": "e"}, raw=({"a": 1},)), "error={'detail': 'e'} raw={'a': 1}"),
-        (SegmentEvent("SEGMENT_START", "s", "write_file", {"metadata": {"path": "a"}}), "START write_file s path='a'"),
-        (SegmentEvent("SEGMENT_CONTENT", "s", None, {"delta": "x\n"}), "CONTENT - s 'x\\n'"),
-        (SegmentEvent("SEGMENT_END", "s", "text", {"status": "failed", "reason": "limit"}), "END text s failed limit"),
+        (SegmentStart("s", "write_file", {"path": "a"}), "START write_file s path='a'"),
+        (SegmentContent("s", None, "x\n"), "CONTENT - s 'x\\n'"),
+        (SegmentEnd("s", "text", "failed", "limit"), "END text s failed limit"),
         (ToolCallArgumentProgress("c", "f", Fragment(("a", 0), "TEXT", "x")), "f c $.a[0] TEXT 'x'"),
         (ToolCallArgumentProgress("c", "f", Fragment((), "SCALAR", None)), "f c $ SCALAR None"),
         (ToolCallArgumentProgress("c", "f", Fragment((), "DONE")), "f c $ DONE"),
@@ -54,7 +56,7 @@ def test_nothing_in_an_event_moves_the_terminal_and_long_texts_are_cut() -> None
     evil = "a\x1b[2J\x9b\r\n\u202e\x7f"
     for event in (
         ChunkResponse(content=evil),
-        SegmentEvent("SEGMENT_START", evil, evil, {"metadata": {evil: evil}}),
+        SegmentStart(evil, evil, {evil: evil}),
         ToolCallUpdate(evil, evil, evil, is_complete=False),
         ToolInvocation(evil, name=evil, arguments={evil: evil}),
     ):

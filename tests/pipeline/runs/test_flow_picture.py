@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from test_event_card import EVIL, assert_harmless
 
-from penstock.operators import holdback, lift, to_segments
+from penstock.operators import Operator, holdback, lift, to_segments
 from penstock.operators.engine.stage import Completed, compose
 from penstock.pipeline.runs.flow_picture import flow_picture, name_of
 from penstock.pipeline.strategies.strategies import api_tool_call
@@ -30,7 +30,8 @@ class Louder:
 
 
 def test_a_chain_is_its_operators_in_their_order_between_the_source_and_the_loop():
-    chain = compose(holdback("<a>"), lift(Louder), to_segments())
+    louder: Operator[Any, Any] = lift(Louder)
+    chain = compose(holdback("<a>"), louder, to_segments())
     assert flow_picture(chain)["text/plain"].splitlines() == [
         "Pipeline",
         "    a provider's stream → holdback → Louder → to_segments → your loop",

@@ -16,18 +16,21 @@ import reactivex
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from segment_events import payload_of
 from strategies.cuts import cut_at
+from untyped import drive, stage
 
 from penstock.events import (
     ChunkResponse,
     InvocationFailed,
+    SegmentEnd,
     SegmentEvent,
     ToolCallDelta,
     ToolInvocation,
     UsageError,
     to_dict,
 )
-from penstock.operators import FieldSpec, adrive, compose, drive, stage
+from penstock.operators import FieldSpec, adrive, compose
 from penstock.pipeline import STRATEGIES, api_tool_call
 from penstock.pipeline.strategies.strategies import strategy_named
 from penstock.sources import decode_wire, from_recording, from_wire
@@ -70,15 +73,15 @@ def test_an_invocation_or_failure_follows_its_calls_end_directly(path: Path) -> 
     ends = 0
     for before, event in zip([None, *events], events, strict=False):
         if isinstance(event, ToolInvocation | InvocationFailed):
-            assert isinstance(before, SegmentEvent)
-            assert (before.type, before.segment_id) == ("SEGMENT_END", event.id)
-            complete = before.payload["status"] == "complete"
+            assert isinstance(before, SegmentEnd)
+            assert before.segment_id == event.id
+            complete = before.status == "complete"
             assert complete == isinstance(event, ToolInvocation)
             ends += 1
     began = {
         event.segment_id
         for event in events
-        if isinstance(event, SegmentEvent) and "tool_name" in event.payload.get("metadata", {})
+        if isinstance(event, SegmentEvent) and "tool_name" in getattr(event, "metadata", {})
     }
     assert ends == len(began)
 
@@ -180,7 +183,7 @@ def test_with_tools_arguments_are_validated() -> None:
     *_, good = drive(one_call("add", '{"a": 1, "b": "2"}'), api_tool_call({"add": Add}))
     assert good.model == Add(a=1, b=2)
     *_, end, bad = drive(one_call("add", '{"a": 1}'), api_tool_call({"add": Add}))
-    assert (bad.reason, end.payload["status"]) == ("invalid", "failed")
+    assert (bad.reason, end.status) == ("invalid", "failed")
     *_, unknown = drive(one_call("sub", "{}"), api_tool_call({"add": Add}))
     assert unknown.reason == "unknown_tool"
 
@@ -188,9 +191,9 @@ def test_with_tools_arguments_are_validated() -> None:
 def test_fields_name_the_tools_that_stream_an_argument() -> None:
     calls = one_call("save_note", '{"title": "T", "body": "text"}')
     start, content, *_ = drive(calls, api_tool_call(fields=[FieldSpec("save_note", "body", metadata=("title",))]))
-    assert (start.segment_type, content.payload) == ("save_note", {"delta": "text"})
+    assert (start.segment_type, payload_of(content)) == ("save_note", {"delta": "text"})
     start, content, *_ = drive(calls, api_tool_call(fields=iter(())))
-    assert (start.segment_type, content.payload) == ("tool_call", {"delta": '{"title": "T", "body": "text"}'})
+    assert (start.segment_type, payload_of(content)) == ("tool_call", {"delta": '{"title": "T", "body": "text"}'})
 
 
 def test_an_iterator_of_fields_serves_every_stream() -> None:

@@ -16,20 +16,23 @@ from every_sdk import CHAT, OLLAMA, Sdk
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from segment_events import payload_of
 from strategies.cuts import cut_at
+from untyped import drive
 
 from penstock.events import (
     ChunkResponse,
     InvocationFailed,
     Notice,
-    SegmentEvent,
+    SegmentEnd,
+    SegmentStart,
     ToolCallDelta,
     ToolCallUpdate,
     ToolInvocation,
     UsageError,
     to_dict,
 )
-from penstock.operators import Dialect, FieldSpec, Limits, drive, render_call
+from penstock.operators import Dialect, FieldSpec, Limits, render_call
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.catalogue.table import AUTO
 from penstock.operators.grammar.dialect import NAME, Call, Json, Maybe
@@ -76,7 +79,7 @@ def joined(events: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def types(events: Iterable[Any]) -> list[str | None]:
-    return [each.segment_type for each in events if isinstance(each, SegmentEvent) and each.type == "SEGMENT_START"]
+    return [each.segment_type for each in events if isinstance(each, SegmentStart)]
 
 
 def test_every_dialect_is_a_strategy_by_its_name():
@@ -146,13 +149,15 @@ def test_a_text_that_ends_has_come_whole():
     without_closers = "<function=add>\n<parameter=a>\n1\n</parameter>\n</function>"
     assert invocations(Pipeline("qwen3_coder").stream([without_closers])) == [("add", {"a": "1"})]
     (*_, end) = Pipeline("qwen3_coder").stream(["Hi"])
-    assert end.payload == {"status": "complete"}
+    assert payload_of(end) == {"status": "complete"}
 
 
 def test_a_call_that_was_cut_is_not_run():
     cut = HERMES[:46]
     *_, end, failed = Pipeline("hermes").stream([cut])
-    assert (end.payload["status"], failed.reason, failed.raw) == ("truncated", "truncated", cut)
+    assert isinstance(end, SegmentEnd)
+    assert isinstance(failed, InvocationFailed)
+    assert (end.status, failed.reason, failed.raw) == ("truncated", "truncated", cut)
 
 
 def test_the_call_of_a_stream_over_the_wire_is_found():
@@ -208,10 +213,13 @@ def test_a_tool_is_found_in_any_case_and_the_invocation_has_its_own_name():
     text = '<TOOL name="Write_File"><arg name="path">a.py</arg><arg name="content">x</arg></TOOL>'
     pipeline = Pipeline("xml", tools=[write_file])
     start, *_, call = pipeline.stream([text])
-    assert (start.segment_type, start.payload["metadata"]["tool_name"]) == ("write_file", "Write_File")
+    assert isinstance(start, SegmentStart)
+    assert isinstance(call, ToolInvocation)
+    assert (start.segment_type, start.metadata["tool_name"]) == ("write_file", "Write_File")
     assert pipeline.tools is not None
     assert pipeline.tools[0].run(call) == "a.py: x"
     *_, as_written = Pipeline("xml").stream([text])
+    assert isinstance(as_written, ToolInvocation)
     assert as_written.name == "Write_File"
 
 
@@ -265,8 +273,8 @@ def test_start_limits_updates_and_detect_are_passed_on():
     begun = '<tool_call>{"name": "write_file", "arguments": {'
     starts = {start: types(Pipeline("hermes", start=start).stream([begun]))[:1] for start in ("deferred", "immediate")}
     assert starts == {"deferred": ["write_file"], "immediate": ["write_file"]}
-    first = [next(iter(Pipeline("hermes", start="immediate").stream(_reading([begun])))).type]
-    assert first == ["SEGMENT_START"]
+    first = next(iter(Pipeline("hermes", start="immediate").stream(_reading([begun]))))
+    assert isinstance(first, SegmentStart)
     deep = '<tool_call>{"name": "f", "arguments": {"a": [[[1]]]}}</tool_call>'
     *_, failed = Pipeline("hermes", limits=Limits(depth=3)).stream([deep])
     assert isinstance(failed, InvocationFailed)
@@ -426,8 +434,8 @@ def test_the_options_of_the_default_count_in_plain_text_too():
     fields = [FieldSpec("add", "a")]
     pipeline = Pipeline(fields=fields, eager=True, turn_id="all", limits=Limits(depth=8))
     assert types(pipeline.stream([HERMES])) == ["add"]
-    assert {event.turn_id for event in pipeline.stream([HERMES])} == {"all"}
-    assert {event.turn_id for event in pipeline.stream([HERMES], turn_id="one")} == {"one"}
+    assert {getattr(event, "turn_id", "") for event in pipeline.stream([HERMES])} == {"all"}
+    assert {getattr(event, "turn_id", "") for event in pipeline.stream([HERMES], turn_id="one")} == {"one"}
     assert invocations(Pipeline(tools=[]).stream([HERMES])) == []
 
 
@@ -437,7 +445,7 @@ def test_a_stream_of_text_that_is_stopped_ends_as_interrupted():
     events = [next(run)]
     pipeline.cancel("enough")
     events += run
-    assert events[-1].payload == {"status": "interrupted", "reason": "enough"}
+    assert payload_of(events[-1]) == {"status": "interrupted", "reason": "enough"}
 
 
 # One call, however it is written

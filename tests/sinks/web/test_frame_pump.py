@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from penstock.events import Notice, ProviderError, SegmentEvent
+from penstock.events import Notice, ProviderError, SegmentStart
 from penstock.sinks.web.frame_pump import FramePump
 from penstock.sinks.web.ui_protocol import STREAM_END, UiFrames
 
-START = SegmentEvent("SEGMENT_START", "s", "text")
+START = SegmentStart("s", "text")
 
 
 class Connection:

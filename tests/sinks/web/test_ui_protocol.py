@@ -6,12 +6,21 @@ from typing import Any
 
 import msgspec
 
-from penstock.events import ChunkResponse, ProviderError, SegmentEvent, ToolCallDelta, ToolCallUpdate, to_json
+from penstock.events import (
+    ChunkResponse,
+    ProviderError,
+    SegmentContent,
+    SegmentEnd,
+    SegmentStart,
+    ToolCallDelta,
+    ToolCallUpdate,
+    to_json,
+)
 from penstock.operators.engine.stage import Completed, Failed, Interrupted
 from penstock.pipeline import Pipeline
 from penstock.sinks.web.ui_protocol import STREAM_END, UiFrames, describe_error
 
-START = SegmentEvent("SEGMENT_START", "s", "tool_call", {"metadata": {"tool_name": "f"}}, "t")
+START = SegmentStart("s", "tool_call", {"tool_name": "f"}, turn_id="t")
 
 
 def test_all_that_is_known_of_a_providers_error_is_told_and_what_is_not_known_is_absent():
@@ -55,9 +64,9 @@ def test_a_segment_that_was_not_selected_is_not_ended_either():
 
 def test_a_call_that_the_provider_runs_itself_has_no_updates_and_stays_a_segment():
     metadata = {"tool_name": "web_search", "executed_by": "provider"}
-    start = SegmentEvent("SEGMENT_START", "p", "tool_call", {"metadata": metadata}, "t")
-    content = SegmentEvent("SEGMENT_CONTENT", "p", "tool_call", {"delta": "{}"}, "t")
-    end = SegmentEvent("SEGMENT_END", "p", "tool_call", {"status": "complete"}, "t")
+    start = SegmentStart("p", "tool_call", metadata, turn_id="t")
+    content = SegmentContent("p", "tool_call", "{}", turn_id="t")
+    end = SegmentEnd("p", "tool_call", "complete", turn_id="t")
     frames = UiFrames("tool_call_updates")
     assert [frames.feed(event) for event in (start, content, end)] == [
         [to_json(each)] for each in (start, content, end)
@@ -67,7 +76,7 @@ def test_a_call_that_the_provider_runs_itself_has_no_updates_and_stays_a_segment
 def test_an_id_that_starts_again_as_something_else_is_completed_first():
     frames = UiFrames("tool_call_updates")
     frames.feed(START)
-    text = SegmentEvent("SEGMENT_START", "s", "text", turn_id="t")
+    text = SegmentStart("s", "text", turn_id="t")
     update, start = frames.feed(text)
     assert (msgspec.json.decode(update)["isComplete"], start) == (True, to_json(text))
 
@@ -75,8 +84,8 @@ def test_an_id_that_starts_again_as_something_else_is_completed_first():
 def test_an_id_that_was_a_text_and_starts_again_as_a_call_has_updates_only():
     frames = UiFrames("tool_call_updates")
     for event in (
-        SegmentEvent("SEGMENT_START", "s", "text", turn_id="t"),
-        SegmentEvent("SEGMENT_END", "s", turn_id="t"),
+        SegmentStart("s", "text", turn_id="t"),
+        SegmentEnd("s", None, None, turn_id="t"),
     ):
         assert frames.feed(event) == [to_json(event)]
     (update,) = frames.feed(START)

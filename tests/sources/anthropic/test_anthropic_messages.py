@@ -12,10 +12,11 @@ from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from provider_client import ANTHROPIC
+from untyped import drive, stage
 
 from penstock.events import ChunkResponse, ProviderError
 from penstock.operators.engine.limits import Limits
-from penstock.operators.engine.stage import Completed, Failed, drive, stage
+from penstock.operators.engine.stage import Completed, Failed
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
 from penstock.sources.anthropic.anthropic_messages import AnthropicMessages, is_anthropic_event

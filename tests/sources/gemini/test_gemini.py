@@ -14,9 +14,10 @@ from framed_wire import by_gemini_wire, gemini_wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_truth import assert_truth
+from untyped import drive
 
 from penstock.events import ChunkResponse, ProviderError, TokenUsage, UsageError
-from penstock.operators import drive, to_invocations, to_segments
+from penstock.operators import to_invocations, to_segments
 from penstock.operators.engine.stage import Completed, Failed
 from penstock.sources.from_gemini import from_gemini
 from penstock.sources.gemini.gemini import Gemini

@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.responses.response import IncompleteDetails, Response
 from provider_client import RESPONSES
+from segment_events import payload_of
+from untyped import drive
 
 from penstock.events import ChunkResponse, InvocationFailed, ToolInvocation
 from penstock.operators.engine.limits import Limits
-from penstock.operators.engine.stage import Completed, drive
+from penstock.operators.engine.stage import Completed
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
 from penstock.sources.decode_sdk import decode_sdk
@@ -482,6 +484,6 @@ def test_the_chain_invokes_none_of_the_providers_calls_and_their_segments_have_w
     ]
     events = list(drive(chunks, to_segments(), to_invocations(keep_segments=True)))
     assert not [event for event in events if isinstance(event, ToolInvocation | InvocationFailed)]
-    ends = {event.segment_id: event.payload for event in events if getattr(event, "type", "") == "SEGMENT_END"}
+    ends = {event.segment_id: payload_of(event) for event in events if getattr(event, "type", "") == "SEGMENT_END"}
     action = ends["call_q"]["metadata"]["native"]["action"]
     assert action == {"commands": ["date", "id"], "timeout_ms": 10}

@@ -9,7 +9,7 @@ from chat_client import plain
 from reactivex import operators as ops
 from replay_sdks import RUNS, SDKS, STREAMS, Sdk, unchanged
 
-from penstock.events import ProviderError, SegmentEvent
+from penstock.events import ProviderError, SegmentEnd, SegmentStart
 from penstock.pipeline import api_tool_call
 from penstock.sinks import collect
 from penstock.sinks.collect import Collected
@@ -25,8 +25,8 @@ def faulty(sdk: Sdk, fault: str | None = None, **options: Any) -> ReplayServer:
 
 def amount(events: list[Any]) -> Collected:
     """Return what events amount to, having looked that every START has its END."""
-    opened = [each.segment_id for each in events if isinstance(each, SegmentEvent) and each.type == "SEGMENT_START"]
-    ended = [each.segment_id for each in events if isinstance(each, SegmentEvent) and each.type == "SEGMENT_END"]
+    opened = [each.segment_id for each in events if isinstance(each, SegmentStart)]
+    ended = [each.segment_id for each in events if isinstance(each, SegmentEnd)]
     assert sorted(opened) == sorted(ended)
     return collect(events)
 

@@ -1,0 +1,151 @@
+"""What users write with types, right and wrong: strict checkers must tell the lines marked `wrong`, and no others."""
+
+from __future__ import annotations
+
+from typing import assert_never, assert_type
+
+from reactivex import Observable
+
+from penstock import (
+    AnySegmentEvent,
+    ChunkResponse,
+    InvocationFailed,
+    Notice,
+    Pipeline,
+    SegmentContent,
+    SegmentEnd,
+    SegmentEvent,
+    SegmentStart,
+    ToolInvocation,
+    adrive,
+    collect,
+    compose,
+    drive,
+    stage,
+    to_invocations,
+    to_segments,
+    tool,
+)
+from penstock.events import ToolCallUpdate
+from penstock.operators import Operator, holdback, stream_fields, strip_markers
+from penstock.pipeline import StrategyEvent
+
+
+def every_segment_event(event: AnySegmentEvent) -> str:
+    match event:
+        case SegmentStart(metadata=metadata):
+            return str(metadata.get("path"))
+        case SegmentContent(delta=text):
+            return text
+        case SegmentEnd(status=status, reason=reason):
+            return status or reason or "complete"
+
+
+def no_segment_end(event: AnySegmentEvent) -> str:
+    match event:
+        case SegmentStart():
+            return event.segment_id
+        case SegmentContent():
+            return event.delta
+        case _:
+            assert_never(event)  # wrong
+
+
+def every_event_of_a_pipeline(event: StrategyEvent) -> str:
+    match event:
+        case SegmentEvent():
+            return event.type
+        case ToolInvocation() | InvocationFailed():
+            return event.name
+        case Notice(detail=detail):
+            return detail
+        case ToolCallUpdate():
+            return event.arguments
+        case _:
+            assert_never(event)
+
+
+def no_failed_call(event: StrategyEvent) -> str:
+    match event:
+        case SegmentStart() | SegmentContent() | SegmentEnd() | ToolCallUpdate():
+            return ""
+        case ToolInvocation() | Notice():
+            return ""
+        case _:
+            assert_never(event)  # wrong
+
+
+def attributes(start: SegmentStart, content: SegmentContent, end: SegmentEnd) -> None:
+    print(start.metadata, content.delta.upper(), end.status, end.metadata, content.turn_id, end.raw, start.fragments)  # noqa: T201
+    _ = start.delta  # wrong
+    _ = content.payload  # wrong
+    _ = end.delta  # wrong
+    content.delta = "x"  # wrong
+
+
+def made() -> list[AnySegmentEvent]:
+    SegmentContent("s", "text", 5)  # wrong
+    SegmentContent("s", "text")  # wrong
+    SegmentEnd("s", "text", "done")  # wrong
+    return [SegmentStart("s", "text"), SegmentContent("s", "text", "Hi", raw="Hi"), SegmentEnd("s", "text", "complete")]
+
+
+def looped(chunks: list[ChunkResponse]) -> None:
+    run = Pipeline().stream(chunks)
+    for event in run:
+        assert_type(event, StrategyEvent)
+        _ = event.delta  # wrong
+        if isinstance(event, SegmentEvent):
+            assert_type(event.segment_id, str)
+        if isinstance(event, SegmentContent):
+            assert_type(event.delta, str)
+            _ = event.detla  # wrong
+    collected = collect(Pipeline().stream(chunks))
+    assert_type(collected.events, list[StrategyEvent])
+    _ = collected.events[0].delta  # wrong
+
+
+async def awaited(chunks: list[ChunkResponse]) -> None:
+    async for event in Pipeline().astream(chunks):
+        assert_type(event, StrategyEvent)
+        _ = event.delta  # wrong
+    async for made_event in adrive(chunks, to_segments()):
+        assert_type(made_event, AnySegmentEvent | Notice)
+
+
+def chained(chunks: list[ChunkResponse], source: Observable[ChunkResponse]) -> None:
+    for text in drive(["a"], holdback("<b>"), strip_markers("<c>", "</c>")):
+        assert_type(text, str)
+    for call in drive(chunks, to_segments(), stream_fields(), to_invocations()):
+        assert_type(call, ToolInvocation | InvocationFailed | Notice)
+        _ = call.arguments  # wrong
+    assert_type(compose(to_segments(), stream_fields()), Operator[ChunkResponse, AnySegmentEvent | Notice])
+    assert_type(stage(holdback("<b>")).feed("a"), list[str])
+    assert_type(source.pipe(to_segments(), stream_fields()), Observable[AnySegmentEvent | Notice])
+    drive([1], holdback("<b>"))  # wrong
+    compose(holdback("<b>"), to_invocations())  # wrong
+    stage(to_segments(), holdback("<b>"))  # wrong
+    adrive(chunks, holdback("<b>"))  # wrong
+    drive(chunks)  # wrong
+
+
+@tool
+def add(a: int, b: int = 0) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool(name="later")
+async def add_later(a: int) -> str:
+    """Say a number, later."""
+    return str(a)
+
+
+async def called(call: ToolInvocation) -> None:
+    assert_type(add(1, b=2), int)
+    assert_type(add.run(call), int)
+    assert_type(await add_later(1), str)
+    assert_type(await add_later.run(call), str)
+    add("1")  # wrong
+    add(1, c=2)  # wrong
+    await add_later()  # wrong

@@ -108,7 +108,7 @@ def _with_lists(value: Any) -> Any:
 
 
 def to_json(event: Event | SegmentEvent) -> bytes:
-    """Return an event as one line of JSON, UTF-8; raises `UsageError` for text with half a character in it.
+    """Return an event as one line of JSON, UTF-8; raises `UsageError` for text with a lone surrogate.
 
     >>> to_json(Notice("late_text", "x"))
     b'{"type":"NOTICE","code":"late_text","detail":"x"}'
@@ -145,7 +145,7 @@ def _flat(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of all events; each event's definition stands under `$defs` by its name."""
+    """Return the JSON Schema (2020-12) of all events; `$defs` has the definition of each event by its name."""
     schemas, definitions = msgspec.json.schema_components(_TAGGED, ref_template="#/$defs/{name}")
     for kind in (SegmentStart, SegmentContent, SegmentEnd):
         _give_payload(definitions[kind.__name__])

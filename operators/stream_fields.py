@@ -284,7 +284,7 @@ class _StreamFields(Stateful):
         events.append(SegmentContent(call.segment_id, kind, text, turn_id=call.turn_id, raw=raw, fragments=fragments))
 
     def _take(self, call: _FieldCall, event: AnySegmentEvent, *, ending: bool = False) -> str:
-        """Take in an event's source text and fragments; give the new text of the streamed field."""
+        """Process an event's source text and fragments; return the new text of the streamed field."""
         fragments: Iterable[Fragment] = event.fragments or ()
         raw = event.raw
         if event.fragments is None and isinstance(event, SegmentContent):

@@ -187,7 +187,7 @@ class _ToInvocations(Stateful):
         return results
 
     def _break_off(self, event: SegmentStart) -> tuple[Result, ...]:
-        """End a call whose id starts again: nothing more can come for it."""
+        """End a call whose id starts again."""
         call = self._calls.pop((event.turn_id, event.segment_id), None)
         if call is None:
             return ()
@@ -216,7 +216,7 @@ class _ToInvocations(Stateful):
 
     def _content(self, call: _Call, event: SegmentContent) -> None:
         if event.fragments is None:
-            # Whole JSON that nobody has parsed yet, or an event that was read back from its JSON form.
+            # Whole JSON that is not parsed yet, or an event that was read from JSON.
             text = event.raw or event.delta
             call.raw.append(text)
             (call.content if call.segment_type != "tool_call" else call.unparsed).append(text)

@@ -73,7 +73,7 @@ class _WholeCalls(Stateful):
         return [*self._decided(), *self._open.ends(how)]
 
     def _decided(self) -> list[AnySegmentEvent]:
-        """Take from the queue what comes before the next call that is not decided."""
+        """Return the events before the next undecided call, removed from the queue."""
         queue, events, count = self._queue, list[AnySegmentEvent](), 0
         for count, event in enumerate(queue):  # noqa: B007 - where it stopped
             identity = event.turn_id, event.segment_id
@@ -98,7 +98,7 @@ class _WholeCalls(Stateful):
 
 
 def _text(start: SegmentStart, raw: str, status: Status, reason: str | None) -> list[AnySegmentEvent]:
-    """Return the events of a text for a call that is none."""
+    """Return the events of a text in place of a broken call."""
     segment_id, turn_id = f"{start.segment_id}:text", start.turn_id
     return [
         SegmentStart(segment_id, "text", turn_id=turn_id),

@@ -225,7 +225,7 @@ class _Within(Stateful):
 
 
 def _how(end: SegmentEnd) -> How:
-    """Say in what way the text of a segment ended."""
+    """Return the end of a segment as the end of its text."""
     reason = end.reason or ""
     match end.status:
         case "interrupted":

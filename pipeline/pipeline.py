@@ -156,7 +156,7 @@ class Pipeline:
         return self._started(AsyncRun(_opened(source), self._flow(turn_id), fan_out))
 
     def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[StrategyEvent]:
-        """Return the events of a stream as an Observable; nothing is requested until somebody subscribes.
+        """Return the events of a stream as an Observable; the request is sent on subscription.
 
         `source` as with `stream` and `astream`, or an Observable of such items. A subscription after one that did not
         complete, as `ops.retry(2)` of reactivex makes it, has its own turn id: `t#2` after `t`. A pipeline with sinks

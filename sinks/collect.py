@@ -35,7 +35,7 @@ E = TypeVar("E", default=Any)
 
 
 class Collected(Struct, Generic[E]):
-    """Everything that came, in order, and what it amounts to."""
+    """All events of a stream in order, and what they add up to."""
 
     events: list[E] = field(default_factory=list[E])
     segments: list[Segment] = field(default_factory=list[Segment])
@@ -62,7 +62,7 @@ _Identity: TypeAlias = tuple[str | None, str]
 
 
 class _Fold(Generic[E]):
-    """Puts events together; pieces of text are joined once, at the end of their segment."""
+    """Joins events to segments; the pieces of a text are joined once, at the segment's end."""
 
     def __init__(self) -> None:
         self.collected = Collected[E]()
@@ -109,7 +109,7 @@ class _Fold(Generic[E]):
 
 
 def collect(events: Iterable[E] | Observable[E]) -> Collected[E]:
-    """Run a stream of events to its end and give what it amounts to.
+    """Read a stream of events to its end and return a `Collected`.
 
     >>> from penstock.events import ChunkResponse
     >>> from penstock.operators import drive, to_segments
@@ -129,7 +129,7 @@ def collect(events: Iterable[E] | Observable[E]) -> Collected[E]:
 
 
 async def acollect(events: AsyncIterable[E]) -> Collected[E]:
-    """Run an async stream of events to its end and give what it amounts to; see `collect`."""
+    """Read an async stream of events to its end and return a `Collected`; see `collect`."""
     fold = _Fold[E]()
     async for event in events:
         fold.feed(event)

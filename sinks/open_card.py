@@ -70,7 +70,7 @@ class OpenCards:
         self._cards: dict[tuple[str | None, str], OpenCard] = {}
 
     def take(self, event: AnySegmentEvent) -> OpenCard | None:
-        """Return the card that the event has changed; None where its segment never started."""
+        """Return the card that an event changes; None if its segment never started."""
         identity = (event.turn_id, event.segment_id)
         if isinstance(event, SegmentStart):
             self._cards[identity] = OpenCard(

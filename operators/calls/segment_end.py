@@ -61,14 +61,14 @@ class OpenSegments(Stateful):
         self._open: dict[tuple[str | None, str], str | None] = {}
 
     def note(self, event: SegmentStart | SegmentEnd) -> None:
-        """Note a START or an END that passes."""
+        """Record a START or an END that passes."""
         if type(event) is SegmentStart:
             self._open[event.turn_id, event.segment_id] = event.segment_type
         else:
             self._open.pop((event.turn_id, event.segment_id), None)
 
     def ends(self, how: How) -> list[SegmentEnd]:
-        """Return the ENDs that did not come."""
+        """Return an END for each segment that has none."""
         status, reason = end_status(how)
         ends = [
             SegmentEnd(segment_id, segment_type, status, reason, turn_id=turn_id)

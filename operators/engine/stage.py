@@ -68,7 +68,7 @@ class Stage(Protocol[In_contra, Out_co]):
 
 
 class Operator(Generic[In_contra, Out_co]):
-    """A recipe for stages: callable on an Observable, and usable with `drive`, `adrive`, `stage` and `compose`.
+    """A recipe for a stage: callable on an Observable, and usable with `drive`, `adrive`, `stage` and `compose`.
 
     It holds configuration only, never state, so one operator serves any number of streams at once; it pickles
     when its factories do. It knows the steps that it was written as: operators of equal steps are equal.

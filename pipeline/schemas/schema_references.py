@@ -34,11 +34,11 @@ def references(schema: Schema) -> set[str]:
 
 
 def definition(root: Schema, reference: str) -> Schema:
-    """Return what a reference of a schema means; `UsageError` unless it is local and leads to a schema."""
+    """Return the schema that a reference names; `UsageError` unless it is local and exists."""
     is_path = reference == "#" or reference.startswith("#/")  # an anchor could not stay where it comes back to itself
     if is_path and isinstance(found := referred(reference, root), dict):
         return cast("Schema", found)
-    message = f"$ref {reference!r} leads to nothing in the schema; only references such as '#/$defs/Name' are followed"
+    message = f"$ref {reference!r} is not in the schema; only references such as '#/$defs/Name' are followed"
     raise UsageError(message)
 
 

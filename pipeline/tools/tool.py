@@ -36,7 +36,7 @@ R = TypeVar("R", default=Any)
 
 
 class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
-    """Something a model can call: its definition, and what validates and runs a call; made with `tool`.
+    """A tool that a model can call: its definition, and how to validate and run a call; made with `tool`.
 
     - `name`: letters, digits and `_ - . :`, at most 128; some providers take less. `description`: for the model.
     - `parameters`: a JSON Schema of type object.
@@ -86,7 +86,7 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
         return self.model.model_validate(given) if self.coerce else exact_instance(self.model, given, self.parameters)
 
     def run(self, invocation: ToolInvocation) -> R:
-        """Call the function with the validated arguments of a call, and give its result: of an async one an awaitable.
+        """Call the function with the validated arguments of a call and return its result, for an async one an awaitable.
 
         `UsageError` for a call of another tool, or if there is no function.
         """
@@ -105,7 +105,7 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
         return function(*by_position, **by_name)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call what the tool was made of, as if it were no tool: the function, or the model."""
+        """Call the function or the model that the tool was made from, with plain arguments."""
         called: Any = self.function or self.model
         if called is None:
             message = f"tool {self.name!r} was made from a JSON Schema, so it has no function to call"
@@ -179,7 +179,7 @@ def tool(
     validate: bool = False,
     coerce: bool | None = None,
 ) -> Any:
-    """Make a tool of a typed function, a pydantic model, a JSON Schema or a provider's definition; also a decorator.
+    """Make a tool from a typed function, a pydantic model, a JSON Schema or a provider's definition; also a decorator.
 
     >>> @tool
     ... def add(a: int, b: int = 0) -> int:

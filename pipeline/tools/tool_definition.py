@@ -77,7 +77,7 @@ def _function(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameters(definition: Mapping[str, Any], name: str) -> Any:
-    """Return the schema that stands where one is looked for; `UsageError` for a part of one that stands elsewhere."""
+    """Return the parameters' schema; `UsageError` for a part of a schema in the wrong place."""
     given: dict[str, Any] = {key: definition[key] for key in PARAMETERS if definition.get(key) is not None}
     for value in given.values():
         if not isinstance(value, Mapping):

@@ -45,7 +45,7 @@ class TerminalPage:
         self._front: Block | None = None  # the block of which a part is there
 
     def feed(self, event: Any) -> bool:
-        """Take an event in; give whether there is anything new to see."""
+        """Process an event; return whether the screen changes."""
         if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             self._settle()
             return self._segment(event)

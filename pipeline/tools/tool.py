@@ -86,7 +86,7 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
         return self.model.model_validate(given) if self.coerce else exact_instance(self.model, given, self.parameters)
 
     def run(self, invocation: ToolInvocation) -> R:
-        """Call the function with the validated arguments of a call and return its result, for an async one an awaitable.
+        """Call the function with the validated arguments of a call; for an async function return an awaitable.
 
         `UsageError` for a call of another tool, or if there is no function.
         """

@@ -1,11 +1,11 @@
-"""What the installed command `penstock` runs. It imports nothing before Ctrl-C is looked after."""
+"""Entry point of the command `penstock`. It handles Ctrl-C before it imports anything else."""
 
 import os
 import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C while it is loaded, or when it has ended, leaves at once with 130."""
+    """Run the command line; Ctrl-C during import or after the end exits at once with 130."""
     try:
         import signal  # noqa: PLC0415 - Ctrl-C may come in the middle of it
 

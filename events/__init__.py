@@ -1,4 +1,4 @@
-"""The vocabulary: everything that flows, as immutable values. Imports nothing else of Penstock."""
+"""The events: immutable values that every stage takes and emits. Imports nothing else of Penstock."""
 
 from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from .errors import PenstockError, ProviderError, UsageError

@@ -1,4 +1,4 @@
-"""What a provider streams, normalized: the input side of every chain."""
+"""`ChunkResponse`: a provider's stream, normalised; the input of every chain."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ FinishReason: TypeAlias = Literal[
 
 
 class ToolCallDelta(Struct, frozen=True, gc=False, omit_defaults=True, tag="TOOL_CALL_DELTA", tag_field="type"):
-    """One update of one tool call.
-
-    The first delta of a call has its name and id; the later ones have only what is new.
-    """
+    """One update of one tool call. The first delta of a call has its name and id; later ones have only what is new."""
 
     index: Annotated[int, Meta(description="Dense 0-based ordinal of the call in this response and choice.")]
     call_id: Annotated[str | None, Meta(description="The call's id; first delta only.")] = None
@@ -34,7 +31,9 @@ class ToolCallDelta(Struct, frozen=True, gc=False, omit_defaults=True, tag="TOOL
             "finished.",
         ),
     ] = "json"
-    done: Annotated[bool, Meta(description="The provider said that the call's block ended; nothing more.")] = False
+    done: Annotated[
+        bool, Meta(description="The provider ended the call's block; this says nothing about its text.")
+    ] = False
     executed_by: Annotated[ExecutedBy, Meta(description="provider: it runs the call itself.")] = "client"
     native: Annotated[
         dict[str, Any] | None,
@@ -46,7 +45,7 @@ class ToolCallDelta(Struct, frozen=True, gc=False, omit_defaults=True, tag="TOOL
     ] = None
     contradiction: Annotated[
         dict[str, str] | None,
-        Meta(description="Arguments that the provider sent more than once and that differ, by where they stood."),
+        Meta(description="Arguments that the provider sent more than once and that differ, by their source."),
     ] = None
 
 
@@ -61,9 +60,9 @@ class TokenUsage(Struct, frozen=True, gc=False, tag="TOKEN_USAGE", tag_field="ty
 
 
 class ChunkResponse(Struct, frozen=True, gc=False, omit_defaults=True, tag="CHUNK_RESPONSE", tag_field="type"):
-    """One step of a provider's answer; its parts mean: reasoning, then content, then calls.
+    """One piece of a provider's answer. Its parts are ordered: reasoning, then content, then calls.
 
-    The grammar that all sources keep: a call's `index` is ours, dense and stable; its first delta has the name;
+    All sources follow these rules: a call's `index` is ours, dense and stable; its first delta has the name;
     every argument character comes once, in order; unknown wire events pass as `raw`.
     """
 
@@ -91,7 +90,7 @@ class ChunkResponse(Struct, frozen=True, gc=False, omit_defaults=True, tag="CHUN
     choice: Annotated[int, Meta(description="Which of n answers this belongs to.")] = 0
     raw: Annotated[
         tuple[dict[str, Any], ...],
-        Meta(description="Plain JSON of wire events that nothing else here stands for."),
+        Meta(description="Plain JSON of wire events that have no field here."),
     ] = ()
     native: Annotated[
         dict[str, Any] | None,

@@ -1,4 +1,4 @@
-"""The exceptions: one base, two blames. Data as attributes, the message made from it."""
+"""The exceptions: one base class, one for the caller's mistakes, one for the provider's errors."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from .url_secrets import without_credentials
 
 
 class PenstockError(Exception):
-    """Base of everything that Penstock raises by itself."""
+    """Base class of all exceptions that Penstock raises."""
 
 
 class UsageError(PenstockError):
-    """The caller's to fix: a wrong argument, a stage fed after its close, a stream subscribed twice."""
+    """A mistake in the calling code: a wrong argument, a stage fed after its close, a stream subscribed twice."""
 
 
 class ProviderError(PenstockError):
-    """The stream's doing: the provider reported an error, or the connection was lost.
+    """The stream broke: the provider reported an error, or the connection was lost.
 
     - `detail`: what the provider said, or what broke; credentials in URLs are hidden.
-    - `code`, `type`: the provider's own words for it, where it gave any.
-    - `status`: the HTTP status, where there was one.
-    - `transport`: True when the connection broke rather than the provider refusing.
+    - `code`, `type`: the provider's own code and type, if it sent them.
+    - `status`: the HTTP status, if there was one.
+    - `transport`: True if the connection broke, False if the provider reported the error.
 
     The SDK's own exception, if there was one, is its `__cause__`.
     """

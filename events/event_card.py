@@ -15,7 +15,7 @@ from .showing.excerpt import counted, ending, value_text
 from .tool_invocation import InvocationFailed, Notice, ToolInvocation
 
 TONES: Mapping[str, Tone] = {"complete": "good", "truncated": "warning", "interrupted": "warning", "failed": "bad"}
-"""Of a segment's status; anything else is plain."""
+"""The badge colour of a segment's status; others have none."""
 PROSE = frozenset(("text", "reasoning", "refusal"))
 """The types of segments whose long lines wrap."""
 _SHORT = 100
@@ -33,7 +33,7 @@ def event_bundle(event: object) -> MimeBundle:
 
 
 def card_of(event: object) -> Card:
-    """Return the card of an event; of anything else one with its type's name."""
+    """Return the card of an event; for any other value a card with its type's name."""
     match event:
         case SegmentStart() | SegmentContent() | SegmentEnd():
             return _segment_event(event)
@@ -50,7 +50,7 @@ def card_of(event: object) -> Card:
 
 
 def brief_card(event: object) -> Card:
-    """Return the card of an event that stands below its segment: an invocation as one line, without streamed text."""
+    """Return the card of an event shown below its segment: an invocation is one line, without streamed text."""
     if not isinstance(event, ToolInvocation):
         return card_of(event)
     arguments = ", ".join(
@@ -60,7 +60,7 @@ def brief_card(event: object) -> Card:
 
 
 def short_value(value: Any) -> str:
-    """Return a value for the middle of a line: a long string by its length alone, anything else as JSON, cut.
+    """Return a value to be shown within a line: a long string as its length, anything else as truncated JSON.
 
     >>> short_value("ls"), short_value("x" * 2506), short_value([1.5, None])
     ("'ls'", '<2,506 characters>', '[1.5, null]')
@@ -110,7 +110,7 @@ def _chunk_rows(chunk: ChunkResponse) -> Iterator[tuple[str, Any]]:
 
 
 def _said(part: Struct) -> Iterator[tuple[str, Any]]:
-    """Yield the fields that are not as they would be without saying anything."""
+    """Yield the fields that differ from their defaults."""
     for each in fields(part):
         value = getattr(part, each.name)
         if value != each.default:

@@ -33,7 +33,7 @@ class Fragment(Struct, frozen=True, gc=False, tag="FRAGMENT", tag_field="type"):
     ] = None
     at: Annotated[
         int,
-        Meta(description="Offset in the raw text, in characters, of the first character that this piece stands for."),
+        Meta(description="Offset in the raw text, in characters, of the first character of this piece."),
     ] = 0
 
     def nested(self) -> dict[str, Any] | str | None:
@@ -61,7 +61,7 @@ JsonErrorReason: TypeAlias = Literal["malformed", "truncated", "limit", "duplica
 
 
 class JsonError(Struct, frozen=True, gc=False, tag="JSON_ERROR", tag_field="type"):
-    """Where a JSON text went wrong, as a value in the stream; it is always the last thing that a text yields."""
+    """Where a JSON text is malformed, as a value in the stream; it is the last value of that text."""
 
     reason: Annotated[
         JsonErrorReason,

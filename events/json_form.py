@@ -1,4 +1,4 @@
-"""The JSON form of every event, there and back, and its JSON Schema."""
+"""Conversion of events to JSON and back, and their JSON Schema."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _PAYLOAD_KEYS = ("metadata", "delta", "status", "reason")
 
 
 class _Metadata(msgspec.Struct, frozen=True):
-    """What operators rely on in the metadata of segments that somebody else wrote."""
+    """Metadata that operators rely on when a segment was read from JSON."""
 
     tool_name: str | None = None
     native: dict[str, Any] | None = None
@@ -99,7 +99,7 @@ def _payload(event: SegmentEvent) -> dict[str, Any]:
 
 
 def _with_lists(value: Any) -> Any:
-    """Return JSON's arrays for tuples, as the schema demands."""
+    """Return a value with lists in place of tuples, as the schema requires."""
     if isinstance(value, dict):
         return {key: _with_lists(each) for key, each in cast("dict[str, Any]", value).items()}
     if isinstance(value, list | tuple):
@@ -108,7 +108,7 @@ def _with_lists(value: Any) -> Any:
 
 
 def to_json(event: Event | SegmentEvent) -> bytes:
-    """Return an event as one line of JSON, UTF-8; raises `UsageError` for text with half a character in it.
+    """Return an event as one line of JSON, UTF-8; raises `UsageError` for text with a lone surrogate.
 
     >>> to_json(Notice("late_text", "x"))
     b'{"type":"NOTICE","code":"late_text","detail":"x"}'
@@ -116,12 +116,12 @@ def to_json(event: Event | SegmentEvent) -> bytes:
     try:
         return msgspec.json.encode(to_dict(event))
     except UnicodeEncodeError as error:
-        message = f"half a character (a lone surrogate) has no JSON form: {error.object[error.start :][:20]!r}"
+        message = f"a lone surrogate cannot be written as JSON: {error.object[error.start :][:20]!r}"
         raise UsageError(message) from error
 
 
 def from_json(data: bytes | str) -> Event:
-    """Read an event back from its JSON form; raises `UsageError` for anything else.
+    """Read an event from its JSON form; raises `UsageError` for anything else.
 
     >>> from_json(b'{"type":"NOTICE","code":"c","detail":"d"}')
     Notice(code='c', detail='d')
@@ -145,7 +145,7 @@ def _flat(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of all events; each event's definition stands under `$defs` by its name."""
+    """Return the JSON Schema (2020-12) of all events; `$defs` has the definition of each event by its name."""
     schemas, definitions = msgspec.json.schema_components(_TAGGED, ref_template="#/$defs/{name}")
     for kind in (SegmentStart, SegmentContent, SegmentEnd):
         _give_payload(definitions[kind.__name__])

@@ -41,11 +41,11 @@ class SegmentEvent(_OfSegment, frozen=True, gc=False, kw_only=True):
     turn_id: Annotated[str | None, Meta(description="The turn that the segment belongs to.")] = None
     raw: Annotated[
         str,
-        Meta(description="The exact slice of source text that this event accounts for, markup included."),
+        Meta(description="The exact slice of source text that belongs to this event, markup included."),
     ] = ""
     fragments: Annotated[
         tuple[Fragment, ...] | None,
-        Meta(description="The argument pieces in `raw`; null where nobody has parsed them yet."),
+        Meta(description="The argument pieces in `raw`; null if they are not parsed yet."),
     ] = None
 
     _repr_mimebundle_ = shown_by("penstock.events.event_card", "event_bundle")

@@ -1,4 +1,4 @@
-"""The other end of every chain: a call that may be run, one that may not, and what is worth a warning."""
+"""The results of a chain: calls that may be run, calls that must not, and warnings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FailureReason: TypeAlias = Literal[
 
 
 class ToolInvocation(Struct, frozen=True, gc=False, tag="TOOL_INVOCATION", tag_field="type"):
-    """A call that is sealed and valid: run it."""
+    """A sealed and valid call, which may be run."""
 
     id: Annotated[str, Meta(description="The call's id, which is also its segment's id.")]
     turn_id: Annotated[str | None, Meta(description="The turn that the call belongs to.")] = None
@@ -33,9 +33,9 @@ class ToolInvocation(Struct, frozen=True, gc=False, tag="TOOL_INVOCATION", tag_f
         dict[str, Any],
         Meta(description="The arguments; of a free-form tool: {'input': text}."),
     ] = {}  # msgspec gives each instance its own
-    model: Annotated[Any, Meta(description="The validated pydantic instance where the tool has a model.")] = None
-    raw: Annotated[str, Meta(description="The call's source text, as it came.")] = ""
-    repaired: Annotated[bool, Meta(description="True when somebody mended the arguments.")] = False
+    model: Annotated[Any, Meta(description="The validated pydantic instance, if the tool has a model.")] = None
+    raw: Annotated[str, Meta(description="The call's source text, unchanged.")] = ""
+    repaired: Annotated[bool, Meta(description="True if the arguments were repaired.")] = False
     native: Annotated[
         dict[str, Any] | None,
         Meta(description="The minimal plain dict needed to replay the call to its provider."),
@@ -45,12 +45,12 @@ class ToolInvocation(Struct, frozen=True, gc=False, tag="TOOL_INVOCATION", tag_f
 
 
 class InvocationFailed(Struct, frozen=True, gc=False, tag="INVOCATION_FAILED", tag_field="type"):
-    """A call that must not be run, with all its text and the reason."""
+    """A call that must not be run, with the reason and all of its text."""
 
     id: Annotated[str, Meta(description="The call's id, which is also its segment's id.")]
     turn_id: Annotated[str | None, Meta(description="The turn that the call belongs to.")] = None
     name: Annotated[str, Meta(description="The tool's name.")] = ""
-    raw: Annotated[str, Meta(description="The call's source text, as far as it came.")] = ""
+    raw: Annotated[str, Meta(description="The call's source text, as far as it arrived.")] = ""
     reason: Annotated[FailureReason, Meta(description="Why it must not be run.")] = "malformed"
     errors: Annotated[
         tuple[dict[str, Any], ...],
@@ -77,7 +77,7 @@ class ToolCallUpdate(
     tag="assistant_streaming_tool_call",
     tag_field="type",
 ):
-    """A raw delta of a call's arguments, or its completion; its JSON is the event `assistant_streaming_tool_call`."""
+    """A raw delta of a call's arguments, or its completion; in JSON the event `assistant_streaming_tool_call`."""
 
     tool_call_id: Annotated[str, Meta(description="The call's id.")]
     tool_name: Annotated[str, Meta(description="The tool's name.")]
@@ -90,9 +90,9 @@ class ToolCallUpdate(
 
 
 class Notice(Struct, frozen=True, gc=False, tag="NOTICE", tag_field="type"):
-    """A warning as a value in the stream; nothing was lost or stopped because of it."""
+    """A warning as a value in the stream; nothing was lost and nothing stopped."""
 
-    code: Annotated[str, Meta(description="What it is about, for programs.")]
-    detail: Annotated[str, Meta(description="What it is about, for people.")]
+    code: Annotated[str, Meta(description="The code, for programs.")]
+    detail: Annotated[str, Meta(description="The message, for people.")]
 
     _repr_mimebundle_ = shown_by("penstock.events.event_card", "event_bundle")

@@ -1,4 +1,4 @@
-"""`without_credentials`: texts that may have URLs in them, without what URLs keep secret."""
+"""`without_credentials`: hide the credentials of URLs in a text."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from urllib.parse import quote
 
 _HIDDEN = "***"
 _END = r"\s\"'`<>"
-"""What no URL has, in the middle of a text."""
+"""Characters that end a URL within a text."""
 # A path keeps one slash of two; one letter before the colon is a drive.
 _URL = re.compile(rf"(?<![A-Za-z0-9+.-])([A-Za-z0-9+.-]{{2,}}:(?:\\?/)+)([^{_END}]+)")
 _USER = re.compile(rf"(?<![^{_END}\\(=])[^{_END}\\/@:]*:(?!\\?/)[^{_END}\\@]*@")
 _VALUE = re.compile(rf"([?&;#])([^{_END}\\=&;?#]+)=[^{_END}\\&;#]*[^{_END}\\&;#)]")
 _UNNAMED = re.compile(r"[?&#][^=&#]+(?=[&#]|\Z)")
 _OPEN = frozenset({"alt", "api-version", "api_version", "beta", "project", "version"})
-"""Parameters whose value is no secret and helps to understand an error."""
+"""Query parameters whose value is not secret and helps to understand an error."""
 _OF_URLS = "%/:?#[]@!$&()*+,;=~"
 
 
 def without_credentials(text: str) -> str:
-    """Return a text with user, password and the values of parameters hidden wherever a URL is in it.
+    """Return a text with user, password and parameter values hidden in each URL.
 
     >>> without_credentials("no answer from https://me:secret@example.org/v1?alt=sse&key=secret")
     'no answer from https://***@example.org/v1?alt=sse&key=***'
 
-    What stands in a URL's path stays. Where an `@` comes behind the host, a password may have a `/` in it: then nothing
-    but the scheme stays.
+    The path is kept. An `@` after the host may belong to a password with a `/`; then only the scheme is kept.
     """
     if "@" in text or ":/" in text or ":\\/" in text:
         text = _USER.sub(f"{_HIDDEN}@", _URL.sub(_without_user, text))
@@ -33,7 +32,7 @@ def without_credentials(text: str) -> str:
 
 
 def shown_url(url: str) -> str:
-    """Return a whole URL for an error, without credentials; what no URL has in it is written as `%20` is.
+    """Return a URL for an error message, without credentials and with invalid characters percent-encoded.
 
     >>> shown_url("https://me:it's me@example.org")
     'https://***@example.org'

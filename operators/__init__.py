@@ -1,4 +1,4 @@
-"""What transforms the flow: one operator a file, the file named as its function. Needs no provider SDK."""
+"""Operators: one per file, named like its function. They need no provider SDK."""
 
 from .aggregate_fragments import PathValue, aggregate_fragments
 from .argument_progress import argument_progress

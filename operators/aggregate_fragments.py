@@ -1,4 +1,4 @@
-"""`aggregate_fragments`: fragments to whole values."""
+"""`aggregate_fragments`: join fragments to whole values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .machines.fragment_aggregator import FragmentAggregator
 
 
 class PathValue(NamedTuple):
-    """A value and where it lies."""
+    """A value and its path."""
 
     path: Path
     value: Any
@@ -23,7 +23,7 @@ class PathValue(NamedTuple):
 
 @public_operator
 def aggregate_fragments(depth: int = 0) -> Operator[Fragment | JsonError, Any]:
-    """Return each value at one depth when it is complete: 0 for the whole, 1 for each argument of a call.
+    """Emit each value at one depth when it is complete: 0 for the whole, 1 for each argument of a call.
 
         source                  --OPEN ()-SCALAR a 1-DONE a-OPEN b-TEXT b "x"-DONE b-DONE ()--|
         aggregate_fragments(1)  -----------------------(a, 1)-----------------(b, "x")--------|

@@ -1,4 +1,4 @@
-"""`argument_progress`: the pieces of each call's arguments as they come, with the call's name."""
+"""`argument_progress`: the pieces of each call's arguments as they arrive, with the call's name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def argument_progress(
     fields: Iterable[FieldSpec] = FILE_TOOLS,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[Any, Any]:
-    """Return each piece of each call's arguments as a `ToolCallArgumentProgress`, as soon as it is certain.
+    """Emit each piece of each call's arguments as a `ToolCallArgumentProgress`, as soon as it is certain.
 
         segments             --S call f--C {"path": "a--C .py"}---------------------------E--
         argument_progress    ------------OPEN () OPEN path TEXT "a"--TEXT ".py" DONE path DONE ()--

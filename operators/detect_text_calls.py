@@ -1,4 +1,4 @@
-"""`detect_text_calls`: a warning where a model wrote its tool call as text and made no native one."""
+"""`detect_text_calls`: warn if a model wrote its tool call as text instead of calling natively."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _DETAIL = (
 )
 
 
-# Any, and not what flows here: it may stand between any two operators, invocations among the events or not.
+# Any event: it may be placed between any two operators, with or without invocations among the events.
 @public_operator
 def detect_text_calls() -> Operator[Any, Any]:
     """Warn of tool calls that a model wrote as text where native calls were expected; every event passes unchanged.
@@ -82,18 +82,18 @@ def detect_text_calls() -> Operator[Any, Any]:
     ('text_call', '[TOOL_CALL] run_bash {"command": "ls"}')
 
     One `Notice` at most per `text` segment, at the end of the stream: only then is it certain that no native call came
-    in its turn, which is what the warning says. A call that the provider ran itself is none. The detail ends with the
-    beginning of the call, at most 240 characters with blanks collapsed. What is looked for is a table in this file, the
-    beginnings of some forty formats; prose that only names a marker is not meant.
+    in its turn, which is what the warning says. A call that the provider ran itself does not count. The detail ends
+    with the beginning of the call, at most 240 characters with blanks collapsed. What is looked for is a table in this
+    file, the beginnings of some forty formats; prose that only names a marker is not meant.
     """
     return lift(_DetectTextCalls)
 
 
 class _Text(Stateful):
-    """The text of one segment, as far as it is not decided, or the beginning of the call in it.
+    """Searches the text of one segment for the beginning of a call.
 
-    Text is searched in blocks: a place is decided when `REACH` characters from it on are there, so that where a text is
-    cut makes no difference. A character is searched once, `REACH` of a block twice.
+    Text is searched in blocks. A position is decided once `REACH` characters from it on have arrived, so the cutting
+    makes no difference. Each character is searched once, `REACH` characters per block twice.
     """
 
     STATE = ("_at_begin", "_length", "_wanted", "snippet")

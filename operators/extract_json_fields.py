@@ -1,4 +1,4 @@
-"""`extract_json_fields`: the chosen fields of a JSON text as they arrive."""
+"""`extract_json_fields`: chosen fields of a JSON text as they arrive."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def extract_json_fields(
     *paths: str | FieldPath,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[str, Fragment | JsonError]:
-    """Return the fragments of the chosen fields of a JSON text, in the text's order, as they arrive.
+    """Emit the fragments of chosen fields of a JSON text, in the text's order, as they arrive.
 
         source                          --{"n": 1, "content": "h-------i"}----------------|
         extract_json_fields("content")  -------OPEN content-TEXT "h"--TEXT "i"-DONE content--|
@@ -36,11 +36,10 @@ def extract_json_fields(
     A `str` is one key of the root object, dots and all; a tuple is a path of keys and indexes, `...` in it any one
     key or index, and `()` the whole. Everything at or below a chosen path is given.
 
-    The text must be JSON as for `json_fragments`, also where nothing is chosen; what is wrong with it comes as one
+    The text must be JSON as for `json_fragments`, also where nothing is chosen; an error in it is emitted as one
     `JsonError`. So does a key repeated on a chosen path or on the way to one (`duplicate_key`, `at` the second value),
-    for the first may be on a screen already; elsewhere, also below a chosen path, the last of repeated
-    keys wins. After an error nothing comes.
-    No path, or one with anything else in it, raises `UsageError`.
+    for the first may be on a screen already; elsewhere, also below a chosen path, the last of repeated keys wins. After
+    an error nothing comes. No path, or one with anything else in it, raises `UsageError`.
     """
     if not paths:
         message = "extract_json_fields(...) needs at least one path: a key, or a tuple of keys and indexes"
@@ -153,7 +152,7 @@ class _ExtractJsonFields(Stateful):
         return out
 
     def _open(self, fragment: Fragment) -> JsonError | None:
-        """Decide about a value that opens: pass it, skip it, or look inside."""
+        """Return how to treat a value that opens: pass it, skip it, or look inside."""
         path = fragment.path
         nodes: tuple[_Node, ...] = (self._root,)
         if path:

@@ -1,4 +1,4 @@
-"""Earliest emission against markers: what may be the beginning of a marker waits, nothing else does."""
+"""`holdback`: hold text back only while it may be the beginning of a marker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .machines.marker_search import Node, marker_search
 
 @public_operator
 def holdback(*markers: str) -> Operator[str, str]:
-    """Let text through as soon as it is certain to belong to no marker; a marker comes whole, as an item of its own.
+    """Pass text on as soon as it cannot belong to a marker; emit each marker whole, as an item of its own.
 
         source               --a<--to--ol>b--|
         holdback("<tool>")   --a-------<tool>,b--|
@@ -22,12 +22,12 @@ def holdback(*markers: str) -> Operator[str, str]:
     >>> list(drive(["1 <<to", "ol", "> 2 <t"], holdback("<tool>")))
     ['1 <', '<tool>', ' 2 ', '<t']
 
-    The items joined are the input. The leftmost marker counts, and of several that begin there the longest; where a
-    longer one fails, the shorter one comes and the rest is looked at anew. An item with no beginning of a marker in it
-    passes as the same object; no item is empty. At the end of the input, however it ends, what waited comes out: the
-    whole markers in it, and text. At most the longest marker less one character waits.
+    The items joined are the input. The leftmost marker wins, and of several that begin there the longest. If a longer
+    one fails, the shorter one is emitted and the rest is searched again. An item without a possible marker passes as
+    the same object; no item is empty. At the end of the input, however it ends, held text is emitted, with whole
+    markers as items. At most the longest marker less one character is held back.
 
-    Raises `UsageError` for no marker, an empty one, or one that is not text.
+    Raises `UsageError` without markers, and for an empty marker or one that is not a str.
     """
     marker_search(markers)  # raises now, not at the subscription
     return lift(partial(_Holdback, markers))
@@ -59,7 +59,7 @@ class _Holdback:
 
     def load(self, state: str, /) -> None:
         if state not in self._markers.unfinished:
-            message = f"this state withholds {state!r}, which begins none of the markers here; use the same markers"
+            message = f"the state holds back {state!r}, which no marker starts with; use the markers it was dumped with"
             raise UsageError(message)
         self._withheld = state
         self._node = self._markers.unfinished[state]
@@ -81,7 +81,7 @@ class _Holdback:
         return []
 
     def _cut(self, text: str, position: int, found: re.Match[str] | None) -> list[str]:
-        """Cut the text from `position` on, where `found` is what the search from there gave."""
+        """Split the text from `position` on at its markers; `found` is the first match."""
         items: list[str] = []
         while found is not None:
             start = found.start()

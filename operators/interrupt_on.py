@@ -1,4 +1,4 @@
-"""`interrupt_on`: an Rx operator that ends a stream in good order when a signal comes."""
+"""`interrupt_on`: an Rx operator that ends a stream in order when a signal arrives."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RxOperator: TypeAlias = Callable[[Observable[Any]], Observable[Any]]
 
 
 def interrupt_on(signal: Observable[Any], *operators: Operator[Any, Any]) -> RxOperator:
-    """Run operators until a signal comes; then cancel the source, end what is open as `interrupted`, and complete.
+    """Run operators until a signal arrives; then cancel the source, end open segments as `interrupted`, and complete.
 
         signal                              ---------------"Ctrl-C"
         chunks                              --"a"----"b"----------"c"--
@@ -48,16 +48,16 @@ def interrupt_on(signal: Observable[Any], *operators: Operator[Any, Any]) -> RxO
     SegmentEnd(segment_id='t:text_0', segment_type='text', status='interrupted', reason='Ctrl-C', turn_id='t')
 
     - `signal`: its first value interrupts; a str is the reason. It is subscribed to before the source. Its completion
-      means nothing; its error ends what is open as an error of the source does, then comes as `on_error`.
+      is ignored; its error ends open segments like an error of the source, then arrives as `on_error`.
     - `operators`: as in `compose`; their close gives the ENDs, and an `InvocationFailed` for each open call. Without
       any it stands behind operators that give segments, and ends those that are open.
 
     The signal may come on any thread, also while an event is delivered: then all events of that item are delivered
-    first. Whoever signals never waits: where the stream is busy, its thread gives the ENDs. Nothing comes after them.
-    Raises `UsageError` for a signal that is no Observable, or operators that are none of Penstock's.
+    first. The signalling thread never waits: if the stream is busy, the stream's thread emits the ENDs. Nothing follows
+    them. Raises `UsageError` for a signal that is not an Observable, and for operators that are not Penstock's.
     """
     if not isinstance(cast("object", signal), Observable):
-        message = f"interrupt_on takes the signal first, an Observable such as a Subject; got {signal!r}"
+        message = f"interrupt_on needs an Observable such as a Subject as its first argument; got {signal!r}"
         raise UsageError(message)
     chain = compose(*checked_operators(operators, "interrupt_on")) if operators else lift(_PassSegments)
     return lambda source: interruptible(signal, chain, source, Attempts())
@@ -66,7 +66,7 @@ def interrupt_on(signal: Observable[Any], *operators: Operator[Any, Any]) -> RxO
 def interruptible(
     signal: Observable[Any], operator: Operator[Any, Any], source: Observable[Any], attempts: Attempts
 ) -> Observable[Any]:
-    """Run an operator until a signal comes; `attempts` are those at the turn of the source."""
+    """Run an operator until a signal arrives; `attempts` are those of the source's turn."""
 
     def subscribe(observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None) -> abc.DisposableBase:
         return _Run(stage(operator), observer, attempts).start(source, signal, scheduler)
@@ -77,8 +77,8 @@ def interruptible(
 class _Run:
     """One subscription.
 
-    The lock is held for a look at `_how` and `_busy` only, never while anybody else's code runs. Who sets `_how` while
-    nothing is delivered ends the stream; otherwise whoever is delivering does, when that is done.
+    The lock is held for a look at `_how` and `_busy` only, never while anybody else's code runs. The thread that sets
+    `_how` ends the stream, unless another thread is delivering; then that thread ends it afterwards.
     """
 
     def __init__(self, chain: StageChain[Any, Any], observer: abc.ObserverBase[Any], attempts: Attempts) -> None:
@@ -180,7 +180,7 @@ class _Run:
 
 
 class _PassSegments(Stateful):
-    """Passes everything, and at the close ends the segments that are open."""
+    """Passes all events, and ends open segments at the close."""
 
     STATE = ("_open",)
 

@@ -1,4 +1,4 @@
-"""`json_fragments`: JSON text in pieces to fragments."""
+"""`json_fragments`: parse JSON text in pieces to fragments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .machines.json_machine import JsonMachine
 
 @public_operator
 def json_fragments(*, limits: Limits = DEFAULT_LIMITS) -> Operator[str, Fragment | JsonError]:
-    """Return the pieces of a JSON value as they arrive.
+    """Emit the pieces of a JSON value as they arrive.
 
         source            --{"a": "h-------i"}------------------------|
         json_fragments    --OPEN ()-OPEN a-TEXT a "h"--TEXT a "i"-DONE a-DONE ()--|
@@ -23,8 +23,9 @@ def json_fragments(*, limits: Limits = DEFAULT_LIMITS) -> Operator[str, Fragment
     >>> [(piece.path, piece.kind, piece.value) for piece in drive(["[tr", "ue]"], json_fragments())]
     [((), 'OPEN', '['), ((0,), 'SCALAR', True), ((0,), 'DONE', None), ((), 'DONE', None)]
 
-    Any root value, strictly RFC 8259; a lone surrogate becomes U+FFFD. `Fragment.at` counts characters of the text.
-    A text that is not JSON, exceeds `limits` or stops ends with one `JsonError`; what comes after it is ignored.
+    The root may be any value, strictly by RFC 8259; a lone surrogate becomes U+FFFD. `Fragment.at` counts characters of
+    the text. A text that is not JSON, exceeds `limits` or stops early ends with one `JsonError`; text after it is
+    ignored.
     """
     return lift(partial(_JsonFragments, limits))
 

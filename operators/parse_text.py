@@ -1,4 +1,4 @@
-"""`parse_text`: tool calls and reasoning that a model writes into its text, as segments."""
+"""`parse_text`: find tool calls and reasoning in a model's text, as segments."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     SegmentContent(segment_id='t:call_0', segment_type='tool_call', delta='{}', turn_id='t', ...)
     SegmentEnd(segment_id='t:call_0', segment_type='tool_call', status='complete', metadata={'tool_name': 'f'}, ...)
 
-    Several dialects are read at once; the first text that tells two apart decides. A call's START comes when its name
-    is known and its arguments begin; what turns out to be no call before that is text again. Later a mismatch fails
-    the call, with all its text. Closers and blanks at the very end, which no event can stand for, come as a text
+    Several dialects are read at once; the first text that differs decides. A call's START comes when its name is known
+    and its arguments begin; until then, something that turns out not to be a call is emitted as text. Later a mismatch
+    fails the call, with all its text. Closers and blanks at the very end, which no event can stand for, come as a text
     without CONTENT.
 
     - `tools`: as `to_invocations` takes them, or definitions in any provider's form: they say the types of raw values.
@@ -73,7 +73,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     - `typing`: how raw values become values.
     """
     if not dialects:
-        message = f"parse_text needs at least one dialect; there are auto, {', '.join(DIALECTS)}"
+        message = f"parse_text needs at least one dialect; known are auto, {', '.join(DIALECTS)}"
         raise UsageError(message)
     found = dialects_named(*dialects)
     compiled(found)
@@ -95,7 +95,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
 
 
 class _Answer(Stateful):
-    """One of n answers: its segments, and the reader of its text."""
+    """The state of one of n answers: its segments, and the reader of its text."""
 
     STATE = ("engine", "number", "segments")
 
@@ -136,7 +136,7 @@ class _ParseText(Stateful):
         return events
 
     def _only_content(self, chunk: str | ChunkResponse) -> str:
-        """Return a chunk's content if nothing else is in it, and it is the first answer's."""
+        """Return a chunk's content if it has nothing else and is from the first answer; else None."""
         if isinstance(chunk, str) or (
             chunk.reasoning
             or chunk.tool_calls

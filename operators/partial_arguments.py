@@ -1,4 +1,4 @@
-"""`partial_arguments`: the arguments of each call as they grow, to be read at any moment."""
+"""`partial_arguments`: the arguments of each call while they grow, readable at any moment."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def partial_arguments(
     fields: Iterable[FieldSpec] = FILE_TOOLS,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[Any, Any]:
-    """Return a `PartialArguments` whenever a call's arguments have grown, and one at the call's end.
+    """Emit a `PartialArguments` whenever a call's arguments have grown, and one at the call's end.
 
         segments             --S call f--C {"a": [1, --C "x---C y"]}--------------E--
         partial_arguments    ------------{"a": [1]}----["x"]--["xy"] is_complete--status
@@ -52,7 +52,7 @@ def partial_arguments(
 
 
 class PartialArguments(Struct, frozen=True, gc=False, eq=False):
-    """What one piece of a stream changed in a call's arguments, and a live view of them.
+    """The change in a call's arguments by one event, and a live view of them.
 
     Two events are equal when they say the same of the same call; the view, which lives on, does not count.
 
@@ -74,11 +74,11 @@ class PartialArguments(Struct, frozen=True, gc=False, eq=False):
     arguments: ObjectView
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the arguments as they are now, as a plain copy of your own."""
+        """Return a plain copy of the current arguments."""
         return self.arguments.snapshot()
 
     def is_finished(self, path: Path) -> bool:
-        """Return whether the value at a path is complete by now: `event.is_finished(("patterns", 0, "old"))`."""
+        """Return whether the value at a path is complete: `event.is_finished(("patterns", 0, "old"))`."""
         return self.arguments.is_finished(path)
 
     def __eq__(self, other: object) -> bool:

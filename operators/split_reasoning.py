@@ -1,4 +1,4 @@
-"""`split_reasoning`: the reasoning in a model's text as segments of its own, and nothing else."""
+"""`split_reasoning`: separate reasoning from text, and find nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def split_reasoning(
     blanks: Literal["lone", "keep", "drop"] = "lone",
     turn_id: str | None = None,
 ) -> Operator[str | ChunkResponse, Segment]:
-    """Tell reasoning from text by the markers around it; calls in the text stay text.
+    """Separate reasoning from text by the markers around it; calls in the text stay text.
 
         text              --<thi--nk>Why--?</think>So--|
         split_reasoning   -------S C Why--C E---S C So-E--|

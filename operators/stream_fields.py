@@ -1,4 +1,4 @@
-"""`stream_fields`: calls of named tools as segments of their own type, whose content is one decoded argument."""
+"""`stream_fields`: turn calls of named tools into segments whose content is one decoded argument."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def stream_fields(
             message = f"stream_fields takes FieldSpec(tool, field, ...), got {spec!r}"
             raise UsageError(message)
         if spec.tool in by_tool:
-            message = f"two specs for the tool {spec.tool!r}"
+            message = f"two specs are for the tool {spec.tool!r}; keep one"
             raise UsageError(message)
         by_tool[spec.tool] = spec
     return lift(partial(_StreamFields, by_tool, limits, deferred=start == "deferred", ignore_case=ignore_case))
 
 
 class _FieldCall(Stateful):
-    """One call of a tool with a spec: what is known of its arguments and what has not been given out yet."""
+    """One call of a tool with a spec: its arguments so far, and the text that was not emitted yet."""
 
     STATE = (
         "tool",
@@ -122,9 +122,9 @@ class _FieldCall(Stateful):
         self.opened = False
         self.duplicate = False
         self.no_object = False  # the root is something else
-        self.error: JsonError | None = None  # of text that nobody had parsed before
+        self.error: JsonError | None = None  # from text that was not parsed before
         self.started = False
-        self.machine: JsonMachine | None = None  # for events that nobody has parsed yet
+        self.machine: JsonMachine | None = None  # for events that are not parsed yet
         self.stripping = None if spec.markers is None else stage(strip_markers(*spec.markers))
         self.held: list[AnySegmentEvent] = []
         """What came before START, in case that the call does not fit a spec that is not strict.
@@ -284,7 +284,7 @@ class _StreamFields(Stateful):
         events.append(SegmentContent(call.segment_id, kind, text, turn_id=call.turn_id, raw=raw, fragments=fragments))
 
     def _take(self, call: _FieldCall, event: AnySegmentEvent, *, ending: bool = False) -> str:
-        """Take in an event's source text and fragments; give the new text of the streamed field."""
+        """Process an event's source text and fragments; return the new text of the streamed field."""
         fragments: Iterable[Fragment] = event.fragments or ()
         raw = event.raw
         if event.fragments is None and isinstance(event, SegmentContent):
@@ -315,7 +315,7 @@ class _StreamFields(Stateful):
         return known or call.content_length > self._limits.deferred_length
 
     def _field(self, call: _FieldCall, piece: Fragment, pieces: list[str]) -> bool:
-        """Take in a piece of the field itself; False where the field is no string and so an argument as any other."""
+        """Process a fragment of the field; return False if it is not a string, and thus an ordinary argument."""
         if piece.kind == "TEXT":
             call.field_path = piece.path
             call.content_length += len(piece.value)
@@ -350,13 +350,13 @@ class _StreamFields(Stateful):
 
 
 def _known(call: _FieldCall) -> dict[str, Any]:
-    """Return the spec's metadata as far as it is known."""
+    """Return the spec's metadata that is known so far."""
     names = call.spec.metadata
     return {name: call.arguments[name] for name in names if name in call.arguments and name not in RESERVED}
 
 
 def _shown(call: _FieldCall) -> dict[str, Any]:
-    """Return the arguments that were not streamed, as END metadata; those with names of ours one level down."""
+    """Return the arguments that were not streamed, as END metadata; those with reserved names one level down."""
     shown = {name: value for name, value in call.arguments.items() if name not in RESERVED}
     hidden = {name: value for name, value in call.arguments.items() if name in RESERVED}
     if call.opened and not call.content_length and call.spec.field not in call.arguments:
@@ -378,7 +378,7 @@ def _stripped(
     *,
     ending: bool,
 ) -> list[Fragment]:
-    """Take the sentinels out of the field's fragments, so that the invocation does not have them either."""
+    """Remove the sentinels from the field's fragments, so that the invocation does not have them either."""
     given: list[Fragment] = []
     for piece in fragments:
         if call.stripping is not None and piece.path == call.field_path and piece.kind in ("TEXT", "DONE"):

@@ -1,4 +1,4 @@
-"""Optional sentinels around a content are taken off while it streams."""
+"""`strip_markers`: remove optional sentinels around a content while it streams."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Phase: TypeAlias = Literal["before", "newline", "inside", "unmarked"]
 
 @public_operator
 def strip_markers(start: str, end: str) -> Operator[str, str]:
-    r"""Take the marker before a content and the one after it off, if they are there; one stream is one content.
+    r"""Remove the markers before and after a content, if they are there; one stream is one content.
 
         source                     -- <S>--\na--b\n</S>--\n--|
         strip_markers(<S>, </S>)   --------a----b\n----------|
@@ -38,12 +38,12 @@ def strip_markers(start: str, end: str) -> Operator[str, str]:
     Raises `UsageError` for an empty marker, a start marker that begins with a blank and an end marker that ends with
     one: blanks there go in any case.
     """
-    marker_pattern((start, end))  # refuses what is no marker
+    marker_pattern((start, end))  # raises for an invalid marker
     if start[0] in BLANKS:
-        message = f"the start marker {start!r} begins with a blank; leave it out, blanks before the marker go anyway"
+        message = f"the start marker {start!r} begins with whitespace; remove it, it is stripped anyway"
         raise UsageError(message)
     if end[-1] in BLANKS:
-        message = f"the end marker {end!r} ends with a blank; leave it out, blanks after the marker go anyway"
+        message = f"the end marker {end!r} ends with whitespace; remove it, it is stripped anyway"
         raise UsageError(message)
     return lift(partial(_StripMarkers, start, end))
 
@@ -110,7 +110,7 @@ class _StripMarkers(Stateful):
         return [text[: found.start()]] if found.start() else []
 
     def _take(self, item: str) -> str:
-        """Return what was withheld, and the item after it."""
+        """Return the held text followed by an item."""
         text = "".join([*self._withheld, item]) if self._withheld else item
         self._withheld.clear()
         self._begun = ""

@@ -1,4 +1,4 @@
-"""`to_invocations`: each tool call of a stream as one invocation, or one failure, at the moment it ends."""
+"""`to_invocations`: turn each tool call into an invocation or a failure when it ends."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ Model: TypeAlias = type[BaseModel] | None
 
 
 class ToolLike(Protocol):
-    """A tool that validates by itself, as those of `penstock.pipeline.tools.tool` do."""
+    """A tool that validates by itself, such as those made by `penstock.tool`."""
 
     @property
     def name(self) -> str: ...
     def validate(self, arguments: dict[str, Any], /) -> BaseModel | None:
-        """Return the model's instance, None where there is no model.
+        """Return the model's instance, None without a model.
 
-        What it raises makes the call `invalid`. The text of pydantic's `ValidationError`, of a `ValueError` and of an
-        `AssertionError` stands in `errors`; of any other exception only the class and the place do.
+        An exception makes the call `invalid`. `errors` has the text of pydantic's `ValidationError`, of a `ValueError`
+        and of an `AssertionError`; of any other exception only the class and the line.
         """
         ...
 
@@ -93,7 +93,7 @@ def to_invocations(
 
     Only a call whose segment ended as `complete` is invoked, once per (turn_id, id); every other gives an
     `InvocationFailed` with its reason and all its text. A call that repeats another one's id, name and arguments gives
-    a `Notice` of code `duplicate_call`, its END has `duplicate_of`. Calls that the provider runs itself give neither.
+    a `Notice` of code `duplicate_call`, its END has `duplicate_of`. Calls that the provider runs itself have no result.
     Before a call that is invoked with a text where its schema says another type, a `Notice` of code
     `mistyped_argument` comes.
 
@@ -187,7 +187,7 @@ class _ToInvocations(Stateful):
         return results
 
     def _break_off(self, event: SegmentStart) -> tuple[Result, ...]:
-        """End a call whose id starts again: nothing more can come for it."""
+        """End a call whose id starts again."""
         call = self._calls.pop((event.turn_id, event.segment_id), None)
         if call is None:
             return ()
@@ -216,7 +216,7 @@ class _ToInvocations(Stateful):
 
     def _content(self, call: _Call, event: SegmentContent) -> None:
         if event.fragments is None:
-            # Whole JSON that nobody has parsed yet, or an event that was read back from its JSON form.
+            # Whole JSON that is not parsed yet, or an event that was read from JSON.
             text = event.raw or event.delta
             call.raw.append(text)
             (call.content if call.segment_type != "tool_call" else call.unparsed).append(text)
@@ -256,7 +256,7 @@ class _ToInvocations(Stateful):
         return *notices, event, result
 
     def _first_of(self, call: _Call, invocation: ToolInvocation) -> str:
-        """Return the id of the first invocation with the same name, arguments and id of the provider's, if its own."""
+        """Return the id of the first invocation with the same name, arguments and provider's id, if there is one."""
         given_id = call.metadata.get("repeats", invocation.id)
         key = (invocation.turn_id, given_id, _digest(invocation))
         return self._invoked.setdefault(key, invocation.id)
@@ -339,7 +339,7 @@ class _ToInvocations(Stateful):
 
 
 def _refuses(spec: FieldSpec, call: _Call) -> bool:
-    """Return whether a call without what the spec requires is refused: where others wrote the segment, it always is."""
+    """Return whether a call without the required arguments is refused; always for segments read from JSON."""
     return spec.strict or "tool_name" not in call.metadata
 
 
@@ -351,10 +351,10 @@ def _digest(invocation: ToolInvocation) -> str:
 
 
 def _mistyped(tool: str, metadata: dict[str, Any]) -> list[Notice]:
-    """Warn of the arguments that should be something else than text."""
+    """Return the Notices for arguments that stayed text against their schema."""
     keys = metadata.get("mistyped")
     return [
-        Notice("mistyped_argument", f"argument {key!r} of {tool} is no value of its type, its text was kept")
+        Notice("mistyped_argument", f"argument {key!r} of {tool} does not fit its type; its text was kept")
         for key in (cast("list[object]", keys) if isinstance(keys, list) else ())
     ]
 
@@ -370,11 +370,11 @@ def _validators(tools: Tools) -> dict[str, Model | ToolLike]:
         if not (each is None or (isinstance(each, type) and issubclass(each, BaseModel)) or _is_tool(each)):
             message = (
                 f"the model of tool {name!r} must be a pydantic model class or None, got {each!r}; "
-                "penstock.pipeline.tools.tool(...) makes a tool of a function or a JSON Schema"
+                "use penstock.tool(...) for a function or a JSON Schema"
             )
             raise UsageError(message)
         if name in validators:
-            message = f"two tools are named {name!r}"
+            message = f"two tools are named {name!r}; rename one of them"
             raise UsageError(message)
         validators[name] = each
     return validators

@@ -1,4 +1,4 @@
-"""`to_segments`: text, reasoning and native calls as segments, each with a start, a content and an end."""
+"""`to_segments`: turn chunks into segments of text, reasoning and native calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tool_call_updates`: the raw text of each call's arguments as it comes, and how the call ended."""
+"""`tool_call_updates`: the raw text of each call's arguments as it arrives, and how the call ended."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def tool_call_updates(
     keep_segments: bool = False,
     fields: Iterable[FieldSpec] = FILE_TOOLS,
 ) -> Operator[Any, Any]:
-    """Return the building of each call as `ToolCallUpdate`s: its start, the deltas of its arguments, its completion.
+    """Emit `ToolCallUpdate`s for each call: its start, the deltas of its arguments, its completion.
 
         segments             --S call f--C {"a----C ": 1}--E complete---------|
         tool_call_updates    --""--------{"a------": 1}----"" is_complete-----|
@@ -40,9 +40,9 @@ def tool_call_updates(
 
     The joined deltas of a call are its raw argument text, never repaired. However a call ends it gets one completion,
     with an empty delta and the status of its segment: complete, truncated, interrupted or failed. Before
-    `stream_fields` each delta comes as it came; behind it, with the next event of its field's segment. Calls that the
-    provider runs itself give no updates. The JSON form is the event `assistant_streaming_tool_call`; it is made for
-    screens, not for storing: the call itself comes as an invocation.
+    `stream_fields` each delta is emitted as it arrived; after it, with the next event of its field's segment. Calls
+    that the provider runs itself give no updates. The JSON form is the event `assistant_streaming_tool_call`; it is
+    made for screens, not for storing: the call itself comes as an invocation.
 
     - `message_id`: of the message that the calls belong to; else the turn's id.
     - `keep_segments`: pass the segment events too; all other events always pass.

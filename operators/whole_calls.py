@@ -1,4 +1,4 @@
-"""`whole_calls`: calls in text only when they are whole; what does not become one is text after all."""
+"""`whole_calls`: hold calls in text back until they are complete; broken ones become text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Identity: TypeAlias = tuple[str | None, str]
 End: TypeAlias = tuple[Status, str | None]
 
 
-# Any, and not what flows here: it may stand between any two operators, invocations among the events or not.
+# Any event: it may be placed between any two operators, with or without invocations among the events.
 @public_operator
 def whole_calls() -> Operator[Any, Any]:
-    """Hold a call in text back until it is complete; one that breaks off or is malformed is text again.
+    """Hold each call in text back until it is complete; emit a cut or malformed one as text.
 
         segments      --S call--C {"a":--C 1}--E complete--S call--C {"a"--E truncated--|
         whole_calls   --------------------------S C C E----------------------S C E text--|
@@ -31,10 +31,10 @@ def whole_calls() -> Operator[Any, Any]:
     SegmentContent(segment_id='t:call_0:text', segment_type='text', delta='<tool_call>{"name": "f", ...)
     SegmentEnd(segment_id='t:call_0:text', segment_type='text', status='complete', turn_id='t')
 
-    For those who show an answer when it is there, and rather show a broken call than fail it: nothing of a call comes
-    while it arrives. It stands behind `parse_text`. What comes after a call that is held waits with it, so that the
-    order stays; native calls and events that are no segments do not wait for their own sake. The text of a call that
-    broke off is all its raw text, markers included, with the status of its end; nothing in it is read again.
+    Use it after `parse_text`, if you show calls only when they are complete and prefer a broken call as text to a
+    failure. Events after a held call wait with it, to keep the order; native calls and other events are never held for
+    their own sake. The text of a call that broke off is all its raw text, markers included, with the status of its end;
+    nothing in it is read again.
     """
     return lift(_WholeCalls)
 
@@ -73,7 +73,7 @@ class _WholeCalls(Stateful):
         return [*self._decided(), *self._open.ends(how)]
 
     def _decided(self) -> list[AnySegmentEvent]:
-        """Take from the queue what comes before the next call that is not decided."""
+        """Return the events before the next undecided call, removed from the queue."""
         queue, events, count = self._queue, list[AnySegmentEvent](), 0
         for count, event in enumerate(queue):  # noqa: B007 - where it stopped
             identity = event.turn_id, event.segment_id
@@ -98,7 +98,7 @@ class _WholeCalls(Stateful):
 
 
 def _text(start: SegmentStart, raw: str, status: Status, reason: str | None) -> list[AnySegmentEvent]:
-    """Return the events of a text for a call that is none."""
+    """Return the events of a text in place of a broken call."""
     segment_id, turn_id = f"{start.segment_id}:text", start.turn_id
     return [
         SegmentStart(segment_id, "text", turn_id=turn_id),

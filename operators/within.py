@@ -1,4 +1,4 @@
-"""`within`: text operators inside the segments that one chooses, each segment with a state of its own."""
+"""`within`: run text operators inside chosen segments, with a state for each segment."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Selector: TypeAlias = str | Collection[str] | Callable[[SegmentStart], bool]
 _NO_CALLS = frozenset(("text", "reasoning", "refusal", "media"))
 
 
-# Any, and not what flows here: it may stand between any two operators, invocations among the events or not.
+# Any event: it may be placed between any two operators, with or without invocations among the events.
 @public_operator
 def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, Any]:
     """Run text operators on the content of the chosen segments; everything else passes unchanged.
@@ -47,7 +47,7 @@ def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, 
     >>> [event.delta for event in drive(chunks, *chain) if isinstance(event, SegmentContent)]
     ['42']
 
-    - `selector`: a segment type, several of them, or a predicate that is asked about each START.
+    - `selector`: a segment type, a list of them, or a predicate that is asked about each START.
     - `operators`: from text to text: `holdback`, `strip_markers`, your own by `lift(...)`. Each text that they give is
       a CONTENT of its own, an empty one none; what their close gives comes before the END. They are closed as the
       segment ends: `Completed` for complete and truncated, `Interrupted` for interrupted, `Failed` for failed.
@@ -57,8 +57,9 @@ def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, 
     at the latest. Only where that would lose arguments, those that arrived whole or were read back from JSON, a CONTENT
     with an empty delta comes before the END. Behind `stream_fields` it works on the fields, before it on raw JSON.
 
-    Raises `UsageError` for what is no selector or no operator. A text operator that gives no text fails the stream with
-    one; when it or the predicate raises, that does. Before, every open segment is ended.
+    Raises `UsageError` for an invalid selector or operator. If a text operator returns anything but text, the stream
+    fails with a `UsageError`; an exception of it or of the predicate fails the stream too. Open segments are ended
+    first.
     """
     text_operator = compose(*checked_operators(operators, "within"))
     return lift(partial(_Within, _checked_selector(selector), text_operator))
@@ -73,12 +74,12 @@ def _checked_selector(selector: object) -> frozenset[str] | Callable[[SegmentSta
         types = cast("Collection[object]", selector)
         if all(isinstance(each, str) for each in types):
             return frozenset(cast("Collection[str]", types))
-    message = f"within takes a segment type, several of them, or a predicate on the START first; got {selector!r}"
+    message = f"within needs a segment type, a list of them, or a predicate on the START first; got {selector!r}"
     raise UsageError(message)
 
 
 class _Text(Stateful):
-    """One chosen segment: its operators, and the source text that no event has accounted for yet."""
+    """One chosen segment: its operators, and the source text that is in no event's `raw` yet."""
 
     STATE = __slots__ = ("chain", "fragments", "raw", "unparsed")
 
@@ -87,7 +88,7 @@ class _Text(Stateful):
         self.raw: list[str] = []
         self.fragments: list[Fragment] = []
         self.unparsed = False
-        """Whether nobody has parsed `raw`."""
+        """Whether `raw` is not parsed yet."""
 
     def take(self, event: SegmentContent) -> None:
         if event.fragments is None:
@@ -99,7 +100,7 @@ class _Text(Stateful):
             self.fragments += event.fragments
 
     def taken(self) -> tuple[str, tuple[Fragment, ...] | None]:
-        """Return what the next event accounts for; without any source text it is "parsed, and nothing in it"."""
+        """Return `raw` and `fragments` for the next event; without source text the fragments are empty."""
         taken = "".join(self.raw), None if self.unparsed else tuple(self.fragments)
         self.raw.clear()
         self.fragments.clear()
@@ -194,7 +195,7 @@ class _Within(Stateful):
         events: list[SegmentContent] = []
         for item in items:
             if not isinstance(item, str):
-                message = f"within runs operators from text to text, {self._text_operator!r} gave {item!r}"
+                message = f"within needs operators from str to str; {self._text_operator!r} returned {item!r}"
                 self._error = self._error or UsageError(message)
             elif item:
                 events.append(self._said(text, event, item))
@@ -206,7 +207,7 @@ class _Within(Stateful):
         return SegmentContent(event.segment_id, kind, said, turn_id=event.turn_id, raw=raw, fragments=pieces)
 
     def _ends(self, how: How) -> list[Any]:
-        """Return the ENDs of all that is open, in the order of the STARTs."""
+        """Return an END for each open segment, in the order of their STARTs."""
         events: list[Any] = []
         for end in self._open.ends(how):
             text = self._texts.pop((end.turn_id, end.segment_id), None)
@@ -224,7 +225,7 @@ class _Within(Stateful):
 
 
 def _how(end: SegmentEnd) -> How:
-    """Say in what way the text of a segment ended."""
+    """Return the end of a segment as the end of its text."""
     reason = end.reason or ""
     match end.status:
         case "interrupted":

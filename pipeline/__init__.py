@@ -1,4 +1,4 @@
-"""The top floor: `Pipeline`, ready-made strategies, tools, settings, and the command line.
+"""`Pipeline`, ready-made strategies, tools, settings, and the command line.
 
 Each name is imported when it is first asked for: the command line is here, too, and its help needs none of them.
 """

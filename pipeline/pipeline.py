@@ -47,7 +47,7 @@ _Cancellable = TypeVar("_Cancellable", bound="Run | AsyncRun | _Signal")
 
 
 class Pipeline:
-    r"""Turns streams of any provider into events, with one strategy, one set of tools, and sinks beside the loop.
+    r"""Turns streams of any provider into events, with a strategy, tools, and sinks beside your loop.
 
         an SDK's stream ──  provider's machine  ──  strategy  ──┬──  your loop
                                                                 └──  sinks
@@ -60,21 +60,20 @@ class Pipeline:
     SegmentEnd(segment_id='text_0', segment_type='text', status='complete', ...)
 
     - `strategy`: a name, an operator, several in a list, or a function that makes one of `tools=` and options, as
-      `api_tool_call` is, or a `Dialect`. Without one the environment decides: PENSTOCK_STREAM_PARSER, else the stream:
-      `api_tool_call` for a provider's, `auto` for plain text, in which native calls cannot come.
+      `api_tool_call` is, or a `Dialect`. The default is PENSTOCK_STREAM_PARSER, else `api_tool_call` for a provider's
+      stream and `auto` for plain text, which has no native calls.
     - `tools`: functions, pydantic models, JSON Schemas or `Tool`s. Calls are validated with them, and other names fail
-      as `unknown_tool`. Without `tools=` every call is accepted; with none in it (`tools=[]`) everything passes through
-      and nothing is invoked.
-    - `api`: the provider's API, where the first item of a stream does not say it. `choices`: as with `from_stream`.
-    - `turn_id`: for all streams; `stream(...)` takes one for a single stream.
-    - `sinks`: each gets all events, through a queue of `queue_size`; a sink that does not keep up holds the stream
-      (`when_full="block"`), is left behind ("drop_sink"), or ends the stream ("fail"). One that raises is logged, and
-      the others go on. After the stream a sink that neither ends nor takes an event for `close_timeout` seconds is
-      given up, with a `StuckSinkError`; after a cancellation, a close or Ctrl-C it has that time in all.
-    - `settings`: instead of the environment's. Further options go to the strategy: `fields=`, `start=`, `eager=`...
+      as `unknown_tool`. Without `tools=` every call is accepted; with `tools=[]` nothing is invoked.
+    - `api`: the provider's API, if it cannot be detected from the first item. `choices`: as with `from_stream`.
+    - `turn_id`: the turn id of all streams; `stream(...)` takes one for a single stream.
+    - `sinks`: each gets all events, through a queue of `queue_size`. A sink that does not keep up delays the stream
+      (`when_full="block"`), is dropped ("drop_sink"), or ends the stream ("fail"). If a sink raises, that is logged,
+      and the others go on. After the stream, a sink that neither returns nor takes an event for `close_timeout` seconds
+      is abandoned, with a `StuckSinkError`; after a cancel, a close or Ctrl-C it has that time in total.
+    - `settings`: in place of the environment's. Further options go to the strategy: `fields=`, `start=`, `eager=`...
 
-    It keeps no state of a stream: use it for many, also at the same time, in threads and in tasks. What is wrong with
-    the arguments is a `UsageError` here, not in mid-stream.
+    A pipeline keeps no state of a stream: use it for many, also at the same time, in threads and in tasks. Wrong
+    arguments raise a `UsageError` here, not in mid-stream.
     """
 
     def __init__(  # noqa: PLR0913 - one place for everything that a pipeline is made of
@@ -129,7 +128,7 @@ class Pipeline:
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread starts a stream
         self._runs: WeakSet[Any] = WeakSet()
         self._new_machine = any_machine(api, choices=choices, turn_id=turn_id, limits=self._limits)
-        sink_lines(self.sinks, **self._queue)  # says what is wrong with them
+        sink_lines(self.sinks, **self._queue)  # raises for wrong options
 
     def stream(self, source: Any, *, turn_id: str | None = None, sinks: Iterable[Callable[..., Any]] = ()) -> Run:
         """Return the events of a stream, for a plain loop.
@@ -137,9 +136,9 @@ class Pipeline:
             for event in pipeline.stream(lambda: client.chat.completions.create(..., stream=True)): ...
 
         `source`: what an SDK returned for a streamed request, or a zero-argument callable that starts one when the loop
-        begins; an iterable of ChunkResponses, or of texts. `sinks`: for this stream, besides the pipeline's own, as a
-        queue of which each serves one stream. The SDK's exceptions, and a fatal error inside the stream,
-        are raised as `ProviderError` after the ENDs of what was open.
+        begins; an iterable of ChunkResponses, or of texts. `sinks`: more sinks for this stream alone, such as a queue,
+        which serves one stream. The SDK's exceptions, and a fatal error inside the stream, are raised as
+        `ProviderError` after the END of each open segment.
         """
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = FanOut(all_sinks, **self._queue) if all_sinks else None
@@ -150,21 +149,21 @@ class Pipeline:
 
             async for event in pipeline.astream(lambda: client.messages.create(..., stream=True)): ...
 
-        As `stream`, with what an async client returns; the callable may be async.
+        Works like `stream`, with what an async client returns; the callable may be async.
         """
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = AsyncFanOut(all_sinks, **self._queue) if all_sinks else None
         return self._started(AsyncRun(_opened(source), self._flow(turn_id), fan_out))
 
     def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[StrategyEvent]:
-        """Return the events of a stream as an Observable; nothing is requested until somebody subscribes.
+        """Return the events of a stream as an Observable; the request is sent on subscription.
 
-        `source` as with `stream` and `astream`, or an Observable of such items. A subscription after one that broke
-        off, as `ops.retry(2)` of reactivex makes it, has a turn id of its own: `t#2` after `t`. Sinks need a loop that
-        can wait for them: a pipeline with sinks is a `UsageError` here.
+        `source` as with `stream` and `astream`, or an Observable of such items. A subscription after one that did not
+        complete, as `ops.retry(2)` of reactivex makes it, has its own turn id: `t#2` after `t`. A pipeline with sinks
+        raises a `UsageError`, because sinks need a loop that waits for them.
         """
         if self.sinks:
-            message = "sinks= run with stream(...) and astream(...); subscribe to an Observable instead, or share it"
+            message = "sinks= works with stream(...) and astream(...) only; subscribe to the Observable instead"
             raise UsageError(message)
         of_turn = turn_id or self._turn_id
         machines = Machines(partial(self._new_machine, turn_id=of_turn))
@@ -189,9 +188,9 @@ class Pipeline:
         return Observable(subscribe)
 
     def cancel(self, reason: str = "cancelled") -> None:
-        """Stop all streams on their way: what is open ends as `interrupted`, the providers' streams are closed.
+        """Stop all running streams: open segments end as `interrupted`, and the providers' streams are closed.
 
-        From any thread; to stop one of several, call `cancel` of what `stream(...)` gave.
+        Call it from any thread. To stop a single stream, call `cancel` of its `Run`.
         """
         with self._lock:
             runs = list(self._runs)
@@ -199,19 +198,19 @@ class Pipeline:
             run.cancel(reason)
 
     def tool_schemas(self, provider: str, *, names: Iterable[str] | None = None, strict: bool = False) -> Any:
-        """Return the tools as the request of a provider wants them, a list; None, to be left out, where there are none.
+        """Return the tools in the form of a provider's request, a list; None without tools.
 
-        As the function `tool_schemas`, with the pipeline's tools. None, too, where the strategy finds calls in text:
-        then the prompt tells the model of the tools, with `instructions()`. For a server that writes them into the
-        prompt itself there is the function.
+        Works like the function `tool_schemas`, with the pipeline's tools. It also returns None for a strategy that
+        reads calls in text: there the prompt describes the tools, see `instructions()`. Use the function for a server
+        that writes the tools into the prompt itself.
         """
         if dialect_in(self.chain) is not None:
-            provider_of(provider)  # says what is wrong with it
+            provider_of(provider)  # raises for an unknown provider
             return None
         return schemas_for(self.tools or (), provider, names, strict=strict)
 
     def instructions(self) -> str:
-        """Return the text for a system prompt: which tools there are and how to call them in text.
+        """Return the text for a system prompt that describes the tools and how to call them in text.
 
         >>> def now() -> None: ...
         >>> print(Pipeline("hermes", tools=[now]).instructions().partition("Example:")[2].strip())
@@ -219,14 +218,14 @@ class Pipeline:
         {"name": "now", "arguments": {}}
         </tool_call>
 
-        Empty without tools, and where calls are native: then `tool_schemas` tells of them. Of several dialects it is
-        the first in which the model is asked to call.
+        It is empty without tools, and for native calls, where `tool_schemas` describes the tools. If the strategy has
+        several dialects, the text asks for the first one.
         """
         dialect = dialect_in(self.chain)
         return "" if dialect is None else dialect_instructions(dialect, self.tools or ())
 
     def tool_choice(self, provider: str, choice: Any, *, parallel: bool | None = None) -> Any:
-        """Return which tool the model may or must call, as the request of a provider wants it; see `tool_choice`."""
+        """Return the tool choice in the form of a provider's request; see `tool_choice`."""
         return tool_choice(provider, choice, tools=self.tools, parallel=parallel)
 
     @property
@@ -348,14 +347,14 @@ class _Signal(Subject[str]):
 
 def _opened(source: Any) -> Any:
     if isinstance(source, Observable):
-        message = "this is an Observable: use observable(...), or subscribe to it"
+        message = "got an Observable; use observable(...), or subscribe to it"
         raise UsageError(message)
     return translated(source, partial(check_any_stream, name="Pipeline"), any_exception)
 
 
 def _checked_sinks(sinks: Any) -> tuple[Callable[..., Any], ...]:
     if callable(sinks) and not isinstance(sinks, Iterable):
-        message = f"sinks= is an iterable of sinks, got {sinks!r}; put it in a list"
+        message = f"sinks= must be an iterable of sinks, got {sinks!r}; put it in a list"
         raise UsageError(message)
     return tuple(cast("Iterable[Callable[..., Any]]", sinks))
 
@@ -364,7 +363,7 @@ def _checked_limits(limits: Any, settings: Settings) -> Limits:
     if limits is None:
         return settings.checked_limits()
     if not isinstance(limits, Limits):
-        message = f"limits= is a Limits, got {limits!r}"
+        message = f"limits= must be a Limits, got {limits!r}"
         raise UsageError(message)
     return limits
 

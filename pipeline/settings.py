@@ -1,4 +1,4 @@
-"""`Settings`: what the environment says about pipelines."""
+"""`Settings`: the defaults of pipelines, from environment variables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LimitName: TypeAlias = Literal[
 
 
 class Settings(BaseSettings):
-    """The options that every `Pipeline` begins with; what is passed to it wins.
+    """The default options of every `Pipeline`; its arguments override them.
 
         PENSTOCK_STREAM_PARSER=hermes          the strategy, by name; AUTOBYTEUS_STREAM_PARSER is understood too
         PENSTOCK_START=immediate               when segments with metadata begin
@@ -53,7 +53,7 @@ class Settings(BaseSettings):
 
     @property
     def is_strategy_chosen(self) -> bool:
-        """Whether somebody named the strategy; else it is for the stream to say whether native calls can come."""
+        """Whether a strategy was named; if not, the kind of stream decides."""
         return bool(self.stream_parser)
 
     def checked_limits(self) -> Limits:
@@ -62,17 +62,17 @@ class Settings(BaseSettings):
 
 
 def settings_from_environment() -> Settings:
-    """Read the settings; `UsageError` names each variable with a wrong value."""
+    """Read the settings from the environment; `UsageError` names each variable with an invalid value."""
     try:
         return Settings()
     except ValidationError as error:
         wrong = "; ".join(
             f"{_variable(each['loc'])}: {each['msg'].lower()}, got {each['input']!r}" for each in error.errors()
         )
-        message = f"wrong value in the environment: {wrong}"
+        message = f"invalid value in the environment: {wrong}"
         raise UsageError(message) from None
     except SettingsError as error:
-        message = f"wrong value in the environment: {error} ({error.__cause__})"
+        message = f"invalid value in the environment: {error} ({error.__cause__})"
         raise UsageError(message) from error
 
 

@@ -1,4 +1,4 @@
-"""`strategy_by_stream`: one strategy for a provider's stream, another where the stream turns out to be plain text."""
+"""`strategy_by_stream`: one strategy for a provider's stream, another one for plain text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..sources.recognition.any_provider import AnyProvider
 
 
 class Machines:
-    """Makes the machines of a source's streams, which are all of one kind, and knows of which."""
+    """Makes the machines for a source's streams, and remembers their kind."""
 
     def __init__(self, new_machine: Callable[[], Machine]) -> None:
         self._new_machine = new_machine
@@ -31,7 +31,7 @@ class Machines:
 def strategy_by_stream(
     is_text: Callable[[], bool], native: Operator[ChunkResponse, Any], in_text: Operator[ChunkResponse, Any]
 ) -> Operator[ChunkResponse, Any]:
-    """Run `in_text` where `is_text` says so at the first chunk, else `native`.
+    """Run `in_text` if `is_text` returns True at the first chunk, else `native`.
 
     >>> from penstock.operators import drive
     >>> from penstock.pipeline import api_tool_call, hermes

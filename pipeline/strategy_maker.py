@@ -1,4 +1,4 @@
-"""`strategy_maker`: whatever a `Pipeline` is given as its strategy, as a function that makes the operator."""
+"""`strategy_maker`: turn the `strategy` argument of a `Pipeline` into a function that makes the operator."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def resolved(strategy: Any) -> Operator[Any, Any] | Chain | Callable[..., Any]:
             return TextStrategy(*named)
         return chain_of(several)
     if not callable(strategy):
-        message = f"a strategy is a name, an operator, several, or a function that makes one; got {strategy!r}"
+        message = f"a strategy must be a name, an operator, several, or a function that returns one; got {strategy!r}"
         raise UsageError(message)
     return cast("Callable[..., Any]", strategy)
 
@@ -60,7 +60,7 @@ def strategy_maker(
     if isinstance(strategy, Operator):
         if tools is not None:
             message = (
-                "tools= goes to the operator itself, where the strategy is one: to_invocations(tools); "
+                "the strategy is an operator, so pass tools= to the operator itself: to_invocations(tools); "
                 "operators in a list get it from here"
             )
             raise UsageError(message)
@@ -79,7 +79,7 @@ def strategy_maker(
 def _checked(
     strategy: Callable[..., Any], tools: Any, known: Mapping[str, Any], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the options with which a strategy is made: those of `known` that it takes, and all that were passed."""
+    """Return the options for a strategy: those of `known` that it accepts, and all that were passed."""
     name = getattr(strategy, "__name__", None) or repr(strategy)
     taken = signature(strategy).parameters
     if unknown := [key for key in options if key not in taken]:
@@ -90,7 +90,7 @@ def _checked(
     try:
         signature(strategy).bind(tools, turn_id=None, **given)
     except TypeError as error:
-        message = f"a strategy function takes (tools, *, turn_id=...); {name} does not: {error}"
+        message = f"a strategy function must take (tools, *, turn_id=...); {name} does not: {error}"
         raise UsageError(message) from error
     return given
 

@@ -1,4 +1,4 @@
-"""Where the flow ends: what collects, shows, stores or sends the events."""
+"""Sinks: functions that collect, show, store or send the events of a stream."""
 
 from .async_queue import AsyncQueue, async_queue
 from .callbacks import callbacks

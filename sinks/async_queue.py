@@ -10,7 +10,7 @@ from .running.event_queue import EventQueue
 
 
 class AsyncQueue(EventQueue):
-    """What `async_queue` makes: a sink on one side, an async iterable on the other."""
+    """The result of `async_queue`: a sink for the writer and an async iterable for the reader."""
 
     __slots__ = ()
 
@@ -31,9 +31,9 @@ def async_queue(maxsize: int = 64) -> AsyncQueue:
                                                    another task:  async for event in queue: ...
 
     The reader's loop ends with the stream, and raises what the stream raised; a Ctrl-C or a cancellation comes as
-    `StreamCutError`. When `maxsize` events wait, the stream waits for the reader. A reader that leaves its loop, or
-    calls `close()`, leaves the stream alone with nobody to wait for. A read that is cancelled, as by
-    `asyncio.timeout`, takes nothing: who keeps the iterator (`reader = aiter(queue)`) reads on.
+    `StreamCutError`. When `maxsize` events wait, the stream waits for the reader. When the reader leaves its loop or
+    calls `close()`, the stream no longer waits for it. A cancelled read, as by `asyncio.timeout`, takes nothing: keep
+    the iterator (`reader = aiter(queue)`) to read on.
 
     One stream and one reader: a second one of either is a `UsageError`. The stream may also be a plain one, on another
     thread, and the reader on another event loop. Without a Pipeline: `await queue(events)`, which ends with the stream
@@ -43,9 +43,9 @@ def async_queue(maxsize: int = 64) -> AsyncQueue:
 
 
 class _Reader:
-    """Reads a channel until somebody closes this or nobody holds it any more, as when a loop over it was left.
+    """Reads a channel until it is closed or garbage-collected, as when a loop over it was left.
 
-    No async generator, which a cancelled read would end.
+    It is not an async generator, because a cancelled read would end that.
     """
 
     __slots__ = ("_channel",)

@@ -1,4 +1,4 @@
-"""`callbacks`: functions of yours, called with what comes."""
+"""`callbacks`: call your own functions with the events of a stream."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def callbacks(
     on_notice: Callable[[Notice], object] | None = None,
     on_error: Callable[[Exception], object] | None = None,
 ) -> TwinSink[None]:
-    """Call functions with the events of a stream, each with its kind; other events are passed over.
+    """Call a function for each kind of event in a stream; other events are ignored.
 
     >>> from penstock.events import ChunkResponse
     >>> from penstock.operators import drive, to_segments
@@ -43,7 +43,7 @@ def callbacks(
 
     An exception of a callback is contained: the stream goes on, and the other events still come. It goes to `on_error`,
     and without one to the logger `penstock`, at ERROR once for each place that raises: the exception's class and line,
-    never what it says, for that may be a tool's arguments; the traceback is logged at DEBUG. `on_error` also gets the
+    never its message, which may contain a tool's arguments; the traceback is logged at DEBUG. `on_error` also gets the
     exception that ends the stream, which then passes on; a Ctrl-C or a cancellation comes as `StreamCutError`.
     """
     given: dict[type, tuple[str, Any]] = {
@@ -55,7 +55,7 @@ def callbacks(
     }
     for name, function in given.values():
         if function is not None and not callable(function):
-            message = f"{name}= is a function of one argument, got {function!r}"
+            message = f"{name}= must be a function of one argument, got {function!r}"
             raise UsageError(message)
     named = {kind: (name, function) for kind, (name, function) in given.items() if function is not None}
     if (segments := named.pop(SegmentEvent, None)) is not None:

@@ -16,7 +16,7 @@ from ..events.tool_invocation import InvocationFailed, ToolInvocation
 
 
 class Segment(Struct):
-    """A segment as it stands when its events are put together."""
+    """A segment, joined from its events."""
 
     id: str
     type: str
@@ -35,7 +35,7 @@ E = TypeVar("E", default=Any)
 
 
 class Collected(Struct, Generic[E]):
-    """Everything that came, in order, and what it amounts to."""
+    """All events of a stream in order, and what they add up to."""
 
     events: list[E] = field(default_factory=list[E])
     segments: list[Segment] = field(default_factory=list[Segment])
@@ -52,7 +52,7 @@ class Collected(Struct, Generic[E]):
         return self.joined("reasoning")
 
     def joined(self, segment_type: str) -> str:
-        """Return the content of all segments of a type as one text."""
+        """Return the content of all segments of a type, joined."""
         return "".join(segment.content for segment in self.segments if segment.type == segment_type)
 
     _repr_mimebundle_ = shown_by("penstock.sinks.segment_card", "collected_bundle")
@@ -62,7 +62,7 @@ _Identity: TypeAlias = tuple[str | None, str]
 
 
 class _Fold(Generic[E]):
-    """Puts events together; pieces of text are joined once, at the end of their segment."""
+    """Joins events to segments; the pieces of a text are joined once, at the segment's end."""
 
     def __init__(self) -> None:
         self.collected = Collected[E]()
@@ -109,7 +109,7 @@ class _Fold(Generic[E]):
 
 
 def collect(events: Iterable[E] | Observable[E]) -> Collected[E]:
-    """Run a stream of events to its end and give what it amounts to.
+    """Read a stream of events to its end and return a `Collected`.
 
     >>> from penstock.events import ChunkResponse
     >>> from penstock.operators import drive, to_segments
@@ -129,7 +129,7 @@ def collect(events: Iterable[E] | Observable[E]) -> Collected[E]:
 
 
 async def acollect(events: AsyncIterable[E]) -> Collected[E]:
-    """Run an async stream of events to its end and give what it amounts to; see `collect`."""
+    """Read an async stream of events to its end and return a `Collected`; see `collect`."""
     fold = _Fold[E]()
     async for event in events:
         fold.feed(event)

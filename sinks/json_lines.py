@@ -15,7 +15,7 @@ from .web.final_events import FinalEvents
 
 
 class Writable(Protocol):
-    """A text or binary file, opened by whoever closes it."""
+    """A text or binary file that the caller opens and closes."""
 
     def write(self, text: Any, /) -> object: ...
 
@@ -27,7 +27,7 @@ Mode: TypeAlias = Literal["a", "w", "x"]
 def json_lines(
     file: str | os.PathLike[str] | Writable, *, events: Which = "final", mode: Mode = "a", flush: bool = True
 ) -> TwinSink[int]:
-    r"""Write each event as one line of JSON, UTF-8; the sink gives the number of lines.
+    r"""Write each event as one line of JSON in UTF-8; the sink returns the number of lines.
 
         "all"     S text  C "He"  C "llo"  E text  S call  C  C  E call  invocation
         "final"                            S C "Hello" E                 invocation
@@ -38,11 +38,12 @@ def json_lines(
     >>> json_lines(file)([Notice("late_text", "x")]), file.getvalue()
     (1, '{"type":"NOTICE","code":"late_text","detail":"x"}\n')
 
-    `events="final"` stores what came of the deltas, in the order in which it was settled: a segment when it ends, as
-    START, one CONTENT with all of its text, END; of a call whose END is directly followed by its invocation or failure
-    that one line, which has everything. Updates and argument progress are not stored. What is still open when the
-    stream dies is written with what it had, and no END. Chunks and bare fragments are only deltas: a `UsageError`.
-    `events="all"` stores each event as it comes. What is no event is a `UsageError`.
+    `events="final"` joins the deltas and stores the results in the order in which they are complete. A segment is
+    stored when it ends, as START, one CONTENT with all of its text, and END. A call whose END is directly followed by
+    its invocation or failure is stored as that one line, which has everything. Updates and argument progress are not
+    stored. A segment that is still open when the stream dies is written with the content so far and without END. Chunks
+    and bare fragments raise a `UsageError`, because they are only deltas. `events="all"` stores each event as it
+    arrives. Other values raise a `UsageError`.
 
     - `file`: a path, opened with the first event and closed at the end in every case; or a text or binary file, which
       stays open.
@@ -53,7 +54,7 @@ def json_lines(
     """
     for name, value, known in (("events", events, get_args(Which)), ("mode", mode, get_args(Mode))):
         if value not in known:
-            message = f"{name}= is one of {', '.join(map(repr, known))}, got {value!r}"
+            message = f"{name}= must be one of {', '.join(map(repr, known))}, got {value!r}"
             raise UsageError(message)
     if not (isinstance(file, str | os.PathLike) or callable(getattr(file, "write", None))):
         message = f"json_lines takes a path or an open file, got {type(cast('object', file)).__name__}"
@@ -62,7 +63,7 @@ def json_lines(
 
 
 def read_json_lines(path: str | os.PathLike[str]) -> Iterator[Event]:
-    """Read the events of a file back, one by one; a line that is none is a `UsageError` with its number."""
+    """Read the events of a file one by one; raises `UsageError` with the line number for an invalid line."""
     with Path(path).open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
@@ -95,7 +96,7 @@ class _JsonLines:
         if self._writer is None:
             return 0
         try:
-            # What failed to be written once is not tried again: the first exception is the one to be seen.
+            # A failed write is not tried again, so that the first exception is the one that is raised.
             if self._final is not None and not self._writer.has_failed:
                 for each in self._final.close():
                     self._writer.write(each)
@@ -105,7 +106,7 @@ class _JsonLines:
 
 
 class _Writer:
-    """Lines in a file; of a path, the file is opened here, and closed."""
+    """Writes lines to a file; for a path it opens and closes the file."""
 
     def __init__(self, file: str | os.PathLike[str] | Writable, mode: Mode, *, flush: bool) -> None:
         self._opened: IO[bytes] | None = None
@@ -136,7 +137,7 @@ class _Writer:
 
 
 def _is_torn(path: Path) -> bool:
-    """Whether somebody's last line has no end: ours must not go on with it."""
+    """Whether the file's last line has no line end, which ours must not continue."""
     with path.open("rb") as file:
         if file.seek(0, os.SEEK_END) == 0:
             return False

@@ -27,22 +27,22 @@ class Waiting(Protocol):
 Show: TypeAlias = Callable[[MimeBundle], Shown]
 """Adds an output to the cell."""
 Later: TypeAlias = Callable[[float, Callable[[], None]], Waiting]
-"""Calls after so many seconds, if it is not cancelled before."""
+"""Calls a function after some seconds, unless cancelled."""
 
 
 def notebook_view(*, max_updates_per_second: float = 10.0) -> TwinSink[None]:
-    """Show a stream in a notebook: each segment is a card that grows, each call stands where it happened.
+    """Show a stream in a notebook: each segment is a growing card, followed by its call.
 
         notebook_view()(pipeline.stream(...))            shows it to its end
         await notebook_view()(pipeline.astream(...))     the same at a cell's top level
         Pipeline(sinks=[notebook_view()])                beside a loop of your own
 
-    A card is drawn again at most `max_updates_per_second` times a second, and always when its segment ends; what came
-    in between waits no longer than that. While it is open a card shows the last lines, afterwards the first ones.
-    Outside of a notebook each card is printed as text when its segment ends; for a terminal there is `terminal_view`.
+    A card is redrawn at most `max_updates_per_second` times a second, and always when its segment ends. An open card
+    shows the last lines, a finished one the first lines. Outside of a notebook each card is printed as text when its
+    segment ends; for a terminal there is `terminal_view`.
     """
     if not max_updates_per_second > 0:
-        message = f"max_updates_per_second= is a number above 0, got {max_updates_per_second!r}"
+        message = f"max_updates_per_second= must be above 0, got {max_updates_per_second!r}"
         raise UsageError(message)
     return each_event(partial(_notebook_view, max_updates_per_second))
 
@@ -151,7 +151,7 @@ class TextView:
 
 
 def _notebook_shell() -> object | None:
-    """Return IPython's shell where it runs in a notebook's kernel; there IPython is imported already."""
+    """Return IPython's shell if this runs in a notebook's kernel, where IPython is imported already."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     in_terminal = any(kind.__name__ == "TerminalInteractiveShell" for kind in type(shell).__mro__)

@@ -1,4 +1,4 @@
-"""`OpenCards`: what a view knows of the segments that have not ended."""
+"""`OpenCards`: the cards of segments that have not ended."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .collect import Segment
 from .segment_card import segment_card
 
 LINES_OPEN, CHARACTERS_OPEN = 16, 4_000
-"""What is shown of a segment's end while it is open."""
+"""The lines shown of an open segment."""
 
 
 class Shown(Protocol):
-    """What is on the screen already, to be changed later."""
+    """The output that shows the card, to be updated later."""
 
     def update(self, bundle: MimeBundle, /) -> None: ...
 
 
 class OpenCard:
-    """A segment on its way, and where it is shown."""
+    """An open segment, and the output that shows it."""
 
     __slots__ = ("_line_ends", "_pieces", "output", "segment")
 
@@ -45,7 +45,7 @@ class OpenCard:
             self.segment.content = "".join(self._pieces)
 
     def card(self) -> Card:
-        """Return the card as it is now: the last lines while it is open, then the first ones."""
+        """Return the current card: with the last lines while open, then with the first ones."""
         return segment_card(self.segment, self._last_lines() if self.segment.status is None else None)
 
     def _last_lines(self) -> Excerpt:
@@ -70,7 +70,7 @@ class OpenCards:
         self._cards: dict[tuple[str | None, str], OpenCard] = {}
 
     def take(self, event: AnySegmentEvent) -> OpenCard | None:
-        """Return the card that the event has changed; None where its segment never started."""
+        """Return the card that an event changes; None if its segment never started."""
         identity = (event.turn_id, event.segment_id)
         if isinstance(event, SegmentStart):
             self._cards[identity] = OpenCard(
@@ -88,5 +88,5 @@ class OpenCards:
 
 
 def error_card(error: Exception) -> Card:
-    """Return the card of what a stream ended with."""
+    """Return the card of the error that ended a stream."""
     return Card("the stream broke", type(error).__name__, "bad", body=without_credentials(str(error)), prose=True)

@@ -1,4 +1,4 @@
-"""`plain_view`: an answer in plain lines, each as soon as it is complete."""
+"""`plain_view`: print an answer in plain lines, each as soon as it is complete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SLICE = 65536
 
 
 def plain_view(file: IO[str] | None = None) -> TwinSink[None]:
-    r"""Show an answer in plain lines, each as soon as it is complete: for logs, pipes, and terminals that cannot move.
+    r"""Print an answer in plain lines, each as soon as it is complete: for logs, pipes and simple terminals.
 
     >>> from penstock import SegmentContent, SegmentEnd, SegmentStart, ToolInvocation
     >>> start = SegmentStart("c", "write_file", {"path": "a.py"})
@@ -31,16 +31,16 @@ def plain_view(file: IO[str] | None = None) -> TwinSink[None]:
         print(x)
     → write_file(path='a.py')
 
-    Text stands at the margin, what belongs to a call is indented below its name and path, a command has a `$`; where
-    several calls are open at once each line says whose it is. Control characters are shown, never obeyed. Written to
-    standard output, or to `file`, and flushed line by line; what its encoding cannot say is written as `\u2192`. An
-    error of the stream has a line of its own and passes.
+    Text starts at the margin. Content of a call is indented below its name and path, and a command has a `$`. If
+    several calls are open, each line begins with its call's name. Control characters are escaped. Written to standard
+    output, or to `file`, and flushed line by line; characters outside its encoding are written as `\u2192`. An error of
+    the stream is printed on a line of its own and raised.
     """
     return each_event(partial(PlainTarget, file))
 
 
 class _Open(Struct):
-    """A segment that has not ended, with what has come of its last line."""
+    """An open segment, with the unfinished last line."""
 
     type: str
     label: str
@@ -49,13 +49,13 @@ class _Open(Struct):
 
 
 class PlainTarget:
-    """Takes the events of one stream."""
+    """Prints the events of one stream."""
 
     def __init__(self, file: IO[str] | None = None) -> None:
         self._file = sys.stdout if file is None else file
         self._open: dict[_Identity, _Open] = {}
         self._unsettled: tuple[_Identity, str] | None = None
-        """A call that ended badly: a failure says the same in better words if it follows."""
+        """A call whose END reports a failure; an `InvocationFailed` that follows says it better."""
 
     def feed(self, event: Any) -> None:
         if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
@@ -71,7 +71,7 @@ class PlainTarget:
             self._print(event_line(event))
 
     def close(self, error: BaseException | None) -> None:
-        if isinstance(error, BrokenPipeError):  # nobody reads any more, maybe not even this
+        if isinstance(error, BrokenPipeError):  # the output may be closed, so this may fail too
             return
         self._settle()
         for segment in list(self._open.values()):

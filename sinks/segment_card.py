@@ -1,4 +1,4 @@
-"""How segments, and all that was collected, look in a notebook."""
+"""How segments and a `Collected` are shown in a notebook."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from .collect import Collected, Segment
 
 FOR_PROGRAMS = frozenset(("native", "kind", "error"))
-"""Metadata that is not shown: an error stands in the failure that follows."""
+"""Metadata that is not shown; an error is shown with the failure that follows."""
 RESULTS = (ToolInvocation, InvocationFailed, Notice)
 
 
 def segment_card(segment: Segment, excerpt: Excerpt | None = None) -> Card:
-    """Return a segment's card; `excerpt` is what is shown of its content, its beginning unless given.
+    """Return a segment's card; `excerpt` is the shown part of its content, by default the beginning.
 
     >>> card = segment_card(Segment("s", "write_file", {"path": "a.py"}, "x = 1", status="truncated", reason="length"))
     >>> card.title, card.facts, card.badge
@@ -39,7 +39,7 @@ def segment_card(segment: Segment, excerpt: Excerpt | None = None) -> Card:
 
 
 def _facts(segment: Segment) -> tuple[str, ...]:
-    """Return the metadata in small words; the path speaks for itself."""
+    """Return the metadata as `key=value` words; a path is shown without its key."""
     told = [
         (name, value)
         for name, value in segment.metadata.items()
@@ -54,7 +54,7 @@ def segment_bundle(segment: Segment) -> MimeBundle:
 
 
 def collected_bundle(collected: Collected) -> MimeBundle:
-    """Return everything that was collected, in its order, under a line that counts it."""
+    """Return the card of a `Collected`: a line of counts, then everything in order."""
     numbers = (
         counted(len(collected.segments), "segment"),
         counted(len(collected.invocations), "invocation"),
@@ -64,7 +64,7 @@ def collected_bundle(collected: Collected) -> MimeBundle:
 
 
 def _cards(collected: Collected) -> Iterator[Card]:
-    segments = iter(collected.segments)  # they stand in the order of their STARTs
+    segments = iter(collected.segments)  # they are in the order of their STARTs
     for event in collected.events:
         if isinstance(event, SegmentStart):
             if (segment := next(segments, None)) is not None:

@@ -1,4 +1,4 @@
-"""`TerminalTarget`: draws the events of one stream, calmly. Needs the extra `terminal`."""
+"""`TerminalTarget`: draws the events of one stream at a limited rate. Needs the extra `terminal`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .terminal.terminal_region import LiveRegion
 FRAME = 1 / 12
 """Seconds from one frame to the next, at least."""
 REST = 9
-"""Where a frame is slow to make or to write: how many times as long nothing is drawn."""
+"""After a slow frame, the pause before the next one, as a multiple of the frame's time."""
 
 
 def new_target(
     console: Console | None, theme: str | None, scheduler: SchedulerBase | None
 ) -> TerminalTarget | PlainTarget:
-    """Return what draws on a console, or where that has no cursor to move, what writes plain lines."""
+    """Return a target that draws on a console, or prints plain lines if its cursor cannot be moved."""
     if console is None:
         # FORCE_COLOR wants colours in a log, not a cursor that moves.
         console = Console(highlight=False, force_interactive=None if sys.stdout.isatty() else False)
@@ -34,7 +34,7 @@ def new_target(
 
 
 class TerminalTarget:
-    """Draws at once when it has been quiet, else with the next frame, which comes even if no other event does."""
+    """Draws at once after a quiet time, else with the next frame, which is timed."""
 
     def __init__(self, console: Console, theme: str | None = None, scheduler: SchedulerBase | None = None) -> None:
         Syntax.guess_lexer("first.py")  # loads what colours files: better before the answer begins
@@ -47,7 +47,7 @@ class TerminalTarget:
         self._due = self._now()
         self._waiting = False  # a frame is on its way
         self._closed = False
-        self._failure: Exception | None = None  # of a frame that nobody waited for
+        self._failure: Exception | None = None  # the error of a timed frame
 
     def feed(self, event: Any) -> None:
         with self._lock:
@@ -68,7 +68,7 @@ class TerminalTarget:
                 return
             self._closed = True
             try:
-                if not isinstance(error, BrokenPipeError):  # else nobody reads any more, maybe not even this
+                if not isinstance(error, BrokenPipeError):  # else the output may be closed, so this may fail too
                     self._page.close(error)
                     self._draw()
                     self._region.stop()

@@ -19,30 +19,29 @@ def terminal_view(
     theme: str | None = None,
     scheduler: SchedulerBase | None = None,
 ) -> TwinSink[None]:
-    """Show an answer on a terminal while it comes: text, files in panels, commands, calls at their moment.
+    """Show an answer on a terminal while it arrives: text, files in panels, commands and calls.
 
         terminal_view()(pipeline.stream(source))
         await terminal_view()(pipeline.astream(source))
         Pipeline(sinks=[terminal_view()])
 
-    Text flows into the scrollback as its rows are full. A file stands in a panel with its path, its number of lines and
-    its last rows in colour; files that are written at the same time stand side by side where the terminal is wide
-    enough. What changes is drawn at most twelve times a second and never takes the whole screen; what has ended stays.
-    Where the output is no terminal, or one that cannot move its cursor, the lines of `plain_view` come instead.
+    Full rows of text go to the scrollback. A file is a panel with its path, its number of lines and its last rows in
+    colour; files written at the same time are side by side if the terminal is wide enough. Changes are drawn at most
+    twelve times a second and never fill the screen; finished parts stay. If the output is not a terminal, or one
+    without cursor movement, the lines of `plain_view` are printed instead.
 
-    - `console`: rich's, where to draw; standard output unless given. One view at a time on a terminal.
-    - `theme`: of the code, one of Pygments'; unless given the terminal's own colours, those that can be read on dark
-      and on light. NO_COLOR is honoured.
-    - `scheduler`: whose time it is, a thread of its own unless given.
+    - `console`: the rich console to draw on, by default standard output. Use one view at a time on a terminal.
+    - `theme`: a Pygments theme for code, by default terminal colours readable on dark and light. NO_COLOR is honoured.
+    - `scheduler`: the clock, by default a thread of its own.
 
-    An exception of the stream, Ctrl-C too, leaves a clean terminal with a line that says so, and passes. `UsageError`
-    where rich is not installed.
+    An exception of the stream, also Ctrl-C, leaves a clean terminal with a line about it, and is raised. `UsageError`
+    if rich is not installed.
     """
     try:
         from .terminal_target import new_target  # noqa: PLC0415 - what it imports is an extra
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "rich":
             raise
-        message = 'the terminal view draws with rich: pip install "penstock[terminal]"'
+        message = 'the terminal view needs rich; from a clone, pip install ".[terminal]"'
         raise UsageError(message) from error
     return each_event(partial(new_target, console, theme, scheduler))

@@ -10,7 +10,7 @@ from .running.event_queue import EventQueue
 
 
 class ThreadQueue(EventQueue):
-    """What `thread_queue` makes: a sink on one side, an iterable on the other."""
+    """The result of `thread_queue`: a sink for the writer and an iterable for the reader."""
 
     __slots__ = ()
 
@@ -27,8 +27,8 @@ def thread_queue(maxsize: int = 64) -> ThreadQueue:
 
     The reader's loop blocks its thread while nothing comes, ends with the stream, and raises what the stream raised; a
     Ctrl-C or a cancellation comes as `StreamCutError`. When `maxsize` events wait, the stream waits for the reader: a
-    plain one blocks its own thread, an async one waits without blocking its loop. A reader that leaves its loop, or
-    calls `close()`, leaves the stream alone with nobody to wait for.
+    plain one blocks its own thread, an async one waits without blocking its loop. When the reader leaves its loop or
+    calls `close()`, the stream no longer waits for it.
 
     One stream and one reader: a second one of either is a `UsageError`. Without a Pipeline: `queue(events)`, or
     `await queue(events)`, which ends with the stream or, then closing it, when the reader has left.
@@ -37,4 +37,4 @@ def thread_queue(maxsize: int = 64) -> ThreadQueue:
 
 
 def _events(channel: Channel) -> Iterator[Any]:
-    yield from channel  # and whoever closes this generator, as a loop that is left does, closes the channel
+    yield from channel  # closing this generator, as leaving a loop does, closes the channel

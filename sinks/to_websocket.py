@@ -1,4 +1,4 @@
-"""`to_websocket`: events as text frames of a WebSocket, whose other direction cancels."""
+"""`to_websocket`: send events over a WebSocket, whose reader can cancel."""
 
 from __future__ import annotations
 
@@ -39,14 +39,12 @@ async def to_websocket(
 
         await to_websocket(pipeline.astream(start), websocket.send_text, websocket.receive_text)
 
-    What is sent, the terminal included, and the options are those of `to_sse`. A reader that sends
+    The objects sent and the options are those of `to_sse`. A reader that sends
     `{"type": "cancel", "reason": "enough"}` (as text, bytes or a dictionary; the reason may be missing) stops the
-    provider's stream: what is open ends as `interrupted`, and the terminal comes. Other messages are logged and
-    ignored.
-
-    What `send` or `receive` raises, as frameworks do when the reader has left, is raised here after the events were
-    closed; so is an exception of the events that is no `ProviderError`. None from `receive` says as well that the
-    reader has left.
+    provider's stream: open segments end as `interrupted`, and the last object follows. Other messages are logged and
+    ignored. An exception of `send` or `receive`, as frameworks raise it when the reader has left, is raised here after
+    the events are closed, and so is any exception of the events except `ProviderError`. None from `receive` also means
+    that the reader has left.
     """
     frames = UiFrames(protocol, select=select, message_id=message_id, describe_error=describe_error)
     pump = FramePump(checked(events, "to_websocket"), frames)
@@ -55,7 +53,7 @@ async def to_websocket(
     tasks = {sending} if listening is None else {sending, listening}
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        # Who has everything and leaves at once is no error, so the sending decides.
+        # A reader that leaves after it got everything is not an error, so the sending decides.
         for task in (sending, listening):
             if task is not None and task.done():
                 task.result()
@@ -68,7 +66,7 @@ async def _stopped(tasks: set[asyncio.Task[None]], pump: FramePump) -> None:
     for task in tasks:
         task.cancel()
     try:
-        # The exception that matters was raised; to gather the others keeps the loop from telling of them.
+        # The exception that matters was raised; gathering the others keeps the loop from reporting them.
         await asyncio.gather(*tasks, return_exceptions=True)
     finally:
         await pump.aclose()

@@ -1,4 +1,4 @@
-"""Sources: provider streams, wire bytes, recordings and text become Observables of ChunkResponse."""
+"""Sources: turn provider streams, wire bytes, recordings and text into Observables of ChunkResponse."""
 
 from .decode_sdk import decode_sdk
 from .decode_wire import decode_wire

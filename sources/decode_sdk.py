@@ -1,4 +1,4 @@
-"""`decode_sdk`: what a provider's SDK yields, item by item, to ChunkResponses, as an operator."""
+"""`decode_sdk`: decode the items of a provider's SDK to ChunkResponses, as an operator."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def decode_sdk(
     >>> [chunk.content for chunk in drive(chunks, decode_sdk())]
     ['Hi']
 
-    The next item is asked for when the loop asks for more, so a slow loop slows the provider down. `api` and the other
-    options are those of `from_stream`: without `api` the first item says whose the stream is. What the SDK raises, and
-    a fatal error inside the stream, is raised as `ProviderError` after the ENDs of what was open; other exceptions pass
-    as they are.
+    The next item is read when the loop asks for it, so a slow loop slows the provider down. `api` and the other
+    options are those of `from_stream`: without `api` the provider is detected from the first item. An exception of the
+    SDK, and a fatal error inside the stream, is raised as `ProviderError` after the END of each open segment; other
+    exceptions pass unchanged.
     """
     return decode_through(any_machine(api, choices=choices, turn_id=turn_id, limits=limits))
 

@@ -1,4 +1,4 @@
-"""`decode_wire`: the bytes of a provider's answer to ChunkResponses, as an operator."""
+"""`decode_wire`: decode the bytes of a provider's answer to ChunkResponses, as an operator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .wire.ndjson import NdjsonDecoder
 from .wire.sse import ServerSentEvent, SseDecoder
 
 _KEPT = 64 * 1024
-"""Bytes of a body that are enough to tell what it looks like."""
+"""Bytes of a body that are kept to describe it."""
 
 
 @public_operator
@@ -51,9 +51,9 @@ def decode_wire(
 
 
 class WireMachine:
-    """The bytes of one answer through the machine of its provider.
+    """Decodes the bytes of one answer with the machine of its provider.
 
-    While a `CheckedMachine` has understood nothing, the beginning of the body is kept, to say what it looks like.
+    While a `CheckedMachine` has understood nothing, the beginning of the body is kept to describe it in an error.
     """
 
     def __init__(self, machine: Machine, decoder: Decoder | None = None) -> None:
@@ -73,7 +73,7 @@ class WireMachine:
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         if not isinstance(item, bytes | bytearray | memoryview):
-            message = f"the wire is bytes, got {type(item).__name__}; encode text with .encode()"
+            message = f"the wire must be bytes, got {type(item).__name__}; encode text with .encode()"
             raise UsageError(message)
         piece = bytes(cast("bytes", item))
         responses = self._events(self._decoder.feed(piece))
@@ -129,7 +129,7 @@ class WireMachine:
 
 
 class _Unread:
-    """The beginning of a body of which nothing is understood yet."""
+    """The beginning of the body, while nothing of it is understood."""
 
     def __init__(self, machine: CheckedMachine, beginning: bytes = b"") -> None:
         self._machine = machine
@@ -137,14 +137,14 @@ class _Unread:
         self.is_at_end = False
 
     def note(self, piece: bytes) -> bool:
-        """Keep a piece whose events the machine was fed; tell whether there is still nothing that it understood."""
+        """Keep a piece that was fed to the machine; return whether nothing has been understood yet."""
         room = _KEPT - len(self.beginning)
         if room > 0:
             self.beginning += piece[:room]
         return not self._machine.is_understood
 
     def is_text(self, line: str, decoder: Decoder) -> bool:
-        """Return whether a line is of a body of another kind, and not JSON that is cut or wrong."""
+        """Return whether a line is from another kind of body, rather than cut or malformed JSON."""
         is_other = line[:1] != "{" or (line == "{" and not self.is_at_end)
         return is_other and isinstance(decoder, NdjsonDecoder) and not self._machine.is_understood
 

@@ -1,4 +1,4 @@
-"""`from_anthropic`: what the Anthropic SDK streams, as ChunkResponses."""
+"""`from_anthropic`: a stream of the Anthropic SDK, as ChunkResponses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def from_anthropic(
     Hi
 
     - `source`: what `messages.create(stream=True)` returned, sync or async, or a zero-argument callable (also async)
-      that starts the request at subscription. An open stream has one subscriber. What is neither is a `UsageError`.
+      that starts the request at subscription. An open stream has one subscriber. Anything else raises a `UsageError`.
     - `turn_id`: used for the ids of calls whose wire gives none; else the message's id, else a random one.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next event.
     - Errors of the provider and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
@@ -43,7 +43,7 @@ def from_anthropic(
 
 
 def check_anthropic_stream(source: object) -> None:
-    """Raise `UsageError` for what is no stream of message events, saying what to pass instead."""
+    """Raise `UsageError` for anything but a stream of message events."""
     check_stream(
         source,
         name="from_anthropic",

@@ -1,4 +1,4 @@
-"""`from_gemini`: what Google's SDK streams, as ChunkResponses."""
+"""`from_gemini`: a stream of Google's SDK, as ChunkResponses."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def from_gemini(
     Hi
 
     - `source`: what `client.models.generate_content_stream(...)` returned, or `await client.aio.models...` of it, or a
-      zero-argument callable (also async) that calls it at subscription. An open stream has one subscriber. What is
-      neither is a `UsageError`, and so is a stream in which the SDK would run Python functions itself.
+      zero-argument callable (also async) that calls it at subscription. An open stream has one subscriber. Anything
+      else raises a `UsageError`, and so does a stream in which the SDK would run Python functions itself.
     - `choices`: which of several candidates: a number, or "all", where each chunk has its `choice`.
     - `turn_id`: used for the ids of calls without one; else the response's id, else a random one.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next item. An async generator of
@@ -55,12 +55,12 @@ def from_gemini(
 
 
 def check_gemini_stream(source: object) -> None:
-    """Raise `UsageError` for what is no stream of Gemini's responses, saying what to pass instead."""
-    wanted = "pass client.models.generate_content_stream(...), or a lambda: that calls it"
+    """Raise `UsageError` for anything but a stream of Gemini's responses."""
+    wanted = "pass client.models.generate_content_stream(...), or a lambda that calls it"
     kind = type(source).__name__
     if inspect.iscoroutine(source):
         source.close()
-        message = f"from_gemini got a coroutine that nobody awaits; await it first, or {wanted}"
+        message = f"from_gemini got a coroutine that was not awaited; await it, or {wanted}"
     elif hasattr(source, "candidates"):
         message = f"from_gemini got a whole {kind}, not a stream; {wanted}"
     elif isinstance(source, str | bytes | dict) or hasattr(source, "__pydantic_fields_set__"):
@@ -70,9 +70,9 @@ def check_gemini_stream(source: object) -> None:
             return
         message = RUNS_FUNCTIONS
     elif inspect.isawaitable(source):
-        message = f"from_gemini got a {kind} that nobody awaits; await it first, or {wanted}"
+        message = f"from_gemini got a {kind} that was not awaited; await it, or {wanted}"
     else:
-        message = f"from_gemini got a {kind}, which is no stream; {wanted}"
+        message = f"from_gemini got a {kind}, which is not a stream; {wanted}"
     raise UsageError(message)
 
 
@@ -81,7 +81,7 @@ def _is_checked(_: object) -> None:
 
 
 def _runs_functions(stream: Any) -> bool:
-    """Look whether the SDK will call the user's functions in this generator, while it has not begun to."""
+    """Return whether the SDK will call the user's functions in this generator, which has not started."""
     frame = getattr(stream, "gi_frame", None) or getattr(stream, "ag_frame", None)
     if frame is None or not str(frame.f_globals.get("__name__", "")).startswith("google."):
         return False

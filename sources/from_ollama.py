@@ -1,4 +1,4 @@
-"""`from_ollama`: what Ollama's SDK streams, as ChunkResponses."""
+"""`from_ollama`: a stream of Ollama's SDK, as ChunkResponses."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def from_ollama(
     Hi
 
     - `source`: what `client.chat(..., stream=True)` returned, or `await AsyncClient().chat(...)` of it, or a
-      zero-argument callable (also async) that calls it at subscription. An open stream has one subscriber. What is
-      neither is a `UsageError`.
+      zero-argument callable (also async) that calls it at subscription. An open stream has one subscriber. Anything
+      else raises a `UsageError`.
     - `turn_id`: used for the ids of calls, which the SDK does not give; else a random one.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next item.
     - Errors of the server and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
@@ -46,12 +46,12 @@ def from_ollama(
 
 
 def check_ollama_stream(source: object) -> None:
-    """Raise `UsageError` for what is no stream of Ollama's responses, saying what to pass instead."""
-    wanted = "pass client.chat(..., stream=True), or a lambda: that calls it"
+    """Raise `UsageError` for anything but a stream of Ollama's responses."""
+    wanted = "pass client.chat(..., stream=True), or a lambda that calls it"
     kind = type(source).__name__
     if inspect.iscoroutine(source):
         source.close()
-        message = f"from_ollama got a coroutine that nobody awaits; await it first, or {wanted}"
+        message = f"from_ollama got a coroutine that was not awaited; await it, or {wanted}"
     elif hasattr(source, "message") and hasattr(source, "__pydantic_fields_set__"):
         message = f"from_ollama got a whole {kind}, not a stream; {wanted}"
     elif isinstance(source, str | bytes | dict) or hasattr(source, "__pydantic_fields_set__"):
@@ -59,9 +59,9 @@ def check_ollama_stream(source: object) -> None:
     elif callable(source) or isinstance(source, Iterable | AsyncIterable):
         return
     elif inspect.isawaitable(source):
-        message = f"from_ollama got a {kind} that nobody awaits; await it first, or {wanted}"
+        message = f"from_ollama got a {kind} that was not awaited; await it, or {wanted}"
     else:
-        message = f"from_ollama got a {kind}, which is no stream; {wanted}"
+        message = f"from_ollama got a {kind}, which is not a stream; {wanted}"
     raise UsageError(message)
 
 

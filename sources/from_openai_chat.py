@@ -1,4 +1,4 @@
-"""`from_openai_chat`: what the OpenAI SDK streams, as ChunkResponses."""
+"""`from_openai_chat`: a chat completion stream of the OpenAI SDK, as ChunkResponses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def from_openai_chat(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Observable[ChunkResponse]:
-    """Stream a chat completion of the OpenAI SDK, or of anything that speaks its format.
+    """Stream a chat completion of the OpenAI SDK or of a compatible one.
 
         SDK chunks          --"Hel"----"lo"-----f {"a"------: 1}--finish--|
         from_openai_chat    --"Hel"----"lo"-----f {"a"------: 1}--finish--|
@@ -32,7 +32,7 @@ def from_openai_chat(
     Hi
 
     - `source`: what `create(stream=True)` returned, sync or async, or a zero-argument callable (also async) that starts
-      the request at subscription. An open stream has one subscriber. What is neither is a `UsageError`.
+      the request at subscription. An open stream has one subscriber. Anything else raises a `UsageError`.
     - `choices`: which of n answers: a number, or "all", where each chunk has its `choice`.
     - `turn_id`: used for the ids of calls whose wire gives none; else the response's id, else a random one.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next chunk.
@@ -49,7 +49,7 @@ def from_openai_chat(
 def check_choices(choices: object) -> None:
     """Raise `UsageError` for anything but a number from 0 and "all"."""
     if choices != "all" and (isinstance(choices, bool) or not isinstance(choices, int) or choices < 0):
-        message = f'choices= is the number of one answer, from 0, or "all"; got {choices!r}'
+        message = f'choices= must be an index from 0 or "all", got {choices!r}'
         raise UsageError(message)
 
 

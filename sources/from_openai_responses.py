@@ -1,4 +1,4 @@
-"""`from_openai_responses`: what the OpenAI SDK streams of a Response, as ChunkResponses."""
+"""`from_openai_responses`: a Responses stream of the OpenAI SDK, as ChunkResponses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def from_openai_responses(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Observable[ChunkResponse]:
-    """Stream a Response of the OpenAI SDK, or of anything that speaks its format.
+    """Stream a Response of the OpenAI SDK or of a compatible one.
 
         SDK events               --"Hel"----"lo"-----f--{"a"--: 1}--item done--completed--|
         from_openai_responses    --"Hel"----"lo"-----f--{"a"--: 1}--done-------finish-----|
@@ -29,7 +29,7 @@ def from_openai_responses(
     Hi
 
     - `source`: what `responses.create(stream=True)` returned, sync or async, or a zero-argument callable (also async)
-      that starts the request at subscription. An open stream has one subscriber. What is neither is a `UsageError`.
+      that starts the request at subscription. An open stream has one subscriber. Anything else raises a `UsageError`.
     - `turn_id`: used for the ids of calls whose wire gives none; else the response's id, else a random one.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next event.
     - Errors of the provider and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
@@ -44,7 +44,7 @@ def from_openai_responses(
 
 
 def check_responses_stream(source: object) -> None:
-    """Raise `UsageError` for what is no stream of response events, saying what to pass instead."""
+    """Raise `UsageError` for anything but a stream of response events."""
     check_stream(
         source,
         name="from_openai_responses",

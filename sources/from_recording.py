@@ -24,12 +24,12 @@ def from_recording(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Observable[ChunkResponse]:
-    """Play a file with the body of a streamed HTTP response; any number of subscribers.
+    """Replay a file with the body of a streamed HTTP response, for any number of subscribers.
 
         from_recording("answer.sse").pipe(to_segments()).subscribe(print)
 
-    `api` as in `from_wire`; without it the body itself says whose it is, and one that does not is a `UsageError`, as
-    is a file that cannot be read. `chunk_size`: the bytes given at a time; the whole body without it.
+    `api` as in `from_wire`; without it the provider is detected from the body. `UsageError` if that fails or the file
+    cannot be read. `chunk_size`: the bytes per chunk, by default the whole body.
     """
     try:
         body = Path(path).read_bytes()
@@ -37,7 +37,7 @@ def from_recording(
         message = f"cannot read the recording: {error}"
         raise UsageError(message) from error
     if chunk_size is not None and chunk_size < 1:
-        message = f"chunk_size= is a number of bytes from 1, got {chunk_size}"
+        message = f"chunk_size= must be at least 1, got {chunk_size}"
         raise UsageError(message)
     size = chunk_size or max(len(body), 1)
     pieces = [body[start : start + size] for start in range(0, len(body), size)]

@@ -1,4 +1,4 @@
-"""`from_stream`: what any provider's SDK streams, as ChunkResponses; whose it is, its first item says."""
+"""`from_stream`: a stream of any provider's SDK, as ChunkResponses; the first item tells the provider."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def from_stream(
 
     - `source`: what the streamed call of an SDK (OpenAI, Anthropic, Google, Mistral, Ollama) returned, sync or async,
       or a zero-argument callable (also async) that makes the call at subscription; or an iterable of the wire's JSON as
-      dicts, of texts, or of ChunkResponses. An open stream has one subscriber. What is none of these is a `UsageError`.
-    - `api`: as in `from_wire`; without it the first item says whose the stream is, and one that does not is a
-      `UsageError`. Keep-alives before it are waited through. An answer of which the named API understood nothing ends
-      with a `UsageError` that says what its items look like.
+      dicts, of texts, or of ChunkResponses. An open stream has one subscriber. Anything else raises a `UsageError`.
+    - `api`: as in `from_wire`; without it the provider is detected from the first item, and `UsageError` is raised if
+      that fails. Leading keep-alives are skipped. If the named API understands no item, the stream ends with a
+      `UsageError` that describes the items.
     - `choices`, `turn_id`, `limits`, `dispose()` and errors as with the provider's own source.
     """
     return stream_through(source, any_machine(api, choices=choices, turn_id=turn_id, limits=limits))
@@ -68,27 +68,27 @@ def any_machine(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Callable[..., Machine]:
-    """Return what makes an API's machine, without a name one that finds it out; `UsageError` for what has none.
+    """Return a function that makes an API's machine, or without a name one that detects the API.
 
     It may be called with another `turn_id=`.
     """
     check_choices(choices)
     of_api: NewMachine = AnyProvider if api is None else partial(checked_machine, api)
     new_machine = partial(of_api, choices=choices, turn_id=turn_id, limits=limits)
-    new_machine()  # what the API refuses is told now, not in mid-stream
+    new_machine()  # options that the API refuses raise now, not in mid-stream
     return new_machine
 
 
 def check_any_stream(source: object, *, name: str = "from_stream") -> None:
-    """Raise `UsageError` for what is no stream of any SDK, saying what to pass instead; `name`: who got it."""
+    """Raise `UsageError` for anything but a stream; `name`: the function that got it."""
     if isinstance(source, Observable):
-        message = f"{name} got an Observable, which needs no source: source.pipe(...) or subscribe to it"
+        message = f"{name} got an Observable, which needs no source; use source.pipe(...), or subscribe to it"
         raise UsageError(message)
     if isinstance(source, str):
-        message = f"{name} got a bare str; pass [text], or an iterable of texts"
+        message = f"{name} got a bare str; pass [text], or an iterable of str"
         raise UsageError(message)
     if isinstance(source, bytes | bytearray):
-        message = f"{name} got {type(source).__name__}; from_wire(api, ...) reads the bytes of a body"
+        message = f"{name} got {type(source).__name__}; use from_wire(api, ...) for the bytes of a body"
         raise UsageError(message)
     helpers = next((each for each in _HELPERS if type(source).__module__.startswith(each)), _HELPERS[0])
     # Whole answers are pydantic objects, and streams are not.
@@ -97,7 +97,7 @@ def check_any_stream(source: object, *, name: str = "from_stream") -> None:
 
 
 def any_exception(error: Exception) -> ProviderError | None:
-    """Translate an exception of any SDK or transport; None for what passes as it is, as a `ProviderError` does.
+    """Translate an exception of any SDK or transport; None for any other, and for a `ProviderError`.
 
     What anybody's code may raise (no JSON, a failed validation) is a provider's only where it comes out of an SDK.
     """

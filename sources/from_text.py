@@ -1,4 +1,4 @@
-"""`from_text`: text that arrives in pieces, as ChunkResponses."""
+"""`from_text`: text in pieces, as ChunkResponses."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def from_text(chunks: object) -> Observable[ChunkResponse]:
     stop
 
     `chunks`: a text, an iterable or async iterable of texts, or a zero-argument callable that gives one; an iterator
-    has one subscriber. Where they end, the text has come whole: that is told as the finish reason. Halves of characters
-    are put together, a lone one becomes U+FFFD. What is no text is a `UsageError`.
+    has one subscriber. At their end the text counts as complete, with the finish reason `stop`. Split surrogate pairs
+    are joined, a lone surrogate becomes U+FFFD. Anything but text raises a `UsageError`.
     """
     source = [chunks] if isinstance(chunks, str) else chunks
     _check_text(source)
@@ -34,5 +34,5 @@ def from_text(chunks: object) -> Observable[ChunkResponse]:
 
 def _check_text(chunks: object) -> None:
     if isinstance(chunks, bytes | bytearray) or not (callable(chunks) or isinstance(chunks, Iterable | AsyncIterable)):
-        message = f"from_text takes a text or an iterable of texts, got {type(chunks).__name__}"
+        message = f"from_text takes a str or an iterable of str, got {type(chunks).__name__}"
         raise UsageError(message)

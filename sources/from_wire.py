@@ -1,4 +1,4 @@
-"""`from_wire`: the bytes of a provider's answer, as ChunkResponses, without its SDK."""
+"""`from_wire`: decode the bytes of a provider's answer to ChunkResponses, without its SDK."""
 
 from __future__ import annotations
 

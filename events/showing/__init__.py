@@ -1,1 +1,1 @@
-"""What a notebook shows of values: cards as plain text and HTML. Knows no event."""
+"""How values are shown in a notebook: cards as plain text and HTML. Does not import the events."""

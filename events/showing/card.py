@@ -1,8 +1,8 @@
-"""`Card`: what a notebook shows of a value, as plain text and as HTML.
+"""`Card`: a value shown in a notebook, as plain text and as HTML.
 
 The HTML is for any page, dark or light, that may strip styles and runs no scripts: colours are inherited, borders are
 half-transparent grey, badges bring their own background, and without any style it still reads as headings, text and
-tables. All text is somebody else's, so it is escaped, and cut before it is: what a card costs has a limit.
+tables. No text is trusted: it is truncated and then escaped, so the cost of a card is bounded.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CELL = (
 
 
 class Card(Struct, frozen=True):
-    """A heading with a badge, then text, then a table; everything may be empty."""
+    """A heading with a badge, a text and a table; each may be empty."""
 
     title: str
     badge: str = ""
@@ -45,14 +45,14 @@ class Card(Struct, frozen=True):
     facts: tuple[str, ...] = ()
     """Small words behind the title."""
     body: str | Excerpt = ""
-    """A text is cut where it is shown, an excerpt is cut already."""
+    """A text is truncated when it is shown; an excerpt is truncated already."""
     prose: bool = False
     """Whether long lines of the body wrap."""
     rows: tuple[tuple[str, Any], ...] = ()
 
 
 def first_of(words: Iterable[str], number: int) -> list[str]:
-    """Return the first of so many words, and how many more there are.
+    """Return the first words, and how many more there are.
 
     >>> first_of(iter("abcd"), 4), first_of((str(each) for each in range(100)), 100)[-2:]
     (['a', 'b', 'c', 'd'], ['29', '… 70 more'])
@@ -61,7 +61,7 @@ def first_of(words: Iterable[str], number: int) -> list[str]:
 
 
 def mime_bundle(cards: Iterable[Card], heading: str = "") -> MimeBundle:
-    """Return what IPython asks a value for: its plain text and its HTML."""
+    """Return the MIME bundle for IPython: plain text and HTML."""
     first: list[Card] = []
     left_out = 0
     for card in cards:
@@ -141,6 +141,6 @@ def _words(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a short text for a heading: cut, and in one line."""
+    """Return a text for a heading, truncated and in one line."""
     short = text if len(text) <= BRIEF_CHARACTERS else text[:BRIEF_CHARACTERS] + "…"
     return short.replace("\n", "\\n")

@@ -1,4 +1,4 @@
-"""Pieces of texts that are too long to be shown whole, and text that is shown, not obeyed."""
+"""Excerpts of long texts, and text with its control characters escaped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 LINES, CHARACTERS = 100, 8_000
-"""What is shown of a long text."""
+"""The most that is shown of a long text."""
 BRIEF_LINES, BRIEF_CHARACTERS = 10, 800
 """What the plain text form shows of it, but of prose, and of a table's cell."""
 
@@ -20,7 +20,7 @@ _UNSHOWN = re.compile(
 
 
 class Excerpt(Struct, frozen=True):
-    """A piece of a text, with what is to be said of the rest."""
+    """A piece of a text, and a note about the rest."""
 
     text: str = ""
     before: str = ""
@@ -28,7 +28,7 @@ class Excerpt(Struct, frozen=True):
 
 
 def beginning(text: str, lines: int = LINES, characters: int = CHARACTERS) -> Excerpt:
-    r"""Return the first lines of a text, and how much more there is.
+    r"""Return the first lines of a text, with a note how much follows.
 
     >>> beginning("one\ntwo\nthree\nfour\n", lines=2)
     Excerpt(text='one\ntwo', before='', after='… 2 lines more')
@@ -41,7 +41,7 @@ def beginning(text: str, lines: int = LINES, characters: int = CHARACTERS) -> Ex
 
 
 def ending(text: str, lines: int = LINES, characters: int = CHARACTERS) -> Excerpt:
-    r"""Return the last lines of a text, and how much there was before.
+    r"""Return the last lines of a text, with a note how much precedes.
 
     >>> ending("one\ntwo\nthree\nfour\n", lines=2)
     Excerpt(text='three\nfour', before='… 2 lines above', after='')
@@ -53,7 +53,7 @@ def ending(text: str, lines: int = LINES, characters: int = CHARACTERS) -> Excer
 
 
 def counted(number: int, noun: str) -> str:
-    """Say how many there are.
+    """Return a count with its noun in singular or plural.
 
     >>> counted(1, "line"), counted(2506, "character")
     ('1 line', '2,506 characters')
@@ -62,7 +62,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def shown(text: str) -> str:
-    r"""Return text with everything escaped that a screen would obey instead of show; lines and tabs stay.
+    r"""Return text with control characters escaped; line breaks and tabs are kept.
 
     >>> shown("red: \x1b[31m, back: \u202e, half: \ud83d")
     'red: \\x1b[31m, back: \\u202e, half: \\ud83d'
@@ -71,7 +71,7 @@ def shown(text: str) -> str:
 
 
 def value_text(value: Any, characters: int = BRIEF_CHARACTERS) -> str:
-    """Return a value as text of limited length: a string as it is, anything else as JSON where it has one.
+    """Return a value as text of limited length: a string unchanged, anything else as JSON if possible.
 
     >>> value_text("as it is"), value_text({"deep": [None, 1.5]}), value_text([1] * 1000, 10)
     ('as it is', '{"deep": [null, 1.5]}', '[1, 1, 1, …')

@@ -1,4 +1,4 @@
-"""The segments of one answer: at most one of text or the like is open, and any number of native calls."""
+"""The segments of one answer: at most one open text, and any number of open native calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REGULAR: frozenset[FinishReason] = frozenset(("stop", "tool_calls", "pause"))
 
 
 class AnswerSegments(Stateful):
-    """One of n answers: at most one open segment of text or the like, and the calls."""
+    """One of n answers: at most one open text segment, and its calls."""
 
     STATE = ("_counts", "calls", "finish", "irregular_words", "number", "open_id", "open_type")
     __slots__ = (*STATE, "_straight", "ids")
@@ -86,7 +86,7 @@ class AnswerSegments(Stateful):
             self.open_type = ""
 
     def take_calls(self, deltas: Iterable[ToolCallDelta], events: list[Segment]) -> None:
-        """Take the updates of native calls."""
+        """Process the deltas of native calls."""
         calls, straight = self.calls, self._straight
         open_calls = calls.open
         for delta in deltas:
@@ -122,7 +122,7 @@ class AnswerSegments(Stateful):
                 calls.settle(call, delta, events)
 
     def take_finish(self, chunk: ChunkResponse, events: list[Segment]) -> None:
-        """Take the end of the answer, as the provider tells it."""
+        """Process the provider's finish of the answer."""
         finish = chunk.finish_reason or "stop"
         is_regular = finish in REGULAR and not chunk.is_cut
         self.finish = finish
@@ -131,11 +131,11 @@ class AnswerSegments(Stateful):
             self.calls.finish(events, is_regular=is_regular)
 
     def end_of(self, how: How, finish: str | None) -> tuple[Status, str | None]:
-        """Return the status and reason of text that is open at the end; `finish`: of the answer."""
+        """Return status and reason for text that is open at the end; `finish`: the answer's."""
         return end_status(how, finish, self.irregular_words)
 
     def close_calls(self, how: How, finish: str | None, events: list[Segment]) -> None:
-        """End the calls with the stream; `finish`: of the answer."""
+        """End the open calls with the stream; `finish`: the answer's."""
         status, reason = self.end_of(how, finish)
         if status == "complete":
             status, reason = "truncated", self.irregular_words

@@ -1,4 +1,4 @@
-"""A stage that follows each call of a stream of segments, from its START to its END, with a machine of its own."""
+"""A stage that runs a machine for each call in a stream of segments, from START to END."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .segment_end import OpenSegments, end_status
 
 
 class CallMachine(Protocol):
-    """What is done with one call: `start`, any number of `content`, then `end`, each with the segment's event.
+    """The machine of one call: `start`, any number of `content`, then `end`, each with the segment's event.
 
     The call is part of its state.
     """
@@ -36,7 +36,7 @@ NewMachine: TypeAlias = Callable[[CallArguments], CallMachine]
 def each_call(
     new_machine: NewMachine, *, keep_segments: bool, fields: Iterable[FieldSpec], limits: Limits
 ) -> Operator[Any, Any]:
-    """Make an operator of what is done with one call.
+    """Make an operator that runs a machine for each call.
 
     Calls that the provider runs itself are left out, as everywhere where calls are acted on. What is no segment event
     passes. With `keep_segments` the segment events pass too: what is made of one follows it, what is made of an END

@@ -1,4 +1,4 @@
-"""`FieldSpec`: which argument of which tool streams as a segment of its own; `FILE_TOOLS`, the ones everybody has."""
+"""`FieldSpec`: the argument of a tool that streams as a segment of its own; `FILE_TOOLS`: the built-in ones."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class FieldSpec(Struct, frozen=True):
             force_setattr(self, "segment_type", self.tool)
         if self.segment_type in _OURS:
             message = (
-                f"segments of type {self.segment_type!r} are not calls of a tool; give the spec another segment_type="
+                f"segment_type={self.segment_type!r} is reserved for segments that are not tool calls; choose another"
             )
             raise UsageError(message)
 

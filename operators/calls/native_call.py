@@ -74,7 +74,7 @@ class NativeCall(Stateful):
         """Whether another call of the answer began later."""
         self.error: JsonError | None = None
         self.over_limit = False
-        """Whether there is too much of it: then the call ends at once, so that nothing piles up."""
+        """Whether it exceeds a limit; then the call ends at once."""
         self.excess = 0
         """Characters of the text last fed that are too much."""
         self.length = 0
@@ -115,7 +115,7 @@ class NativeCall(Stateful):
         return self.kind != "json" or not self.has_text
 
     def feed(self, text: str) -> tuple[Fragment, ...] | None:
-        """Return the fragments of the next argument text; None where it came whole and nobody has parsed it."""
+        """Return the fragments of the next argument text; None if it came whole and is not parsed yet."""
         if self.machine is None:
             if self.error is not None:
                 self._count(text)
@@ -138,7 +138,7 @@ class NativeCall(Stateful):
         return self.checked(self.machine.feed(text))
 
     def checked(self, items: Sequence[Fragment | JsonError]) -> tuple[Fragment, ...]:
-        """Return the fragments of what the machine said, and keep the error that may stand at its end."""
+        """Return the machine's fragments, and store the error that may end them."""
         pieces = list(items)
         if pieces and isinstance(error := pieces[-1], JsonError):
             self.error = error
@@ -150,7 +150,7 @@ class NativeCall(Stateful):
         return tuple(pieces)  # type: ignore[arg-type]  # pyright: ignore[reportReturnType] - the error stood last
 
     def feed_to_root(self, text: str) -> tuple[str, tuple[Fragment, ...] | None, str]:
-        """Feed text up to where the root closes; give that text, its fragments, and the text that is left over.
+        """Feed text up to where the root closes; return that text, its fragments, and the rest.
 
         For calls that are sealed there: what follows the root is not theirs, wherever the text is cut.
         """
@@ -170,7 +170,7 @@ class NativeCall(Stateful):
         return text[:end], fragments, text[end:]
 
     def end(self) -> tuple[Fragment, ...] | None:
-        """Settle what the end settles: a root number, or that the text is truncated."""
+        """Close the machine: a root number is complete, other open text is truncated."""
         if self.kind == "text":
             if self.error is not None or not self.has_text:
                 return None

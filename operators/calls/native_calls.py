@@ -55,7 +55,7 @@ class NativeCalls(Stateful):
         self._with_arguments = with_arguments
 
     def begin(self, delta: ToolCallDelta, events: Events) -> NativeCall | None:
-        """Take the delta of a call that is not open; give the call that it begins, if it does."""
+        """Process the delta of a call that is not open; return the call if the delta begins one."""
         ended = self._ended.get(delta.index)
         if ended is not None and (not (delta.call_id and delta.name) or delta.call_id == ended[0]):
             self.late(delta.index, delta.arguments_delta, events)
@@ -82,7 +82,7 @@ class NativeCalls(Stateful):
         return call
 
     def _leave(self, index: int, events: Events) -> None:
-        """Another call begins under `index`: seal what that seals, and note that it came."""
+        """Handle the beginning of another call under `index`, which may seal open calls."""
         former = self.open.get(index)
         if former is not None:
             may_be_whole = former.is_sealed or (former.needs_evidence and former.status != "incomplete")
@@ -96,7 +96,7 @@ class NativeCalls(Stateful):
                 del self.growing[other.index]
 
     def settle(self, call: NativeCall, delta: ToolCallDelta, events: Events) -> None:
-        """Take what a delta says of its call besides text: that it is done, its status, or that it contradicts it."""
+        """Process a delta's `done`, `status` and `contradiction`."""
         if call.over_limit:
             self.end(call, events, "complete")
             return
@@ -114,7 +114,7 @@ class NativeCalls(Stateful):
         return JsonError("limit", 0, f"at most {self._limits.open_calls} {what}")
 
     def content(self, call: NativeCall, text: str, events: Events) -> None:
-        """Return a call's next argument text; an eager one ends where its root closes, and what follows is late."""
+        """Emit a call's next argument text; an eager call ends where its root closes, and later text is late."""
         self.growing[call.index] = call
         call.is_followed = False  # what began meanwhile did not show that this was whole
         if not self._eager:
@@ -133,7 +133,7 @@ class NativeCalls(Stateful):
         fragments: tuple[Fragment, ...] | None,
         events: Events,
     ) -> None:
-        """Return argument text with its fragments, as far as the limit of all arguments allows."""
+        """Emit argument text with its fragments, up to the limit of all arguments."""
         text = text[: len(text) - call.excess]
         if not text:
             call.unsaid = fragments or ()
@@ -146,11 +146,11 @@ class NativeCalls(Stateful):
             call.texts.append(text)
 
     def late(self, index: int, text: str, events: Events) -> None:
-        """Take text for a call that has ended: blanks mean nothing, for the rest there is one Notice."""
+        """Handle text for a call that has ended: ignore whitespace, and emit one Notice for anything else."""
         given_id, noticed = self._ended[index]
         if text.strip(BLANKS) and not noticed:
             self._ended[index] = (given_id, True)
-            events.append(Notice("late_arguments", f"call {index} had ended; more text came: {text[:80]!r}"))
+            events.append(Notice("late_arguments", f"call {index} had ended, but more text arrived: {text[:80]!r}"))
 
     def end(
         self,
@@ -160,10 +160,10 @@ class NativeCalls(Stateful):
         reason: str | None = None,
         contradiction: dict[str, str] | None = None,
     ) -> None:
-        """End a call; what is wrong with its text counts more than what happened to the stream."""
+        """End a call; an error in its text takes precedence over the end of the stream."""
         del self.open[call.index]
         self.growing.pop(call.index, None)
-        self._ended[call.index] = (call.given_id, call.over_limit)  # whose failure says that there is more
+        self._ended[call.index] = (call.given_id, call.over_limit)  # its failure reports the rest
         if status == "complete" and call.kind == "object" and not call.has_text:
             status = "truncated"  # what the provider makes is never nothing: it did not come
         fragments = (*call.unsaid, *(call.end() or ())) or None
@@ -185,14 +185,14 @@ class NativeCalls(Stateful):
         )
 
     def finish(self, events: Events, *, is_regular: bool) -> None:
-        """Seal what the end of an answer seals; what has not closed stays open, in case that more comes."""
+        """Seal the calls that the end of an answer seals; other calls stay open for more text."""
         for call in list(self.open.values()):
             has_evidence = (is_regular or call.is_followed) and call.status != "incomplete"
             if call.is_sealed or (call.needs_evidence and has_evidence):
                 self.end(call, events, "complete")
 
     def close(self, status: Status, reason: str | None, events: Events, *, completed: bool) -> None:
-        """End everything; `completed`: the stream ended without an error, which seals what has closed.
+        """End all calls; `completed`: the stream ended without an error, which seals closed calls.
 
         `status` and `reason` are those of a call that was cut.
         """

@@ -1,4 +1,4 @@
-"""Arguments that come more than once: whether they are the same."""
+"""Compare arguments that arrive more than once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _has_float = re.compile(r"\d[.eE]").search
 
 
 def same_arguments(one: str, other: str, kind: ArgumentsKind) -> bool:
-    """Return whether two argument texts mean the same: free-form text as it is, JSON after decoding.
+    """Return whether two argument texts are equal: free-form text literally, JSON after decoding.
 
     >>> same_arguments('{"a": 1, "b": 2}', '{"b":2,"a":1.0}', "json"), same_arguments("a ", "a", "text")
     (True, False)

@@ -1,4 +1,4 @@
-"""How a segment ends when it does not end by itself."""
+"""Status and reason of segments that the end of the stream ends."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "ar
     "repeats",
     "duplicate_of",
 }
-"""Metadata keys that the library gives itself; an argument of such a name never stands beside them."""
+"""Reserved metadata keys, which an argument never has."""
 
 
 _CANCELLED = frozenset(("cancelled", "canceled", "abort", "aborted"))
-"""How providers say that somebody stopped the answer; in our words its finish reason is `other`."""
+"""The providers' words for a cancelled answer; our finish reason is `other`."""
 
 
 def end_status(how: How, finish: str | None = None, words: str | None = None) -> tuple[Status, str | None]:
-    """Return the status and reason with which the end of a stream ends what is open.
+    """Return the status and reason for segments that are open at the end of a stream.
 
     `finish` is the answer's finish reason, None where none came: then a completed stream was cut. `words` are the
     provider's for it.
@@ -61,14 +61,14 @@ class OpenSegments(Stateful):
         self._open: dict[tuple[str | None, str], str | None] = {}
 
     def note(self, event: SegmentStart | SegmentEnd) -> None:
-        """Note a START or an END that passes."""
+        """Record a START or an END that passes."""
         if type(event) is SegmentStart:
             self._open[event.turn_id, event.segment_id] = event.segment_type
         else:
             self._open.pop((event.turn_id, event.segment_id), None)
 
     def ends(self, how: How) -> list[SegmentEnd]:
-        """Return the ENDs that did not come."""
+        """Return an END for each segment that has none."""
         status, reason = end_status(how)
         ends = [
             SegmentEnd(segment_id, segment_type, status, reason, turn_id=turn_id)

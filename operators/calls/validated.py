@@ -1,4 +1,4 @@
-"""`validated`: a call's arguments validated by code that is not ours, with whatever it raises as values."""
+"""`validated`: run a user's validator, and return its exceptions as values."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Errors = list[dict[str, Any]]
 def validated(
     validate: Callable[[dict[str, Any]], BaseModel | None], arguments: dict[str, Any]
 ) -> tuple[BaseModel | None, Errors | None]:
-    """Return the model's instance and None, or None and what is wrong with the arguments.
+    """Return the model's instance and None, or None and the errors of the arguments.
 
     >>> def fails(arguments): raise KeyError("secret")
     >>> _, errors = validated(fails, {})
     >>> errors[0]["type"], errors[0]["loc"]
     ('KeyError', [])
 
-    Every `Exception` becomes an entry, with its class as `type`. The message of a `ValueError` or an `AssertionError`,
-    which validators raise to be read, is told. Of any other only the class and the place are, for it may say anything;
-    its traceback is logged at DEBUG.
+    Every `Exception` becomes an entry, with its class as `type`. The message of a `ValueError` or an `AssertionError`
+    is included. Of any other exception only the class and the line are, because its message may be confidential; the
+    traceback is logged at DEBUG.
     """
     try:
         return validate(arguments), None

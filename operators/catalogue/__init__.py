@@ -1,4 +1,4 @@
-"""The table of dialects, and what is known of each."""
+"""The table of dialects, and information about each."""
 
 from .table import AUTO, DIALECTS
 

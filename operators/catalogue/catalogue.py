@@ -1,4 +1,4 @@
-"""The catalogue: what there is to know of each dialect, in Markdown, for a page and for a terminal."""
+"""The catalogue of dialects in Markdown, for a page and for a terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FILES: Final = {"json": "json_shapes"}
 
 
 def about_dialect(name: str) -> str:
-    """Return what a dialect's file says of it: whose models write it, and what is particular to it.
+    """Return the docstring of a dialect's file: which models write it, and its peculiarities.
 
     >>> about_dialect("jamba")
     'AI21 Jamba: a list of calls between tags.'
@@ -27,7 +27,7 @@ def about_dialect(name: str) -> str:
 
 
 def catalogue_entry(name: str) -> str:
-    """Return all that there is to know of a dialect of the table, in Markdown and without a heading.
+    """Return the catalogue entry of a dialect, in Markdown and without a heading.
 
     >>> print(catalogue_entry("jamba"))
     AI21 Jamba: a list of calls between tags.

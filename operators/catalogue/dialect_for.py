@@ -1,4 +1,4 @@
-"""`dialect_for`: in which dialect a model writes, by its name."""
+"""`dialect_for`: the dialect of a model, by its name."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _longest(name: str, patterns: Mapping[str, ModelDialect]) -> ModelDialect | 
 
 
 def _weight(pattern: str) -> int:
-    """Return how much of a name a pattern says."""
+    """Return how many characters of a name a pattern fixes."""
     return len(_plain(pattern, _PATTERN).replace("*", ""))
 
 
@@ -67,7 +67,7 @@ def _plain(text: str, what: str) -> str:
     """Return a name in small letters and with one separator, which is left out before a number: `llama3-1-8b`."""
     plain = _VERSIONED.sub("", _SEPARATORS.sub("-", text.casefold()).strip("-"))
     if not plain.strip("*"):
-        message = f"{what} is a text such as 'Qwen/Qwen3-8B', not {text!r}"
+        message = f"{what} must be a str such as 'Qwen/Qwen3-8B', got {text!r}"
         raise UsageError(message)
     return plain
 

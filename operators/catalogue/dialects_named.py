@@ -1,4 +1,4 @@
-"""`dialects_named`: the grammars that somebody means by some names, or gives."""
+"""`dialects_named`: the grammars for some names or dialects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def dialects_named(*given: object) -> tuple[Dialect, ...]:
     >>> [each.name for each in dialects_named("hermes", "hermes", "glm45")]
     ['hermes', 'glm45']
 
-    `UsageError` for a name that is none.
+    `UsageError` for an unknown name.
     """
     names = (name for each in given for name in (AUTO if each == "auto" else (each,)))
     return tuple(dict.fromkeys(map(_dialect, names)))

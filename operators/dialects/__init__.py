@@ -1,1 +1,1 @@
-"""How models write calls into their text, as data: one grammar a file."""
+"""Dialects as data: one grammar per file."""

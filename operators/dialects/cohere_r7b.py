@@ -1,4 +1,4 @@
-"""Command R7B, Command A: everything stands between markers; the commas between calls may be missing."""
+"""Command R7B, Command A: everything is between markers; the commas between calls may be missing."""
 
 from ..grammar.dialect import Alt, Call, Json, KnownDialect, Many, Maybe, Text
 

@@ -1,4 +1,4 @@
-"""DeepSeek V3 and R1: the arguments stand in a fence; the distilled models get some of the markers wrong."""
+"""DeepSeek V3 and R1: the arguments are in a fence; the distilled models get some of the markers wrong."""
 
 from ..grammar.dialect import NAME, Call, KnownDialect, Many, Maybe
 from .parts import ARGUMENTS, THINK

@@ -1,4 +1,4 @@
-"""FunctionGemma: a literal of its own, whose text stands between tokens."""
+"""FunctionGemma: a literal of its own, whose text is between tokens."""
 
 from ..grammar.dialect import NAME, CallArgs, KnownDialect, Maybe
 

@@ -1,4 +1,4 @@
-"""Granite 3: a list of calls up to the end; its reasoning may stand between two sentences."""
+"""Granite 3: a list of calls up to the end; its reasoning may be between two sentences."""
 
 from ..grammar.dialect import Alt, KnownDialect
 from .parts import CALLS, PROSE, THINK

@@ -1,4 +1,4 @@
-"""MiniMax-M3: a token stands before each tag, and keys are tags."""
+"""MiniMax-M3: a token comes before each tag, and keys are tags."""
 
 from ..grammar.dialect import NAME, Back, Call, KnownDialect, Many, Maybe, Text
 

@@ -1,4 +1,4 @@
-"""What several formats have in common: grammars, and the parts of which families of them are made."""
+"""Common parts of several grammars."""
 
 from typing import Final
 

@@ -1,1 +1,1 @@
-"""What runs operators: stages, the ways to run them, limits, ids."""
+"""The engine of operators: stages, four ways to run them, limits, ids."""

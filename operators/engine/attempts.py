@@ -1,4 +1,4 @@
-"""Which attempt at a turn a subscription is: a retry subscribes again to an Observable whose stream broke off."""
+"""Number the attempts at a turn: a retry subscribes again to an Observable that did not complete."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ class _Turn(Protocol):
 
 
 class Attempts:
-    """The subscriptions of one Observable that began a turn and did not complete.
+    """Counts the subscriptions of one Observable that began a turn and did not complete.
 
-    Rx tells nobody that a subscription is a retry. What every retry has in common, with or without a delay and wherever
-    the error came from, is that the former subscription of the same Observable ended before it completed: by an error,
-    or because an operator behind it left it. The next one has a turn id of its own, `t#2` after `t`. Subscriptions that
-    complete, or run side by side, are equal.
+    Rx does not mark a subscription as a retry. But before every retry, a subscription of the same Observable ended
+    without completing: by an error, or because a later operator left it. So the next one gets its own turn id, `t#2`
+    after `t`. Subscriptions that complete, or run side by side, are equal.
     """
 
     __slots__ = ("_lock", "_numbers")
@@ -30,7 +29,7 @@ class Attempts:
         self._lock = Lock()
 
     def begin(self, turn: _Turn) -> Attempt:
-        """Number the turn of a chain that nothing was fed to."""
+        """Set the turn number of a chain that has not been fed."""
         with self._lock:
             former = self._numbers.copy()
         if turn.ids is not None and former:
@@ -38,7 +37,7 @@ class Attempts:
         return Attempt(self, turn)
 
     def note(self, turn_id: str, number: int) -> None:
-        """Note an attempt that broke off."""
+        """Record an attempt that did not complete."""
         with self._lock:
             self._numbers[turn_id] = max(self._numbers.get(turn_id, 0), number)
 
@@ -57,7 +56,7 @@ class Attempt:
         self._is_over = True
 
     def break_off(self) -> None:
-        """End before the completion; where nobody saw an id there is nothing to tell apart."""
+        """End without completing; it counts only if a turn id was used."""
         ids = self._turn.ids
         if not self._is_over and ids is not None and ids.are_used and ids.attempt is not None:
             self._attempts.note(*ids.attempt)

@@ -1,4 +1,4 @@
-"""`known_names`: what to say of a name that is none: those that are near it, else where all are listed."""
+"""`known_names`: suggestions for an unknown name."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from difflib import get_close_matches
 
 NEAR = 3
 FEW = 12
-"""So many names are said in a line; of more only where to find them."""
+"""The most names in one message; for more it says where to find them."""
 
 
 def known_names(wrong: str, names: Iterable[str]) -> str:
-    """Return the end of a message about a name that is none of `names`.
+    """Return the end of an error message about an unknown name.
 
     >>> known_names("hermess", ["hermes", "harmony"])
     "did you mean 'hermes'?"

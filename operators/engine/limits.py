@@ -1,4 +1,4 @@
-"""How much is too much: one value for all limits; whatever exceeds one fails its call, never the stream."""
+"""`Limits`: all limits as one value; exceeding one fails the call, never the stream."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...events.errors import UsageError
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Limits of one call; lengths in characters of source text. Raises `UsageError` for what is no number from 1.
+    """Limits of one call; lengths are characters of source text. Raises `UsageError` for a limit below 1.
 
     >>> Limits(depth=8).depth
     8
@@ -27,7 +27,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         for name in self.__struct_fields__:
             value: object = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                message = f"a limit is a whole number from 1, got {name}={value!r}"
+                message = f"a limit must be a whole number of at least 1, got {name}={value!r}"
                 raise UsageError(message)
 
 

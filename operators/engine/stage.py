@@ -1,4 +1,4 @@
-"""The engine: a stage is a small machine that knows no Rx; here is everything that runs one.
+"""The engine: a stage is a small machine without Rx; this module runs stages.
 
 source.pipe(op_a, op_b)                     an Observable chain
 for event in drive(items, op_a, op_b)       a plain loop
@@ -33,7 +33,7 @@ class Failed(Struct, frozen=True):
 
 
 class Interrupted(Struct, frozen=True):
-    """Somebody stopped it: a person, a time limit, a signal."""
+    """It was stopped: by a person, a time limit or a signal."""
 
     reason: str = ""
 
@@ -53,12 +53,12 @@ F = TypeVar("F")
 
 
 class Stage(Protocol[In_contra, Out_co]):
-    """What an operator author writes: no I/O, no Rx, no generators, nothing raised for bad input.
+    """The interface of a stage: no I/O, no Rx, no generators, no exception for bad input.
 
-    `feed` gives what has become certain with this item, `close` what the end settles; `dump` gives the state as
-    plain data that msgspec can encode, and `load` goes on from there. Configuration is not state. Both are called
-    by `StageChain`, which sees to it that nothing is fed after the close and that a second close gives nothing. A stage
-    that raises may have what is still to be delivered in an attribute `last_words`, as the chain itself has.
+    `feed` returns what an item makes certain, `close` what the end makes certain. `dump` returns the state as plain
+    data that msgspec can encode, and `load` restores it. Configuration is not state. Both are called by `StageChain`,
+    which sees to it that nothing is fed after the close and that a second close gives nothing. A stage that raises may
+    have what is still to be delivered in an attribute `last_words`, as the chain itself has.
     """
 
     def feed(self, item: In_contra, /) -> Iterable[Out_co]: ...
@@ -68,7 +68,7 @@ class Stage(Protocol[In_contra, Out_co]):
 
 
 class Operator(Generic[In_contra, Out_co]):
-    """A recipe for stages: callable on an Observable, and usable with `drive`, `adrive`, `stage` and `compose`.
+    """A recipe for a stage: callable on an Observable, and usable with `drive`, `adrive`, `stage` and `compose`.
 
     It holds configuration only, never state, so one operator serves any number of streams at once; it pickles
     when its factories do. It knows the steps that it was written as: operators of equal steps are equal.
@@ -107,7 +107,7 @@ _AnyOperator: TypeAlias = Operator[Any, Any]
 
 
 class StageChain(Generic[In, Out]):
-    """Stages run as one, with the promises that every stage keeps: see `stage`."""
+    """A chain of stages, run as one stage; see `stage`."""
 
     __slots__ = ("_closed", "_first", "_rest", "_stages", "_three", "last_words")
 
@@ -115,20 +115,20 @@ class StageChain(Generic[In, Out]):
         self._stages = stages
         self._first: Callable[[In], Any] = stages[0].feed
         self._rest: list[Callable[[Any], Any]] = [later.feed for later in stages[1:]]
-        # Three is what most chains are of, and worth loops of their own: they cost half of the general ones.
+        # Most chains have three stages; unrolling halves the cost.
         self._three = (self._first, *self._rest) if len(self._rest) == 2 else None
         self._closed = False
         self.last_words: list[Out] = []
-        """After an exception from `feed` or `close`: what is still to be delivered, the ENDs among it."""
+        """After an exception from `feed` or `close`: the events that are still to be delivered, with the ENDs."""
 
     def feed(self, item: In) -> list[Out]:
-        """Return what has become certain with this item.
+        """Return what this item makes certain.
 
         Raises `UsageError` after the close. An exception of a stage closes the stages after it as failed;
         `last_words` has what they said.
         """
         if self._closed:
-            message = "this chain is closed; take a new one with stage(...)"
+            message = "this chain is closed; make a new one with stage(...)"
             raise UsageError(message)
         number = 1
         given: list[Any] = []
@@ -155,7 +155,7 @@ class StageChain(Generic[In, Out]):
         return given if events is given else [*events]
 
     def close(self, how: How | None = None) -> list[Out]:
-        """Return what the end settles; a second close gives nothing."""
+        """Return what the end makes certain; a second close returns nothing."""
         if self._closed:
             return []
         self._closed = True
@@ -163,19 +163,19 @@ class StageChain(Generic[In, Out]):
 
     @property
     def ids(self) -> TurnIds | None:
-        """The ids of the turn, where a stage makes them."""
+        """The ids of the turn, if a stage generates them."""
         return next((ids for each in self._stages if isinstance(ids := getattr(each, "ids", None), TurnIds)), None)
 
     def dump(self) -> Any:
-        """Return the state as plain data, to go on elsewhere with `load`."""
+        """Return the state as plain data, to be restored elsewhere with `load`."""
         # A copy: what is dumped must not change when the stages go on.
         return to_builtins([self._closed, [each.dump() for each in self._stages]])
 
     def load(self, state: Any) -> None:
-        """Go on from a dumped state; the chain must be made of the same operators."""
+        """Restore a dumped state; the chain must have the same operators."""
         closed, states = to_builtins(state)  # a copy: it may be loaded more than once
         if len(states) != len(self._stages):
-            message = f"this state is of {len(states)} stages, the chain has {len(self._stages)}"
+            message = f"the state has {len(states)} stages, the chain has {len(self._stages)}"
             raise UsageError(message)
         self._closed = closed
         for each, its_state in zip(self._stages, states, strict=True):
@@ -212,7 +212,7 @@ def _last_words(raised: Stage[Any, Out]) -> Iterable[Out]:
 
 
 def lift(stage_factory: Callable[[], Stage[In, Out]]) -> Operator[In, Out]:
-    """Make an operator of a stage; `stage_factory` is called once per subscription.
+    """Make an operator from a stage; `stage_factory` is called once per subscription.
 
         source    --1--2--3--|
         lift(M)   --a--b-----|    M().feed(1) == [a], .feed(2) == [b], .feed(3) == []
@@ -255,7 +255,7 @@ def compose(
     *more: _AnyOperator,
 ) -> _AnyOperator: ...
 def compose(*operators: Operator[Any, Any]) -> Operator[Any, Any]:
-    """Make one operator of several: one Rx hop for the whole chain.
+    """Make one operator from several: one Rx hop for the whole chain.
 
     >>> from penstock.operators import holdback
     >>> compose(holdback("<a>"), holdback("<b>"))
@@ -288,7 +288,7 @@ def stage(
     *more: _AnyOperator,
 ) -> StageChain[Any, Any]: ...
 def stage(*operators: Operator[Any, Any]) -> StageChain[Any, Any]:
-    """Return a fresh chain to feed by hand: for engines that keep state by key.
+    """Return a new chain to feed by hand, for engines that keep state by key.
 
     >>> from penstock.operators import holdback
     >>> chain = stage(holdback("<end>"))
@@ -373,9 +373,9 @@ def adrive(
     *more: _AnyOperator,
 ) -> AsyncIterator[Any]: ...
 def adrive(items: AsyncIterable[Any] | Iterable[Any], *operators: Operator[Any, Any]) -> AsyncIterator[Any]:
-    """Run items through operators in an async loop, with backpressure: the next item is asked for when you ask.
+    """Run items through operators in an async loop, with backpressure: the next item is read when you ask for more.
 
-    The rest is as with `drive`; who leaves the loop early calls `aclose()` on what this gave, and the items are closed.
+    Otherwise it works like `drive`. If you leave the loop early, call `aclose()` on the iterator to close the items.
 
         async for event in adrive(items, to_segments(), to_invocations()): ...
     """
@@ -455,7 +455,7 @@ def _as_async(items: AsyncIterable[Any] | Iterable[Any]) -> AsyncIterator[Any]:
 
 
 def checked_operators(operators: tuple[Any, ...], name: str) -> tuple[Operator[Any, Any], ...]:
-    """Return what the function `name` was given if it is operators, at least one; else raise `UsageError`."""
+    """Return the arguments of the function `name` if they are operators, at least one; else raise `UsageError`."""
     if not operators:
         message = f"{name}(...) needs at least one operator"
         raise UsageError(message)

@@ -54,7 +54,7 @@ class Step(Struct, frozen=True):
 
 
 def lasting(value: Any) -> Any:
-    """Return a tuple for what can be read only once, and would serve only one stream."""
+    """Return a tuple in place of an iterator, which would serve only one stream."""
     return tuple(value) if hasattr(value, "__next__") else value
 
 

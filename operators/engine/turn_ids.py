@@ -1,4 +1,4 @@
-"""The ids of one turn: unique, and made only where the wire gave none."""
+"""The ids of one turn: unique, and generated only if the wire has none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .state import Stateful
 
 
 class TurnIds(Stateful):
-    """`turn_id` is the one given, else the wire's response id, else random; it is fixed when the first id is asked for.
+    """Generates unique ids; `turn_id` is the given one, else the wire's response id, else random, fixed at first use.
 
     >>> ids = TurnIds("t")
     >>> ids.unique("call_1"), ids.unique("call_1"), ids.made(0, "text_0"), ids.made(2, "text_0")
@@ -46,12 +46,12 @@ class TurnIds(Stateful):
         return bool(self._counts)
 
     def made(self, choice: int, name: str) -> str:
-        """Return a made id, unique in the turn."""
+        """Return a generated id, unique in the turn."""
         self._fix()
         return self.unique(f"{self.turn_id}:{name}" if choice == 0 else f"{self.turn_id}:choice_{choice}:{name}")
 
     def unique(self, wanted: str) -> str:
-        """Return the wanted id, with `#2` and so on where the turn has it already."""
+        """Return the wanted id, with `#2` and so on if the turn has it already."""
         self._fix()
         while True:
             count = self._counts[wanted] = self._counts.get(wanted, 0) + 1

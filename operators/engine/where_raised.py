@@ -1,4 +1,4 @@
-"""`where_raised`: what is told of an exception whose message may hold anything."""
+"""`where_raised`: describe an exception without its message, which may be confidential."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from traceback import extract_tb
 
 
 def where_raised(error: BaseException) -> str:
-    """Return an exception's class and line: what may be logged where its message may not.
+    """Return an exception's class and line, to be logged in place of its message.
 
     >>> where_raised(KeyError("secret"))
     'KeyError'

@@ -1,4 +1,4 @@
-"""`Dialect`: how models write tool calls and reasoning into text, as a value: a grammar of a few items."""
+"""`Dialect`: the format in which a model writes tool calls and reasoning, as a grammar of a few items."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ Typing: TypeAlias = Literal["text", "schema", "json", "python", "flagged", "xml"
 
 
 class Text(Struct, frozen=True):
-    """Text of the model's own: a tool's name, a key, a value. It ends where what may follow it begins."""
+    """A slot for text: a tool's name, a key, a value. It ends where something begins that may follow it."""
 
     role: Role
     chars: str = ""
     """What it may be made of, as the inside of a regular expression's class; anything without it."""
     trim: Trim = ""
-    """What is no part of it: one newline on either side, or all blanks there."""
+    """What is trimmed: one newline on either side, or all whitespace."""
     typing: Typing = "text"
-    """What a value stands for: text; what the tool's schema says; JSON; a Python literal; as `Attrs` flagged it; XML
-    elements, which nest, or text where there are none; the same with a mark before each tag."""
+    """How a value is converted: as text; by the tool's schema; as JSON; as a Python literal; as `Attrs` flagged it; as
+    nested XML elements, or text without them; the same with a mark before each tag."""
     until: Literal["first", "last"] = "first"
     """Whether the first thing that may follow ends it, or the last one."""
     entities: bool = False
     """Whether `&lt;` and the like are decoded, once."""
     section: tuple[str, str] | None = None
-    """A pair of markers; what is between them is text as it stands, whatever it looks like."""
+    """A pair of markers; text between them is literal."""
     key: str = ""
-    """Of a value that no key comes before: the argument that it is; `input` where none is named."""
+    """For a value without a key: the name of the argument, by default `input`."""
     also: tuple[tuple[str, str], ...] = ()
-    """Of a value: (the argument that some models write, the one that they mean)."""
+    """For a value: (the argument that some models write, the one that they mean)."""
     instead: tuple[tuple[str, Text], ...] = ()
-    """Of a value: (tool.argument, another way to read the value of that one)."""
+    """For a value: (tool.argument, another typing for it)."""
     named: str = ""
-    """Of an id that has the tool's name in it: a regular expression of the whole, whose group is the name."""
+    """For an id that contains the tool's name: a regular expression whose group is the name."""
 
     def name_in(self, text: str) -> str | None:
-        r"""Return the tool's name in an id, None where there is none.
+        r"""Return the tool's name in an id, None if there is none.
 
         >>> Text("id", named=r"functions\.(\w+):\d+").name_in("functions.add:0")
         'add'
@@ -74,12 +74,12 @@ class Json(Struct, frozen=True):
     id: tuple[str, ...] = ("id",)
     calls: tuple[str, ...] = ()
     content: tuple[str, ...] = ()
-    """Keys of the outermost object whose text is the answer's own: it is said as it comes."""
+    """Keys of the outermost object whose text belongs to the answer and is emitted as it arrives."""
     sole_key: bool = False
     root: Literal["object", "array", "any"] = "any"
     """With which bracket it may begin."""
     whole: bool = False
-    """Whether an object without arguments is no call, as where a block begins with it: much else has a name."""
+    """Whether an object needs arguments to be a call, because other objects have names too."""
     under: Literal["", "object", "array"] = ""
     """Whether even a single call is written under the first of `calls`, as it is or in an array; an empty text stands
     before it where there is a key of `content`."""
@@ -106,7 +106,7 @@ class Attrs(Struct, frozen=True):
 
     `roles` says what an attribute is; another one is an argument of the call, named as the attribute. One with the
     role `flag` says `true` or `string` where a `flagged` value is text and anything else where it is JSON; one with
-    the role `arguments` has arguments inside. A tag without a name or a key that it should have is none.
+    the role `arguments` has arguments inside. A tag that lacks a required name or key does not match.
     """
 
     roles: tuple[tuple[str, Role], ...] = ()
@@ -121,11 +121,11 @@ class Attrs(Struct, frozen=True):
 
     @property
     def needed(self) -> frozenset[str]:
-        """The attributes without which it is none of these tags."""
+        """The required attributes; a tag without them does not match."""
         return frozenset((*self.required, *(name for name, role in self.roles if role in ("name", "key"))))
 
     def agrees(self, said: Mapping[str, object]) -> bool:
-        """Return whether the attributes of a tag are such.
+        """Return whether a tag's attributes match.
 
         >>> Attrs(fixed=(("type", ("run",)), ("old", ()))).agrees({"type": "RUN"})
         True
@@ -136,7 +136,7 @@ class Attrs(Struct, frozen=True):
 
 
 class Back(Struct, frozen=True):
-    """A literal that repeats what the last slot of a role said: `Back("</", ">")` is `</path>` after the key `path`."""
+    """A literal that repeats the last slot of a role: `Back("</", ">")` is `</path>` after the key `path`."""
 
     before: str = "</"
     after: str = ">"
@@ -180,9 +180,9 @@ class Alt(_Group):
 
 
 class Call(_Group):
-    """Where a call begins and ends; in a grammar without one, the whole is a call.
+    """The extent of a call; in a grammar without it, the whole block is a call.
 
-    `name`: of its tool, where the text need not say it.
+    `name`: the tool's, if the text lacks it.
     """
 
     __slots__ = ("name",)

@@ -25,7 +25,7 @@ _KEPT_BOUNDARIES = 1024
 
 
 class Boundary(NamedTuple):
-    """What may come after some positions."""
+    """The possible continuations of some positions."""
 
     literals: Mapping[str, At]
     """Each marker that may come, and the positions that it is then at."""
@@ -75,7 +75,7 @@ class Positions:
         self._exhausted = [not any(self._is_inside(here, after) for after in self.follow[here]) for here in self._all()]
 
     def boundary(self, at: At, back: Mapping[str, str]) -> Boundary:
-        """Return what may follow positions that have just come; `back`: what the last slot of each role said."""
+        """Return what may follow these positions; `back`: the last slot of each role."""
         said = tuple(sorted(back.items())) if any(self._has_back(here) for here in at) else ()
         known = self._boundaries.get((at, said))
         if known is None:
@@ -127,7 +127,7 @@ class Positions:
         return frozenset(self.owners[here] for here in at)
 
     def _beside(self, literals: Mapping[str, At], slots: Mapping[str, At], texts: At) -> Mapping[str, frozenset[int]]:
-        """Return which dialects else could go on where a literal is taken, or a slot because of its character."""
+        """Return the other dialects that could continue in place of a literal or slot."""
         found: dict[str, frozenset[int]] = {}
         for begin, at in {**slots, **literals}.items():
             others = tuple(here for here in texts if _may_begin(self.items[here], begin[0]))
@@ -144,13 +144,13 @@ class Positions:
         return literal_search(self.literal(text, at) for text, at in literals.items()) if literals else None
 
     def literal(self, text: str, at: At) -> Literal:
-        """Return under which conditions a text is the literal of some positions."""
+        """Return the conditions under which a text is the literal of some positions."""
         followers = [self._before_attributes(here, text) for here in at]
         before = "".join(sorted(set("".join(followers)))) if all(followers) else ""
         return Literal(text, before, any(self._ignore_case[here] for here in at))
 
     def _before_attributes(self, here: int, text: str) -> str:
-        """Return with what characters a tag's name ends, so that no longer name is taken for it; none if it is none."""
+        """Return the characters that may end a tag's name; empty for other literals."""
         after = [self.items[each] for each in self.follow[here]]
         if self._is_before_tag(here) and self.items[here] == text and text[-1].isalnum():
             return _BLANKS + "".join(each[0] for each in after if isinstance(each, str))
@@ -229,7 +229,7 @@ class Positions:
 
     @property
     def fold(self) -> Callable[[str], str]:
-        """What to compare of a text that may be a marker, in any case where one of the dialects ignores it."""
+        """The form in which markers are compared: lower case if a dialect ignores case."""
         return str.casefold if any(self._ignore_case) else str
 
     def _all(self) -> range:
@@ -273,7 +273,7 @@ class Positions:
         self._ignore_case += [dialect.ignore_case] * (len(self.items) - begin)
 
     def _fault(self, dialect: Dialect, own: range, first: Iterable[int], *, nullable: bool) -> str:
-        """Say what is wrong with a grammar; nothing if nothing is."""
+        """Return the error in a grammar; empty if there is none."""
         if nullable:
             return "it may be nothing at all; one item must be neither Maybe nor Many"
         faults = [fault_of(dialect.grammar)]

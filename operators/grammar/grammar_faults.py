@@ -1,4 +1,4 @@
-"""What no grammar of calls can be: items that stand where they say nothing, or exclude each other."""
+"""Check grammars: items in meaningless places, or items that exclude each other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .grammar_items import Leaf, all_items, is_for_argument, is_said
 
 
 def fault_of(grammar: Sequence[Item]) -> str:
-    """Say what is wrong with a whole grammar; nothing if nothing is.
+    """Return the error in a whole grammar; empty if there is none.
 
     >>> fault_of(("<call>", Call(Call(Json()))))
     'a Call(...) is inside of another'
@@ -25,7 +25,7 @@ def fault_of(grammar: Sequence[Item]) -> str:
 
 
 def fault_at_begin(item: Leaf) -> str:
-    """Say what is wrong with an item with which a block may begin.
+    """Return the error of an item with which a block may begin.
 
     >>> fault_at_begin(Text("name"))
     'it begins with no marker, and with no JSON: nothing tells it from the text before it'
@@ -36,7 +36,7 @@ def fault_at_begin(item: Leaf) -> str:
 
 
 def fault_outside(item: Leaf) -> str:
-    """Say what is wrong with an item that is in no call, in a grammar that says what its calls are.
+    """Return the error of an item outside of the calls, in a grammar with `Call`.
 
     >>> fault_outside(Text("key"))
     'a name or arguments are outside of Call(...)'
@@ -45,7 +45,7 @@ def fault_outside(item: Leaf) -> str:
 
 
 def fault_in_call(item: Leaf, later: Iterable[Leaf]) -> str:
-    """Say what is wrong with an item and those that may come after it in the same call.
+    """Return the error of an item together with those that may follow it in the same call.
 
     >>> fault_in_call(Json(), [Json()])
     'beside JSON or code, which has all arguments of a call, are others; several calls are Many(Call(...))'

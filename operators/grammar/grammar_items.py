@@ -1,4 +1,4 @@
-"""Questions about the items of a grammar: what may come next, where calls and arguments are."""
+"""Queries about the items of a grammar: first texts, calls, arguments."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ def ends_of(items: Sequence[Item], aliases: Mapping[str, Sequence[str]], back: M
 
 
 def all_items(items: Iterable[Item]) -> Iterable[Item]:
-    """Yield some items and all that is inside of them."""
+    """Yield items and all items inside them."""
     for item in items:
         yield item
         yield from all_items(_inside(item))
 
 
 def leaves_of(items: Iterable[Item]) -> Iterable[Leaf]:
-    """Yield the literals and slots of some items, whatever groups they stand in."""
+    """Yield the literals and slots of items, in whatever groups."""
     for item in all_items(items):
         if isinstance(item, str | Text | Json | CallArgs | Attrs | Back):
             yield item
 
 
 def may_miss(item: Leaf) -> bool:
-    """Return whether a slot may be absent: attributes, where none is asked for.
+    """Return whether a slot may be absent, such as attributes of which none is required.
 
     >>> may_miss(Attrs()), may_miss(Attrs((("name", "key"),)))
     (True, False)
@@ -105,7 +105,7 @@ def takes_key(item: Leaf) -> bool:
 
 
 def without_separator(body: Sequence[Item]) -> Sequence[Item]:
-    """Return what is repeated without the comma that may stand behind it: nothing comes after the last one."""
+    """Return repeated items without the trailing comma, which does not follow the last one."""
     last = body[-1]
     is_separator = isinstance(last, Maybe) and len(last.items) == 1 and last.items[0] in _SEPARATORS
     return body[:-1] if is_separator else body

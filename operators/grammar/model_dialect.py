@@ -1,4 +1,4 @@
-"""`ModelDialect`: how a model writes into its text, as far as `parse_text` has to be told."""
+"""`ModelDialect`: the options of `parse_text` for a model."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class ModelDialect(Struct, frozen=True):
     ('hermes',)
 
     - `names`: what `parse_text` takes, several where the model, or the template that it is served with, has several.
-    - `starts_in_reasoning`: whether the model's own chat template ends the prompt inside the reasoning as long as
-      nobody switches thinking off, so that the text has only the closer.
+    - `starts_in_reasoning`: whether the model's own chat template ends the prompt inside the reasoning, unless thinking
+      is switched off, so that the text has only the closer.
     """
 
     names: tuple[str | Dialect, ...]

@@ -1,1 +1,1 @@
-"""Incremental readers of JSON, literals and markers. They know no events and no calls."""
+"""Incremental readers of JSON, literals and markers; independent of events and calls."""

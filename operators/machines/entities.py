@@ -1,4 +1,4 @@
-"""XML's entities decoded while the text arrives: once, and withholding only what may still be one."""
+"""Decode XML entities while the text arrives, holding back only what may still be one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Entities(Stateful):
         self.in_cdata = False
 
     def feed(self, text: str) -> str:
-        """Return what of the text is certain."""
+        """Return the certain part of the text, decoded."""
         if not self._withheld and not self._cdata and "&" not in text:
             return text
         text = self._withheld + text
@@ -59,16 +59,16 @@ class Entities(Stateful):
 
     @property
     def withheld_length(self) -> int:
-        """How much of the source waits here, at its end."""
+        """The length of the source that is held back."""
         return len(self._withheld)
 
     def close_before(self, following: str) -> str:
-        """Return what was withheld if it is no entity when this text follows."""
+        """Return the held text if it cannot be an entity before this text."""
         text = self._withheld + following
         return "" if self.in_cdata or _may_be_entity(text) or _entity.match(text) else self.close()
 
     def close(self) -> str:
-        """Return what was withheld: it is no entity."""
+        """Return the held text, which is not an entity."""
         text, self._withheld = self._withheld, ""
         return text
 
@@ -76,7 +76,7 @@ class Entities(Stateful):
         return text[begin:end] if self.in_cdata else decode_entities(text[begin:end])
 
     def _unfinished(self, text: str, position: int) -> int:
-        """Return where at the text's end something begins, not before `position`, that may still become markup."""
+        """Return where the end of the text, from `position` on, may still become markup."""
         if self.in_cdata:
             return len(text) - _overlap(text, _CLOSER, position)
         begin = text.rfind("&", max(position, len(text) - _LONGEST))
@@ -95,7 +95,7 @@ def decode_entities(text: str) -> str:
 
 
 def encode_entities(text: str) -> str:
-    """Write a text so that decoding gives it again and no markup is in it.
+    """Return a text with its markup escaped as entities.
 
     >>> encode_entities('if a < b & "c"')
     'if a &lt; b &amp; &quot;c&quot;'

@@ -1,4 +1,4 @@
-"""Fragments put together again."""
+"""Join fragments to a value."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FragmentAggregator(Stateful):
         self.path: Path = ()
 
     def feed_all(self, fragments: Sequence[Fragment | JsonError]) -> None:
-        """Take some fragments; the usual single piece of text costs least."""
+        """Add fragments; a single piece of text is the fast path."""
         if len(fragments) == 1:
             only = fragments[0]
             if type(only) is Fragment and only.kind == "TEXT":
@@ -60,7 +60,7 @@ class FragmentAggregator(Stateful):
             self.feed(fragment)
 
     def feed(self, fragment: Fragment | JsonError) -> None:
-        """Take one fragment."""
+        """Add one fragment."""
         if type(fragment) is not Fragment:
             return
         kind = fragment.kind
@@ -86,7 +86,7 @@ class FragmentAggregator(Stateful):
             self._containers.append(container)
 
     def show_open(self) -> None:
-        """Put what has come of the open string into the value; it costs something only if more has come since."""
+        """Update the value with the open string's text, joined only if it has grown."""
         if self._open == "text":
             text = "".join(self._pieces)
             self._pieces[:] = [text]
@@ -126,7 +126,7 @@ class FragmentAggregator(Stateful):
         elif self._open:
             self._open = ""
         elif not self._containers:
-            return  # the end of something whose beginning came to somebody else
+            return  # the end of a value that began before this aggregator
         else:
             self._containers.pop()
             if self._keys:

@@ -1,4 +1,4 @@
-"""JSON read as it arrives: push text in, get out what has become certain.
+"""Incremental JSON parser: feed text, get the fragments that are certain.
 
 The whole of a chunk is handled by regular expressions and the C string decoder; what a chunk cut in two waits in
 `_pending` (an escape, at most eleven characters) or in `_pieces` (a number, a key), and no character is looked at
@@ -78,7 +78,7 @@ _match_hex: Final = re.compile(r"[0-9A-Fa-f]*+").match
 _replace_surrogates: Final = re.compile("[\ud800-\udfff]").sub
 
 Item: TypeAlias = Fragment | JsonError
-NOT_BARE: Final = "no control character, but its escape"
+NOT_BARE: Final = "control characters must be escaped"
 
 
 class JsonMachine(Stateful):
@@ -156,7 +156,7 @@ class JsonMachine(Stateful):
         self.error: JsonError | None = None
 
     def feed(self, text: str) -> Sequence[Item]:
-        """Return what has become certain with this text."""
+        """Return the fragments that this text makes certain."""
         path = self._text_path
         if path is not None:
             # Inside a string: most chunks have nothing but its text, many of the others nothing but short escapes.
@@ -189,7 +189,7 @@ class JsonMachine(Stateful):
 
     @property
     def withheld_length(self) -> int:
-        """How much of the text the next one decides."""
+        """The length of the text that the next piece decides."""
         return len(self._pending)
 
     @property
@@ -198,7 +198,7 @@ class JsonMachine(Stateful):
         return self._state == "value" and not self._containers and self.error is None
 
     def close(self, *, cut: bool = False) -> Sequence[Item]:
-        """Return what the end of the text settles: a root number, or the error that the text is unfinished.
+        """Return the fragments at the end of the text: a root number, or the error for unfinished text.
 
         `cut`: the text was broken off rather than ended, so a root number may have been going on.
         """
@@ -288,7 +288,7 @@ class JsonMachine(Stateful):
         return self._unexpected(text, position, out)
 
     def _read_plain_key(self, match: re.Match[str] | None, position: int) -> int:
-        """Take a key that came whole, with all that is around it; otherwise leave it to the steps."""
+        """Read a key that is complete in this text, with its punctuation; otherwise leave it to the steps."""
         if match is None or len(key := match[1]) > self._limits.key_length:
             return position
         self._path = (*self._containers[-1][1], key)
@@ -484,7 +484,7 @@ class JsonMachine(Stateful):
         return end
 
     def _fail(self, reason: JsonErrorReason, text: str, position: int, expected: str, out: list[Item]) -> int:
-        """End with an error at `position` of the text at hand; gives the end of that text."""
+        """Stop with an error at `position`; returns the end of the text."""
         path = self._path
         if self._state not in {"string", "number", "literal"}:
             path = self._containers[-1][1] if self._containers else ()
@@ -520,7 +520,7 @@ def _after_blanks(text: str, position: int) -> int:
 
 
 def _decode(text: str, position: int) -> tuple[str, int]:
-    """Decode what is certain of a string's text from `position` on; give it and where it ends."""
+    """Decode the certain part of a string from `position` on; return it and its end."""
     match = _match_text(text, position)
     end = match.end() if match else position
     raw = text[position:end]
@@ -535,7 +535,7 @@ def _decode(text: str, position: int) -> tuple[str, int]:
 
 
 def _wrong_in_escape(text: str, position: int) -> int:
-    """Return the place of the first wrong character of the bad escape at `position`."""
+    """Return the position of the first wrong character in the invalid escape at `position`."""
     if text[position + 1] != "u":
         return position + 1
     match = _match_hex(text, position + 2)

@@ -1,4 +1,4 @@
-"""What stands in parentheses, until it is known whether they are a tuple."""
+"""Hold the contents of parentheses until it is known whether they are a tuple."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Item: TypeAlias = Fragment | JsonError
 
 
 class LiteralGroups(Stateful):
-    """Hold what stands in open parentheses: with the first comma it is an array's, with their end it is no item.
+    """Holds the content of open parentheses: the first comma makes it an array, the end a plain value.
 
     >>> groups = LiteralGroups()
     >>> groups.open(3)
@@ -31,7 +31,7 @@ class LiteralGroups(Stateful):
         """Of each open parenthesis: its place in `held`, its offset."""
 
     def open(self, at: int) -> None:
-        """Note a parenthesis."""
+        """Open a parenthesis."""
         self.undecided.append((len(self.held), at))
 
     def make_tuple(self, path: Path) -> None:
@@ -40,7 +40,7 @@ class LiteralGroups(Stateful):
         self.held.insert(place, Fragment(path, "OPEN", "[", at))
 
     def drop(self, path: Path) -> None:
-        """Take the innermost parentheses away: what stood in them is the value at `path` itself."""
+        """Close the innermost parentheses, whose content is the value at `path` itself."""
         place, _ = self.undecided.pop()
         depth = len(path)
         moved: dict[Path, Path] = {(*path, 0): path}
@@ -52,6 +52,6 @@ class LiteralGroups(Stateful):
                 self.held[index] = Fragment(moved[item.path], item.kind, item.value, item.at)
 
     def clear(self) -> None:
-        """Forget all of it."""
+        """Clear the state."""
         self.held.clear()
         self.undecided.clear()

@@ -1,4 +1,4 @@
-"""The arguments of a call as code or a custom literal writes them, read as they arrive.
+"""Incremental parser for call arguments in code or in a custom literal.
 
 The twin of the JSON machine: the same face, the same fragments. Text of strings is taken by one regular expression
 a chunk; what a chunk cut in two waits in `_pending` (an escape, a long quote) or `_pieces` (a number, a key), and no
@@ -137,10 +137,10 @@ class LiteralMachine(Stateful):
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         if any(len(each) != 1 for each in (open, close, assign)):
-            message = f"open, close and assign are one character each, not {open!r}, {close!r}, {assign!r}"
+            message = f"open, close and assign must be one character each, got {open!r}, {close!r}, {assign!r}"
             raise UsageError(message)
         if not quotes or not all(quotes) or any(a != b and b.startswith(a) for a in quotes for b in quotes):
-            message = f"one quote at least, none of them empty or the beginning of another, not {list(quotes)!r}"
+            message = f"quotes must not be empty, and no quote may start with another one; got {list(quotes)!r}"
             raise UsageError(message)
         self._open, self._close, self._assign = open, close, assign
         self._quotes = tuple(quotes)
@@ -188,7 +188,7 @@ class LiteralMachine(Stateful):
         self.error: JsonError | None = None
 
     def feed(self, text: str) -> Sequence[Item]:
-        """Return what has become certain with this text."""
+        """Return the fragments that this text makes certain."""
         path = self._text_path
         if path is not None:
             # Inside a string: most chunks have nothing but its text, many of the others nothing but whole escapes.
@@ -213,7 +213,7 @@ class LiteralMachine(Stateful):
 
     @property
     def withheld_length(self) -> int:
-        """How much of the text the next one decides."""
+        """The length of the text that the next piece decides."""
         return len(self._pending)
 
     @property
@@ -222,7 +222,7 @@ class LiteralMachine(Stateful):
         return self._state == "open" and self.error is None
 
     def close(self, *, cut: bool = False) -> Sequence[Item]:  # noqa: ARG002 - as the JSON machine's
-        """Return what the end of the text settles: the error that the text is unfinished."""
+        """Return the error for unfinished text at its end."""
         if self.error is not None or self.root_closed:
             return ()
         out: list[Item] = []
@@ -430,7 +430,7 @@ class LiteralMachine(Stateful):
         return self._give(_replace_surrogates("\ufffd", text[position]), text, position, position + 1, out)
 
     def _give(self, said: str, text: str, position: int, end: int, out: list[Item]) -> int:
-        """Return what the text from `position` to `end` says, to the value or to the key."""
+        """Add the decoded text from `position` to `end` to the value or the key."""
         if not self._in_key:
             if said:
                 out.append(Fragment(self._path, "TEXT", said, self._base + position))
@@ -589,7 +589,7 @@ class LiteralMachine(Stateful):
         return self._after_blanks(text, position, out)
 
     def _after_blanks(self, text: str, position: int, out: list[Item]) -> int:
-        """Pass over blanks; anything else is wrong here."""
+        """Skip whitespace; anything else is an error here."""
         if text[position] in _BLANKS:
             match = _match_blanks(text, position)
             return match.end() if match else position
@@ -602,7 +602,7 @@ class LiteralMachine(Stateful):
         return self._assign if self._open == "{" or len(self._containers) == 1 else ":"
 
     def _expected(self) -> str:
-        """Say what would be right at the place where the text at hand ends, or is wrong."""
+        """Return what is expected at the current position, for the error."""
         state = self._state
         if state == "number":
             return NUMBER_STATES[self._number_state][1]
@@ -615,7 +615,7 @@ class LiteralMachine(Stateful):
         return _EXPECTED[state].format(**words)
 
     def _fail(self, reason: JsonErrorReason, text: str, position: int, expected: str, out: list[Item]) -> int:
-        """End with an error at `position` of the text at hand; gives the end of that text."""
+        """Stop with an error at `position`; returns the end of the text."""
         path = self._path
         if self._in_key or self._state not in _IN_VALUE:
             path = self._containers[-1][2] if self._containers else ()

@@ -1,4 +1,4 @@
-"""Numbers as Python writes them, one character after the other; those of JSON are among them."""
+"""State machine for Python's numbers, one character at a time; JSON's are a subset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Where a literal of a grammar stands, or may be about to stand: `marker_search` for literals with conditions.
+r"""Search for literals of a grammar, whole or at the text's end: `marker_search` with conditions.
 
 A literal may be written in any case, and it may count only before certain characters: `<arg` is the beginning of a tag
 if a blank follows, and none of `<args>`. The condition is a lookahead, so that a match is the literal alone; at the
@@ -29,7 +29,7 @@ class Literal(NamedTuple):
     """Of ASCII letters."""
 
     def begins_with(self, other: Literal) -> bool:
-        """Return whether another one stands wherever this one does.
+        """Return whether every match of this literal is also a match of another one.
 
         >>> [Literal("<argument").begins_with(each) for each in (Literal("<"), Literal("<arg"), Literal("<arg", " >"))]
         [True, True, False]
@@ -47,7 +47,7 @@ class LiteralSearch(NamedTuple):
     """Some literals, ready to be looked for."""
 
     pattern: re.Pattern[str]
-    """Finds the leftmost whole literal, or the text's end inside one."""
+    """Finds the leftmost whole literal, or a literal cut at the text's end."""
     whole: re.Pattern[str]
     """Finds the leftmost whole literal: for a text to which nothing will be added."""
     is_unfinished: Callable[[re.Match[str]], bool]
@@ -57,12 +57,12 @@ class LiteralSearch(NamedTuple):
     literals: tuple[Literal, ...]
 
     def literal(self, found: re.Match[str]) -> str:
-        """Return the literal that was found, as it was asked for."""
+        """Return the literal of a match."""
         return self.lowered.get(found[0].lower(), found[0]) if self.lowered else found[0]
 
 
 def literal_search(literals: Iterable[Literal]) -> LiteralSearch:
-    """Return literals ready to be looked for; the same are compiled once.
+    """Return a compiled search for literals; cached.
 
     >>> search = literal_search([Literal("<arg", " >"), Literal("<", ignore_case=True)])
     >>> [search.pattern.search(text)[0] for text in ("1 <arg name", "1 <args>")]
@@ -97,7 +97,7 @@ def _is_unfinished(exact: frozenset[str], lowered: frozenset[str], found: re.Mat
 
 
 def _either(exact: Iterable[Literal], lowered: Iterable[Literal], end: str) -> re.Pattern[str]:
-    """Return the expression of all literals; each way begins with one plain character, for which `re` looks quickly."""
+    """Return the regular expression for all literals; each alternative begins with a plain character."""
     ways: dict[str, list[str]] = {}
     trie, before = _trie(exact)
     for letter in trie:

@@ -1,4 +1,4 @@
-"""The inside of a string literal: which of its text is certain, and what that says.
+"""The inside of a string literal: its certain text, and the decoded value.
 
 A form is one way to write a string: what closes it, and what a backslash does in it. Each compiles to one regular
 expression that takes all the certain text of a chunk at once: it stops before the closing quote, before what the next
@@ -54,7 +54,7 @@ _EXPECTED: Final = {
 
 
 class StringForm(NamedTuple):
-    """One way to write a string."""
+    """The form of a string."""
 
     quote: str
     """What closes it."""
@@ -63,19 +63,19 @@ class StringForm(NamedTuple):
     """Takes certain text; its group is a backslash at the end of the chunk that guards what comes next."""
 
     def decode(self, raw: str) -> str:
-        """Say what certain text says."""
+        """Return the decoded value of certain text."""
         text = _sub_escapes(_escaped, raw) if self.reads == "escapes" and "\\" in raw else raw
         return text if text.isascii() else _replace_surrogates("\ufffd", text)
 
     def skipped(self, raw: str) -> int:
-        """Say how much of certain text says nothing before the first character that says something."""
+        """Return the length of the prefix of certain text that decodes to nothing."""
         match = _match_joined_lines(raw) if self.reads == "escapes" and raw[:2] in ("\\\n", "\\\r") else None
         return match.end() if match else 0
 
 
 @lru_cache(maxsize=64)
 def string_form(quote: str, reads: Reads) -> StringForm:
-    r"""Compile one way to write a string.
+    r"""Compile the form of a string.
 
     >>> form = string_form("'", "escapes")
     >>> form.decode(form.pattern.match(r"it\'s \u12")[0])

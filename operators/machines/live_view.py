@@ -12,7 +12,7 @@ _Array: TypeAlias = list[Any]
 
 
 class ObjectView(Mapping[str, Any]):
-    """What there is of an object by now; of the root's, before it has come or where it is no object, nothing.
+    """A live, read-only view of an object; empty for a root that has not arrived or is not an object.
 
     >>> from penstock.events import Fragment
     >>> values = FragmentAggregator()
@@ -65,7 +65,7 @@ class ObjectView(Mapping[str, Any]):
 
 
 class ArrayView(Sequence[Any]):
-    """What there is of an array by now."""
+    """A live, read-only view of an array."""
 
     __slots__ = ("_own", "_values")
 

@@ -1,4 +1,4 @@
-r"""Where a marker stands, or may be about to stand: one regular expression for any number of markers.
+r"""Search for markers, whole or at the text's end, with one regular expression.
 
 The expression is the trie of the markers with `\Z` beside every step inside it, so one `search` gives the leftmost
 place where either a whole marker stands (the longest one, if several do) or the text ends inside one. A stretch with
@@ -80,25 +80,25 @@ def marker_search(markers: Iterable[str]) -> MarkerSearch:
     >>> search.longest, sorted(search.unfinished)
     (4, ['', '<', '<a', '<ab'])
 
-    Raises `UsageError` for no marker, an empty one, or one that is not text.
+    Raises `UsageError` without markers, and for an empty marker or one that is not a str.
     """
     return _compiled(_checked(markers))
 
 
 def _checked(markers: Iterable[str]) -> tuple[str, ...]:
     if isinstance(markers, str):
-        message = f"markers are an iterable of texts, got the bare text {markers!r}; put it in a list"
+        message = f"markers must be an iterable of str, got the bare str {markers!r}; put it in a list"
         raise UsageError(message)
     given = cast("tuple[object, ...]", tuple(markers))
     if not given:
-        message = "there is no marker to look for; give at least one"
+        message = "markers must not be empty; pass at least one"
         raise UsageError(message)
     for marker in given:
         if not isinstance(marker, str):
-            message = f"a marker is a text, got {marker!r}; give each marker as one str"
+            message = f"a marker must be a str, got {marker!r}"
             raise UsageError(message)
         if not marker:
-            message = "an empty marker stands everywhere; give markers of at least one character"
+            message = "a marker must have at least one character, got ''"
             raise UsageError(message)
     return tuple(sorted(cast("set[str]", set(given))))
 
@@ -116,7 +116,7 @@ def _compiled(markers: tuple[str, ...]) -> MarkerSearch:
     try:
         pattern = re.compile(_branches("", unfinished, frozenset(markers)))
     except RecursionError as error:
-        message = f"{len(markers)} markers that begin each other nest too deeply; give fewer"
+        message = f"{len(markers)} markers that are prefixes of each other nest too deeply; pass fewer"
         raise UsageError(message) from error
     whole = re.compile(f"({'|'.join(map(re.escape, longest_first))})")
     return MarkerSearch(pattern, whole, len(longest_first[0]), unfinished)

@@ -1,4 +1,4 @@
-"""What a JSON Schema says of one value inside another: a property of an object, an item of an array."""
+"""The subschema of a property of an object, or of an item of an array."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Part(NamedTuple):
 
 
 def inner_schema(schema: Any, step: str | int, root: Any = None) -> Any:
-    """Return the schema of a property, or of the item at a place; None where nothing is said about it.
+    """Return the schema of a property or of an item; None if there is none.
 
     >>> inner_schema({"properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "null"}}, "b")
     {'type': 'null'}
@@ -49,7 +49,7 @@ class _Search:
         self.left = _MOST
 
     def said(self, schema: Any, depth: int) -> list[_Part]:
-        """Return what is said at once."""
+        """Return several schemas joined by `allOf`."""
         self.left -= 1
         if not isinstance(schema, Mapping) or depth > _DEEPEST or self.left < 0:
             return []

@@ -1,4 +1,4 @@
-"""Values made from a JSON Schema, to show what a call looks like."""
+"""Make example arguments from a JSON Schema."""
 
 from __future__ import annotations
 

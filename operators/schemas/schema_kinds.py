@@ -1,4 +1,4 @@
-"""Which types a JSON Schema allows, however it says so."""
+"""The types that a JSON Schema allows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 
 class Kinds(NamedTuple):
-    """What a schema allows: all values of the types in `open`, and the single values in `members`."""
+    """The allowed values: all of the types in `open`, and the single values in `members`."""
 
     open: frozenset[str]
     members: tuple[Any, ...] = ()
@@ -68,7 +68,7 @@ _DIGITS: Final = 10
 
 
 def kinds_of(schema: Any, root: Any = None) -> Kinds:
-    """Return the types that a schema allows; all of them where it says nothing that can be understood.
+    """Return the types that a schema allows; all of them if it has no readable restriction.
 
     >>> sorted(kinds_of({"anyOf": [{"type": "integer"}, {"type": "null"}]}).open)
     ['integer', 'null']
@@ -120,7 +120,7 @@ def _by_type(schema: Mapping[str, Any]) -> Kinds:
 
 
 def _both(one: Kinds, other: Kinds) -> Kinds:
-    """Return what both allow."""
+    """Return what both schemas allow."""
     members = [member for member in one.members if other.allows(member)]
     members += [member for member in other.members if _is_open(one, member)]
     return Kinds(one.open & other.open, tuple(members))
@@ -161,7 +161,7 @@ def _kind_of(value: Any) -> frozenset[str]:
 
 
 def referred(reference: Any, root: Any) -> Any:
-    """Return what a local reference means, None where it leads nowhere.
+    """Return the schema of a local reference, None if it does not exist.
 
     >>> referred("#/$defs/Point", {"$defs": {"Point": {"type": "object"}}})
     {'type': 'object'}
@@ -206,7 +206,7 @@ def schema_mapping(value: Any) -> Mapping[str, Any]:
 
 
 def schema_list(value: Any) -> tuple[Any, ...]:
-    """Return what a schema lists under a word, nothing where it is no list.
+    """Return the list under a keyword, empty if it is not a list.
 
     >>> schema_list([1, 2]), schema_list("ab")
     ((1, 2), ())

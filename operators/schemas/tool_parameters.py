@@ -1,4 +1,4 @@
-"""What tools there are: name, description and parameters of each, in whatever form the tools were given."""
+"""Read tools in any form: the name, description and parameters of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARAMETERS = ("parameters", "input_schema", "inputSchema", "parameters_json_sche
 
 
 class ToolShape(NamedTuple):
-    """A tool as far as a text format needs it; `parameters` is a JSON Schema, None where nobody gave one."""
+    """A tool as a dialect needs it; `parameters` is a JSON Schema, or None if unknown."""
 
     name: str
     description: str
@@ -52,19 +52,19 @@ def tool_shapes(tools: Any) -> list[ToolShape]:
     elif isinstance(tools, Iterable) and not isinstance(tools, str | bytes):
         shapes = [_shape(value) for value in cast("Iterable[object]", tools)]
     else:
-        message = f"tools are a list of tools, or a mapping of names; got {tools!r:.80}"
+        message = f"tools must be a list of tools or a mapping by name, got {tools!r:.80}"
         raise UsageError(message)
     names: set[str] = set()
     for shape in shapes:
         if shape.name in names:
-            message = f"two tools are named {shape.name!r}; give one of them another name"
+            message = f"two tools are named {shape.name!r}; rename one of them"
             raise UsageError(message)
         names.add(shape.name)
     return shapes
 
 
 def known_name(names: Iterable[str], written: str) -> str | None:
-    """Return the one of `names` that a model means: what it wrote, else the first that differs in case only.
+    """Return the known name that a model wrote: the exact one, else the first that differs only in case.
 
     >>> known_name(["Add", "add", "now"], "add"), known_name(["Add"], "ADD"), known_name(["Add"], "sub")
     ('add', 'Add', None)
@@ -80,7 +80,7 @@ def known_name(names: Iterable[str], written: str) -> str | None:
 
 
 def parameter_schema(parameters: Mapping[str, Any] | None, key: str) -> Any:
-    """Return the schema of one parameter, None where nothing is said about it; see `inner_schema`.
+    """Return the schema of one parameter, None if there is none; see `inner_schema`.
 
     >>> parameter_schema({"properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "string"}}, "b")
     {'type': 'string'}
@@ -90,7 +90,7 @@ def parameter_schema(parameters: Mapping[str, Any] | None, key: str) -> Any:
 
 def _named(name: Any, value: Any) -> ToolShape:
     if not isinstance(name, str):
-        message = f"a tool's name is a text, got {name!r}"
+        message = f"a tool's name must be a str, got {name!r}"
         raise UsageError(message)
     if value is None:
         return ToolShape(name, "", None)
@@ -114,7 +114,9 @@ def _shape(value: Any) -> ToolShape:
         if isinstance(parameters, Mapping | None):
             schema = None if parameters is None else dict(cast("Mapping[str, Any]", parameters))
             return ToolShape(name, _text(getattr(value, "description", "")), schema)
-    message = f"a tool is a pydantic model, a definition, or has a name and parameters; got {value!r:.80}"
+    message = (
+        f"a tool must be a pydantic model, a definition, or an object with a name and parameters; got {value!r:.80}"
+    )
     raise UsageError(message)
 
 
@@ -123,7 +125,7 @@ def _from_definition(given: Mapping[str, Any]) -> ToolShape:
     function = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else given
     name = function.get("name")
     if not isinstance(name, str):
-        message = f"a tool's definition has a 'name' and 'parameters'; got the keys {', '.join(map(repr, function))}"
+        message = f"a tool definition needs 'name' and 'parameters', got the keys {', '.join(map(repr, function))}"
         raise UsageError(message)
     parameters: Any = next((function[key] for key in PARAMETERS if function.get(key) is not None), None)
     if not isinstance(parameters, Mapping | None):
@@ -134,7 +136,7 @@ def _from_definition(given: Mapping[str, Any]) -> ToolShape:
 
 
 def _is_definition(value: Mapping[str, Any]) -> bool:
-    """Tell a definition from a JSON Schema, whose properties may have any name but stand one floor below."""
+    """Return whether a mapping is a tool definition rather than a JSON Schema."""
     return isinstance(value.get("function"), Mapping) or (
         isinstance(value.get("name"), str) and any(key in value for key in PARAMETERS)
     )

@@ -1,4 +1,4 @@
-"""What a text stands for where a tool's schema says the type: raw parameters become values."""
+"""Convert unquoted text to values by the types of a tool's schema."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EXACT: Final = 2**53
 
 
 class TypingRules(Struct, frozen=True, kw_only=True):
-    """Where peers disagree about what a text stands for.
+    """Rules for unquoted values, on which parsers disagree.
 
     - `untyped`: without a schema a text is itself, or JSON where it is JSON, or a literal of JSON's or Python's, or
       such a literal only if it is neither array nor object.
@@ -44,14 +44,14 @@ DEFAULT_RULES: Final = TypingRules()
 
 
 class Typed(NamedTuple):
-    """A value, and whether the text was no value of its type: then the value is the text."""
+    """A converted value; if flagged, the text did not fit its type and is the value."""
 
     value: Any
     flagged: bool
 
 
 def convert(text: str, schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULES) -> Typed:
-    """Return what a text stands for; what is no value of the schema's types stays text, flagged. Never raises.
+    """Convert a text to a value of the schema's types; if it does not fit, it stays text and is flagged. Never raises.
 
     >>> convert("42", {"type": "integer"}), convert("42", {"type": ["integer", "string"]})
     (Typed(value=42, flagged=False), Typed(value='42', flagged=False))
@@ -84,7 +84,7 @@ def convert(text: str, schema: Any, root: Any = None, rules: TypingRules = DEFAU
 
 
 def convert_json(text: str, schema: Any, root: Any = None, limits: Limits = DEFAULT_LIMITS) -> Typed:
-    """Return what a text that is said to be JSON stands for; where only a string would do, anything else is that text.
+    """Convert a JSON text to a value; if the schema allows only a string, other values stay text.
 
     >>> convert_json("[1]", None).value, convert_json("null", {"type": "string"}).value, convert_json("[1", None)
     ([1], 'null', Typed(value='[1', flagged=True))
@@ -112,7 +112,7 @@ def may_stream(schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULES
 
 
 def may_be_null(schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULES) -> bool:
-    """Return whether the text `null` stands for null.
+    """Return whether the text `null` means null.
 
     >>> may_be_null({"anyOf": [{"type": "string"}, {"type": "null"}]}), may_be_null({"type": "string"})
     (True, False)

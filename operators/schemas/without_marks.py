@@ -1,4 +1,4 @@
-"""Elements with a mark before each tag, as plain XML."""
+"""Convert elements with a mark before each tag to plain XML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _END: Final = re.compile(rf"</{_NAME}>\s*")
 
 
 def without_marks(text: str) -> str | None:
-    """Return elements that stand behind a mark each as XML without marks; None where that is not what a text is.
+    """Return elements that each follow a mark as XML without marks; None if a text is anything else.
 
     >>> without_marks("|:<a>1 < 2|:</a>"), without_marks('["<a>"]')
     ('<a>1 &lt; 2</a>', None)

@@ -1,4 +1,4 @@
-"""What XML elements stand for: objects, arrays and texts, typed by a schema where there is one."""
+"""Convert XML elements to objects, arrays and strings, typed by a schema if there is one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def xml_value(
     rules: TypingRules = DEFAULT_RULES,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Typed:
-    """Return the value that the inside of an element stands for; flagged where a text in it is no value of its type.
+    """Convert the inside of an element to a value; flagged if a text in it does not fit its type.
 
     >>> xml_value("<a>1</a><list><item>x &amp;&amp; y</item></list>").value
     {'a': '1', 'list': ['x && y']}
@@ -82,7 +82,7 @@ class _Reading:
         }
 
     def _of_key(self, texts: list[str], schema: Any, depth: int) -> Any:
-        """Return the value of a key; where it comes more than once, each is an item."""
+        """Return the value of a key; a repeated key gives an array."""
         if len(texts) == 1:
             return self.value(texts[0], schema, depth + 1)
         kinds = kinds_of(schema, self._root)
@@ -99,7 +99,7 @@ class _Reading:
 
 
 def _elements(text: str) -> list[Element] | None:
-    """Return the elements of which a text is made, None where it is made of anything else."""
+    """Return the elements of a text, None if it has anything else."""
     elements: list[Element] = []
     position = 0
     while position < len(text):

@@ -1,4 +1,4 @@
-"""Reading between the items of a block: which item comes next, or that none does."""
+"""Read between the items of a block: find the next item, or the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The attributes of a tag in a block, and what they say about the call."""
+"""Read the attributes of a tag in a block."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BlockAttrs:
             self._take(slot.said)
 
     def _take(self, said: dict[str, Any]) -> None:
-        """Take all attributes of a tag; those positions go on that agree with them."""
+        """Process all attributes of a tag; keep the positions that match them."""
         block = self._block
         each_said = {here: renamed(said, item.also) for here, item in self._items.items()}
         agreeing = tuple(here for here, item in self._items.items() if item.agrees(each_said[here]))
@@ -67,7 +67,7 @@ class BlockAttrs:
         block.reach(agreeing)
 
     def _give(self, name: str, value: Any, *, is_text: bool) -> None:
-        """Take an attribute that is an argument; before START it waits."""
+        """Add an attribute as an argument; before START it is held."""
         block = self._block
         call, account = block.call, block.account
         if call is None:

@@ -1,4 +1,4 @@
-"""What the end of the stream settles in a block."""
+"""End a block with the stream."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class BlockJson:
             self._fail(found.error, upto)
 
     def _say(self, found: Found, upto: int) -> None:
-        """Take text that the JSON has for the reader."""
+        """Feed text from the JSON to the reader."""
         block = self._block
         if block.call is not None:
             block.call.flush(block.account.events)

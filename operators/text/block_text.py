@@ -199,7 +199,7 @@ class BlockText(Stateful):
             self._end()
 
     def end_said(self) -> None:
-        """Nothing more comes: give the rest of a text that is said."""
+        """Emit the rest of a text at the end."""
         if rest := self.slot.end():
             self._block.outside.give(_SAID[self.slot.item.role], rest, self._block.account.position)
 
@@ -257,7 +257,7 @@ class BlockText(Stateful):
             account.position = found.end()
 
     def _is_closed_behind(self, piece: str) -> bool:
-        """Return whether the call's closer stands behind the possible end that waits, now that more text is there."""
+        """Return whether the call's closer follows the possible end that is held."""
         if self.behind is None:
             return False
         self.behind = (self.behind + piece).lstrip(BLANKS)
@@ -276,7 +276,7 @@ class BlockText(Stateful):
         self._give(account.buffer[account.position : upto], upto)
 
     def _give(self, piece: str, upto: int) -> None:
-        """Return what is certain with a piece of text that ends at a place in the buffer."""
+        """Emit the text that a piece makes certain; the piece ends at a position in the buffer."""
         block, slot = self._block, self.slot
         as_it_stands = self.in_section and self.form != "xml"
         text = slot.verbatim(piece) if as_it_stands else slot.feed(piece)
@@ -285,7 +285,7 @@ class BlockText(Stateful):
             self._say(text, upto - slot.held_length)
 
     def _say(self, text: str, upto: int) -> None:
-        """Return a certain text of the slot, whose source ends at a place in the buffer."""
+        """Emit a certain text of the slot, whose source ends at a position in the buffer."""
         block, slot = self._block, self.slot
         if slot.item.role == "value":
             if self.streams:
@@ -338,7 +338,7 @@ class BlockText(Stateful):
         block.key, block.flag = None, ""
 
     def _give_value(self, text: str, at: int, upto: int) -> None:
-        """Return text of a string value; as long as it may become `null`, it waits."""
+        """Emit text of a string value; hold it while it may become `null`."""
         at -= 0 if self._call is None else self._call.start
         if self.null is None:
             self._commit(upto, Fragment(self.path, "TEXT", text, at))

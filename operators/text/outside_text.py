@@ -1,4 +1,4 @@
-"""Text outside of a block: what of it is said, where a block or reasoning opens, and where reasoning ends.
+"""Read text outside of blocks: emit it, and find where blocks and reasoning open and end.
 
 One search finds where a marker stands or may be about to stand. Which markers there are to look for changes with what
 came: a reasoning's closer alone, say, or openers that count only where nothing came before them.
@@ -44,7 +44,7 @@ class OutsideText(Stateful):
     - `resume`: where a block broke off that a later marker may continue.
     - `calls`: how many calls have begun.
     - `search`: for what the next text is searched.
-    - `ways`: where a block was none, what else its opener may be, which is where the position in the buffer is.
+    - `ways`: the remaining readings of an opener after one failed; it is at the position in the buffer.
     """
 
     STATE = ("_closer", "_fenced", "_leading", "_margin", "_owed", "calls", "kind", "resume", "said_any")
@@ -142,7 +142,7 @@ class OutsideText(Stateful):
         return None
 
     def say(self, upto: int) -> None:
-        """Return text up to a place in the buffer, as far as it is certain to be said."""
+        """Emit the certain text up to a position in the buffer."""
         account, policy = self._account, self._options.blanks
         text = account.buffer[account.position : upto]
         account.position = upto
@@ -178,7 +178,7 @@ class OutsideText(Stateful):
             self._choose_search()
 
     def give(self, kind: str, text: str, upto: int) -> None:
-        """Return text of a segment, which ends at a place in the buffer."""
+        """Emit text of a segment, up to a position in the buffer."""
         answer, account = self._answer, self._account
         if answer.open_type != kind:
             answer.start_text(kind, account.events)
@@ -186,12 +186,12 @@ class OutsideText(Stateful):
         account.events.append(SegmentContent(answer.open_id, kind, text, turn_id=answer.ids.turn_id, raw=raw))
 
     def start(self, kind: str, upto: int) -> None:
-        """Return the START of a segment, with the markup up to a place in the buffer."""
+        """Emit the START of a segment, with the markup up to a position in the buffer."""
         self._blanks.clear()
         self._answer.start_text(kind, self._account.events, raw=self._account.take(upto))
 
     def end(self, kind: str, upto: int, call: TextCall | None = None) -> None:
-        """Return the END of the segment that is open, with the markup up to a place in the buffer.
+        """Emit the END of the open segment, with the markup up to a position in the buffer.
 
         Where something native ended it already, the markup goes to the call at hand, or to the next event.
         """

@@ -1,4 +1,4 @@
-"""The account of one text: what of it has been read, and what of it no event stands for yet."""
+"""The buffer of one text: what has been read, and what is in no event's `raw` yet."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TextAccount(Stateful):
         self.events = events
 
     def put_away(self) -> None:
-        """Remember what of the buffer no event stands for; the buffer is empty then."""
+        """Keep the part of the buffer that is in no event's `raw`, and empty the buffer."""
         end = len(self.buffer) - len(self.wait)
         if self.since < end:
             self.loose.append(self.buffer[self.since : end])
@@ -52,7 +52,7 @@ class TextAccount(Stateful):
         self.position = self.since = 0
 
     def take(self, upto: int) -> str:
-        """Return the text up to a place in the buffer for the next event to stand for."""
+        """Return the text up to a position in the buffer, as the next event's `raw`."""
         raw = self._taken(upto)
         if self.before:
             raw = self.before + raw
@@ -65,7 +65,7 @@ class TextAccount(Stateful):
         self.wait = self.buffer[position:]
 
     def go_back_to(self, absolute: int) -> None:
-        """Go back to an offset in the whole text; no event stands for anything from there on."""
+        """Go back to an offset in the whole text; the text from there on is in no event's `raw`."""
         index = absolute - self.offset
         if index < 0:
             loose = self._taken(self.since)
@@ -75,7 +75,7 @@ class TextAccount(Stateful):
         self.position = self.since = index
 
     def unread(self, length: int) -> None:
-        """Go back by some characters, for none of which an event stands."""
+        """Go back by some characters, which are in no event's `raw`."""
         index = self.position - length
         if index < self.since:
             raw = self._taken(self.position)

@@ -134,7 +134,7 @@ class TextBlock(Stateful):
     # ------------------------------------------------------------------ into a block and out of it
 
     def open(self, opener: Opener) -> At | None:
-        """Begin where an opener was found; give the positions if it is the beginning of a slot."""
+        """Begin at an opener; return the positions if it is the beginning of a slot."""
         account, grammar = self.account, self.grammar
         marker, at = opener.ways[0]
         account.before = account.take(opener.start)
@@ -156,7 +156,7 @@ class TextBlock(Stateful):
         return None
 
     def reach(self, at: At, begin: int | None = None) -> None:
-        """Take it that these positions have just come, up to the position in the buffer.
+        """Move to these positions, up to the position in the buffer.
 
         `begin`: of a marker, where it begins: the START of a call ends before the marker with which it is due.
         """
@@ -216,7 +216,7 @@ class TextBlock(Stateful):
         self.leave()
 
     def back_to_text(self, length: int = 1) -> None:
-        """Nothing was certain: read the opener another way, or give the first characters back as text."""
+        """Nothing was certain: try another reading of the opener, or emit its first characters as text."""
         account = self.account
         self.is_open = False
         self.reader = self.boundary = None
@@ -231,7 +231,7 @@ class TextBlock(Stateful):
         self.outside.say(account.position + length)
 
     def leave_out(self, boundary: Boundary, begin: str) -> None:
-        """Note which dialects do not go on with what comes, but could have done otherwise."""
+        """Record the dialects that cannot continue here but could have otherwise."""
         if self.call is None and (others := boundary.beside.get(begin)):
             self.left_out |= others
 
@@ -242,7 +242,7 @@ class TextBlock(Stateful):
         return [Meaning(marker, left), *others] if 0 < len(left) < len(at) else others
 
     def mismatch(self) -> None:
-        """What comes is nothing that may come."""
+        """Handle text that the grammar does not allow here."""
         call, boundary, account = self.call, self.boundary, self.account
         if call is None:
             if self.is_certain:
@@ -256,7 +256,7 @@ class TextBlock(Stateful):
             self.fail(JsonError("malformed", account.here - call.start, _expected(boundary), found))
 
     def mismatch_in_slot(self) -> None:
-        """What a slot said is nothing that it may say."""
+        """Handle a slot whose content is not allowed."""
         self.boundary = None
         if self.call is None:
             self.back_to_text()
@@ -289,7 +289,7 @@ class TextBlock(Stateful):
     # ------------------------------------------------------------------ a call
 
     def start_call(self, upto: int, call_id: str = "", *, from_json: bool = False, due: int | None = None) -> bool:
-        """Return START, with everything up to a place in the buffer; False where it went back to text instead."""
+        """Emit START, with all text up to a position in the buffer; return False if it became text instead."""
         options, account, answer = self.options, self.account, self.answer
         length = account.offset + (upto if due is None else due) - self.opened_at
         unknown = not options.knows(self.name)
@@ -319,12 +319,12 @@ class TextBlock(Stateful):
         return True
 
     def say(self, call: TextCall, upto: int, fragments: tuple[Fragment, ...] = ()) -> None:
-        """Say of a call what stands up to a place in the buffer."""
+        """Emit the content of a call up to a position in the buffer."""
         raw = self.account.take(upto)
         call.say(raw, raw, fragments)
 
     def end_call(self, upto: int, status: Status, reason: str | None = None) -> None:
-        """Return the END of the open call, with everything up to a place in the buffer."""
+        """Emit the END of the open call, with all text up to a position in the buffer."""
         call, account = self.call, self.account
         if call is None:
             return
@@ -334,14 +334,14 @@ class TextBlock(Stateful):
         self.opened_at = account.offset + upto
 
     def fail(self, error: JsonError) -> None:
-        """The call is wrong: what comes up to its closer is its own."""
+        """Fail the call; text up to its closer still belongs to it."""
         if self.call is not None and self.call.error is None:
             self.call.error = error
         self.reader = self.boundary = None
         self.gap.clear()
 
     def attribute(self, name: str, value: Any, *, is_text: bool) -> Typed:
-        """Return what an argument stands for that was written as an attribute."""
+        """Return the value of an argument that was written as an attribute."""
         return self.options.typed(self.name, name, "schema", value) if is_text else Typed(value, flagged=False)
 
 

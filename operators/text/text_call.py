@@ -14,7 +14,7 @@ from ..schemas.value_typing import Typed, value_fragments
 
 
 class TextCall(Stateful):
-    """What is known of an open call, and what of it the next CONTENT says."""
+    """The state of an open call, and the content of its next CONTENT."""
 
     STATE = ("closed", "error", "from_json", "mistyped", "name", "opened", "segment_id", "start", "turn_id")
     __slots__ = (*STATE, "fragments", "raws", "texts")
@@ -33,13 +33,13 @@ class TextCall(Stateful):
         self.from_json = False
         """Whether they are JSON, which says itself where it opens and closes."""
         self.mistyped: list[str] = []
-        """Arguments whose text is no value of their type, and was kept."""
+        """Arguments whose text does not fit their type and was kept."""
         self.raws: list[str] = []
         self.texts: list[str] = []
         self.fragments: list[Fragment] = []
 
     def begin(self, raw: str, events: list[Segment], fragments: tuple[Fragment, ...] | None) -> None:
-        """Return the START."""
+        """Emit the START."""
         metadata: dict[str, Any] = {"tool_name": self.name}
         events.append(
             SegmentStart(self.segment_id, "tool_call", metadata, turn_id=self.turn_id, raw=raw, fragments=fragments)
@@ -60,7 +60,7 @@ class TextCall(Stateful):
         return value_fragments(typed.value, (key,), at)
 
     def flush(self, events: list[Segment]) -> None:
-        """Return what has been said as one CONTENT."""
+        """Emit the collected content as one CONTENT."""
         if self.raws or self.texts or self.fragments:
             text, raw, pieces = "".join(self.texts), "".join(self.raws), tuple(self.fragments)
             events.append(
@@ -71,7 +71,7 @@ class TextCall(Stateful):
             self.fragments.clear()
 
     def end(self, raw: str, events: list[Segment], status: Status, reason: str | None, at: int) -> None:
-        """Return the END at this offset; what is wrong with the text outweighs what happened to the stream."""
+        """Emit the END at this offset; an error in the text takes precedence over the end of the stream."""
         metadata: dict[str, Any] = {"tool_name": self.name}
         if self.mistyped:
             metadata["mistyped"] = list(self.mistyped)

@@ -64,7 +64,7 @@ class TextEngine(Stateful):
             self._settle()
 
     def close(self, how: How, finish: str | None, events: list[Segment]) -> None:
-        """Return what the end settles: everything."""
+        """Emit all remaining events at the end."""
         account, block, answer = self._account, self._block, self._answer
         self._catch_up()
         block.ending = (how, finish)
@@ -86,7 +86,7 @@ class TextEngine(Stateful):
         answer.end_text(events, *answer.end_of(how, finish), raw=raw)
 
     def choose_way(self) -> None:
-        """See whether there is a short way for the next text."""
+        """Choose the fast path for the next text, if there is one."""
         account, block = self._account, self._block
         plain = plain_way(block)
         self.plain = None if account.wait else plain
@@ -123,7 +123,7 @@ class TextEngine(Stateful):
         return self._account.position, block.is_open, type(block.reader), block.at, block.call, block.boundary
 
     def _settle(self) -> None:
-        """Put away what is left of the buffer, give what was said, and choose the way for the next text."""
+        """Keep the rest of the buffer, emit the collected content, and choose the fast path for the next text."""
         account, block = self._account, self._block
         account.put_away()
         if block.call is not None:

@@ -1,4 +1,4 @@
-"""The choices that `parse_text` leaves to its user, and what the tools say about raw values."""
+"""The options of `parse_text`, and the types that tools give to unquoted values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BY_SCHEMA: Final = frozenset(("schema", "xml", "marked_xml"))
 
 
 class TextOptions(Struct, frozen=True, kw_only=True):
-    """What `parse_text` was told; see there."""
+    """The options of `parse_text`; see there."""
 
     schemas: Mapping[str, Schema | None] | None = None
     calls: bool = True
@@ -49,7 +49,7 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name, known in _CHOICES.items():
             if (given := getattr(self, name)) not in known:
-                message = f"{name}= is {' or '.join(map(repr, known))}; got {given!r}"
+                message = f"{name}= must be {' or '.join(map(repr, known))}, got {given!r}"
                 raise UsageError(message)
 
     def knows(self, name: str) -> bool:
@@ -68,7 +68,7 @@ class TextOptions(Struct, frozen=True, kw_only=True):
         return self._schema(tool, key)[0] is not None
 
     def drops(self, tool: str, key: str) -> bool:
-        """Return whether an argument is none of its tool's and is to be left out."""
+        """Return whether an argument is unknown to its tool and must be dropped."""
         if self.unknown_argument == "pass" or self.schemas is None:
             return False
         schema, root = self._schema(tool, key)
@@ -86,7 +86,7 @@ class TextOptions(Struct, frozen=True, kw_only=True):
         return may_be_null(schema, root, self.rules)
 
     def typed(self, tool: str, key: str, typing: Typing, text: str) -> Typed:
-        """Return what the whole text of a value stands for; what cannot be read stays text, flagged."""
+        """Convert the whole text of a value; if that fails, it stays text and is flagged."""
         schema, root = self._schema(tool, key)
         elements = text if typing == "xml" else without_marks(text) if typing == "marked_xml" else None
         if elements is not None:

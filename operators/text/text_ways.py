@@ -1,7 +1,7 @@
-"""The short ways that most texts go: one look at what comes, and one event that is the text as it stands.
+"""Fast paths for most texts: one check, and one event with the text unchanged.
 
-Each is good for the state in which it was made, and is asked again for each text as long as nothing else came. Where it
-cannot be gone it gives None, and nothing has happened.
+Each is good for the state in which it was made, and is asked again for each text as long as nothing else came. Returns
+None, with no side effect, if it does not apply.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ReadOn: TypeAlias = Callable[[BlockJson, Sequence[Fragment | JsonError], str], S
 
 
 def plain_way(block: TextBlock) -> Plain | None:
-    """Return the way of text outside of a block, if there is one."""
+    """Return the fast path for text outside of a block, if there is one."""
     account, outside, answer = block.account, block.outside, block.answer
     if block.is_open or account.before or account.loose or not outside.goes_through:
         return None
@@ -42,7 +42,7 @@ def plain_way(block: TextBlock) -> Plain | None:
 
 
 def waiting_way(engine: TextEngine, account: TextAccount, block: TextBlock, plain: Plain) -> Way:
-    """Return the way of such text where a marker may be about to stand: from there on it waits, and is not plain."""
+    """Return the fast path for text that may end in a marker; it is held from there on."""
     search, segment_id, kind, turn_id = plain
     markers = block.outside.search
 
@@ -67,7 +67,7 @@ def waiting_way(engine: TextEngine, account: TextAccount, block: TextBlock, plai
 
 
 def block_way(block: TextBlock, read_on: ReadOn) -> Way | None:
-    """Return the way of text in a block, if there is one."""
+    """Return the fast path for text in a block, if there is one."""
     account, reader, call = block.account, block.reader, block.call
     if account.before or account.wait:
         return None
@@ -86,7 +86,7 @@ def block_way(block: TextBlock, read_on: ReadOn) -> Way | None:
 
 
 def _argument_way(reader: BlockJson, call: TextCall, read_on: ReadOn) -> Way:
-    """Return the way of text in a string of JSON arguments."""
+    """Return the fast path for text in a string of JSON arguments."""
     feed, segment_id, turn_id = reader.slot.machine.feed, call.segment_id, call.turn_id
     shift, path = reader.start - call.start, reader.slot.live or ()
 
@@ -103,7 +103,7 @@ def _argument_way(reader: BlockJson, call: TextCall, read_on: ReadOn) -> Way:
 
 
 def _said_way(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> Way:
-    """Return the way of text in a string of JSON that is the answer's own."""
+    """Return the fast path for text in a string of JSON that is the answer's own text."""
     machine, answer = reader.slot.machine, block.answer
     segment_id, turn_id = answer.open_id, answer.ids.turn_id
 
@@ -118,7 +118,7 @@ def _said_way(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> Way:
 
 
 def _text_way(reader: BlockText, block: TextBlock) -> Way:
-    """Return the way of text in a block that is said as it stands."""
+    """Return the fast path for text in a block that is emitted unchanged."""
     account, answer = block.account, block.answer
     search = _nothing if reader.search is None else reader.search.pattern.search
     segment_id, kind, turn_id = answer.open_id, answer.open_type, answer.ids.turn_id
@@ -133,7 +133,7 @@ def _text_way(reader: BlockText, block: TextBlock) -> Way:
 
 
 def _value_way(reader: BlockText, account: TextAccount, call: TextCall) -> Way:
-    """Return the way of text in a value that is text."""
+    """Return the fast path for text in a value that is text."""
     slot, path, loose = reader.slot, reader.path, account.loose
     search = _nothing if reader.search is None else reader.search.pattern.search
     segment_id, turn_id, begin = call.segment_id, call.turn_id, call.start

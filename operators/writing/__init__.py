@@ -1,1 +1,1 @@
-"""Calls written as text, and dialects described in words."""
+"""Write calls as text, and describe dialects in words."""

@@ -1,4 +1,4 @@
-"""`as_code`: a text as Markdown's code."""
+"""`as_code`: format a text as Markdown code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def as_code(text: str) -> str:
-    r"""Return a text as Markdown's code, whatever backticks it has; ends of lines are shown as `\n` and `\r`.
+    r"""Return a text as Markdown code, with any backticks; line ends are shown as `\n` and `\r`.
 
     >>> print(as_code("<tool_call>"), as_code("```json\n"))
     `<tool_call>` ```` ```json\n ````

@@ -1,4 +1,4 @@
-"""Calls written by walking a grammar."""
+"""Write calls by walking a grammar."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LONE_KEY: Final = "input"
 
 
 class CallToRender(NamedTuple):
-    """A call; `schema`, of its tool's parameters, says which values come back as what they are from raw text."""
+    """A call to write; `schema`, of its tool's parameters, gives the types of unquoted values."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -69,7 +69,7 @@ class CallWriter:
     def write(self) -> str:
         grammar = self._dialect.grammar
         if not grammar:
-            message = "it has no calls"
+            message = "the dialect has no grammar for calls"
             raise CannotRenderError(message)
         for call in self._todo:
             _check(call)
@@ -88,10 +88,10 @@ class CallWriter:
     # ------------------------------------------------------------------ the calls
 
     def _take(self) -> CallToRender:
-        """Go on to the next call."""
+        """Begin the next call."""
         self._end_call()
         if self._written == len(self._todo):
-            message = "its grammar asks for another call"
+            message = "its grammar needs another call"
             raise CannotRenderError(message)
         call = self._call = self._todo[self._written]
         self._written += 1
@@ -102,7 +102,7 @@ class CallWriter:
     def _end_call(self) -> None:
         if self._left:
             names = ", ".join(map(repr, self._left))
-            message = f"there is no place for the argument{'s' if len(self._left) > 1 else ''} {names}"
+            message = f"it cannot carry the argument{'s' if len(self._left) > 1 else ''} {names}"
             raise CannotRenderError(message)
         self._call = None
 
@@ -118,7 +118,7 @@ class CallWriter:
     # ------------------------------------------------------------------ the grammar
 
     def _row(self, items: Sequence[Item], after: frozenset[str]) -> None:
-        """Write items in a row; `after`: what may come behind them."""
+        """Write a sequence of items; `after`: what may follow them."""
         for place, item in enumerate(items):
             ends, may_miss = ends_of(items[place + 1 :], self._aliases, self._back)
             self._item(item, ends | after if may_miss else ends)
@@ -149,7 +149,7 @@ class CallWriter:
                 message = f"its grammar has {item.name!r} there"
                 raise CannotRenderError(message)
             if self._is_loose and self._layout:
-                self._out.append(self._layout)  # a call that begins with its name stands on a line of its own, too
+                self._out.append(self._layout)  # a call that begins with its name gets its own line, too
                 self._is_loose = False
             self._row(item.items, after)
             self._end_call()
@@ -209,7 +209,7 @@ class CallWriter:
                 self._key = None
 
     def _is_due(self, item: Maybe) -> bool:
-        """Return whether there is something to write that may be absent."""
+        """Return whether an optional item has something to write."""
         for leaf in leaves_of(item.items):
             if isinstance(leaf, Text) and leaf.role in _ONLY_READ:
                 return False
@@ -230,14 +230,14 @@ class CallWriter:
         if role == "value":
             key = item.key or _LONE_KEY if self._key is None else self._key
             if item.of(call.name, key).role == "skip" or key in dict(item.also):
-                message = f"the argument {key!r} of {call.name!r} would not come back"
+                message = f"the argument {key!r} of {call.name!r} would be read back differently"
                 raise CannotRenderError(message)
             item = item.of(call.name, key)
             after |= frozenset(() if item.section is None else item.section[:1])
             text = value_text(item, key, self._take_argument(key), call.schema, is_flagged=self._is_flagged)
         elif role == "key":
             if self._key is None:
-                message = "its grammar has a parameter's name where no parameter is"
+                message = "its grammar has a parameter name outside of a parameter"
                 raise CannotRenderError(message)
             text = self._key
         else:
@@ -278,7 +278,7 @@ class CallWriter:
         if not values and may_miss(item):
             return
         if not values:
-            message = "its grammar asks for an attribute"
+            message = "its grammar needs an attribute"
             raise CannotRenderError(message)
         if item.form == "json":
             self._put(f" {json_text(values)}")
@@ -310,7 +310,7 @@ class CallWriter:
         for key in [] if self._key is not None else self._for_attributes(item):
             value = self._take_argument(key)
             if key in values:
-                message = f"the argument {key!r} has the name of an attribute that is none"
+                message = f"the argument {key!r} has a reserved attribute's name"
                 raise CannotRenderError(message)
             values[key] = (
                 value if item.form == "json" else value_text(Text("value", typing="schema"), key, value, call.schema)
@@ -328,7 +328,7 @@ class CallWriter:
 
     def _take_argument(self, key: str) -> Any:
         if key not in self._left:
-            message = f"its grammar asks for the argument {key!r}"
+            message = f"its grammar needs the argument {key!r}"
             raise CannotRenderError(message)
         return self._left.pop(key)
 
@@ -339,12 +339,12 @@ class CallWriter:
 
 def _check(call: CallToRender) -> None:
     if not call.name:
-        message = "a call needs a name"
+        message = "the call has no name"
         raise CannotRenderError(message)
     check_value(call.name, f"the name {call.name!r}")
     check_value(call.call_id, "the id")
     if any(not isinstance(key, str) for key in call.arguments):  # pyright: ignore[reportUnnecessaryIsInstance]
-        message = "the name of an argument is a text"
+        message = "an argument name must be a str"
         raise CannotRenderError(message)
     for key, value in call.arguments.items():
         check_value(key, f"argument {key!r}")

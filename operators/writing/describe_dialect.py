@@ -1,4 +1,4 @@
-"""What there is to know of a dialect, found out from the dialect itself: for the catalogue, on a page or a terminal."""
+"""Describe a dialect by trying it out, for the catalogue."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EXAMPLES: Final[tuple[ExampleCall, ...]] = (
 
 
 class DialectDescription(Struct, frozen=True):
-    """A dialect in words and pictures; each line of a part is a phrase in Markdown, or a line of a picture."""
+    """The description of a dialect; each part has lines of Markdown or of a picture."""
 
     name: str
     grammar: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a system prompt says about tools: which there are, and how a dialect calls them."""
+"""The part of a system prompt about tools and how to call them in a dialect."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DEEPEST: Final = 3
 
 
 def dialect_instructions(dialect: Dialect, tools: Any, *, layout: str | None = None) -> str:
-    """Return the text for a system prompt that tells a model its tools, and how to call them in a dialect.
+    """Return the text for a system prompt that describes the tools and how to call them in a dialect.
 
     >>> from penstock.operators.grammar.dialect import Json
     >>> tool = {"name": "now", "parameters": {"properties": {"zone": {"type": "string"}}, "required": ["zone"]}}
@@ -50,7 +50,7 @@ def dialect_instructions(dialect: Dialect, tools: Any, *, layout: str | None = N
     - `tools`: as `parse_text` takes them; without any, the text is empty.
     - `layout`: as `render_call` takes it.
 
-    Raises `UsageError` for a tool that the dialect has no way to call, and for what is no tool.
+    Raises `UsageError` for a tool that the dialect cannot call, and for an invalid tool.
     """
     shapes = tool_shapes(tools)
     if not shapes:
@@ -69,19 +69,19 @@ def dialect_instructions(dialect: Dialect, tools: Any, *, layout: str | None = N
 
 
 def _several(dialect: Dialect, calls: list[CallToRender], written: list[str], layout: str | None) -> str:
-    """Return two calls as one answer has them, nothing where it can have one only."""
+    """Return an example of two calls in one answer, empty if only one is possible."""
     if any(isinstance(leaf, Json) and leaf.under == "object" for leaf in leaves_of(dialect.grammar)):
         return ""
     try:
         several = render_calls(dialect, calls, layout=layout)
     except UsageError:
         return ""  # each could be written: one is in the way of the other
-    # Blocks that stand for themselves are easier to read one below the other.
+    # Separate blocks are easier to read on separate lines.
     return "\n".join(written) if several == "".join(written) else several
 
 
 def _answers(dialect: Dialect) -> list[str]:
-    """Say where the answer's own text stands, where the whole answer is an object."""
+    """Return the sentence about the answer's text, for dialects whose whole answer is an object."""
     keys = (key for leaf in leaves_of(dialect.grammar) if isinstance(leaf, Json) for key in leaf.content)
     return [
         f"Your whole answer is one JSON object. What you say to the user is its {json_text(key)}; an answer without a "

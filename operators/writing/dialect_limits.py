@@ -1,4 +1,4 @@
-"""`dialect_limits`: what a dialect's calls cannot carry, found by variations of a call that it can write."""
+"""`dialect_limits`: find what a dialect's calls cannot carry, by variations of a call."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KINDS: Final[dict[type, str]] = {
 
 
 def schema_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a tool that takes such arguments.
+    """Return a schema for a tool with these arguments.
 
     >>> schema_of({"days": 2})
     {'type': 'object', 'properties': {'days': {'type': 'integer'}}}

@@ -1,4 +1,4 @@
-"""A dialect's grammar as a reader sees it: markers in quotes, slots in capitals, groups in brackets."""
+"""Draw a dialect's grammar: markers in quotes, slots in capitals, groups in brackets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SLOTS: Final[dict[Role, str]] = {
     "flag": "TYPE",
     "arguments": "ARGUMENTS",
 }
-"""What stands in a picture for text of the model's own."""
+"""The placeholder for text of the model's own in a picture."""
 _INDENT: Final = "  "
 _is_one: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Z]+').fullmatch
 

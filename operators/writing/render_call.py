@@ -1,4 +1,4 @@
-"""A call written as a dialect writes it: its grammar, walked the other way."""
+"""Write a call in a dialect, by walking its grammar."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def render_call(
     schema: Mapping[str, Any] | None = None,
     layout: str | None = None,
 ) -> str:
-    """Write one call as a model would in a dialect, so that parsing gives it again.
+    """Write one call as a model would in a dialect, so that it is read back as the same call.
 
     >>> from penstock.operators.grammar.dialect import Dialect, Json, Maybe
     >>> hermes = Dialect("hermes", ("<tool_call>", Json(), Maybe("</tool_call>")))
@@ -58,11 +58,11 @@ def can_render(
     call_id: str | None = None,
     schema: Mapping[str, Any] | None = None,
 ) -> str | None:
-    """Return the reason why a dialect has no way to write a call, None where it has one.
+    """Return the reason why a dialect cannot write a call, None if it can.
 
     >>> from penstock.operators.grammar.dialect import Dialect, Json
     >>> can_render(Dialect("bare", (Json(),)), "add", {"a": float("nan")})
-    "argument 'a' is nan, which JSON has no number for"
+    "argument 'a' is nan, which JSON cannot represent"
     """
     try:
         CallWriter(dialect, [CallToRender(name, arguments, call_id, schema)], "").write()

@@ -1,4 +1,4 @@
-"""Texts as a dialect's text slots and attributes carry them, and which they cannot carry."""
+"""Write texts into a dialect's slots and attributes, or refuse those that do not fit."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _ATTRIBUTE: Final = re.compile(r"[\w.:-]+")
 
 
 def value_text(item: Text, key: str, value: Any, schema: Mapping[str, Any] | None, *, is_flagged: bool = False) -> str:
-    """Return the text that stands for an argument's value in a slot.
+    """Return the text for an argument's value in a slot.
 
     >>> value_text(Text("value", typing="schema"), "n", [1], {"properties": {"n": {"type": "array"}}})
     '[1]'
 
     - `is_flagged`: an attribute says whether it is text or JSON.
 
-    Raises `CannotRenderError` where the text would stand for another value.
+    Raises `CannotRenderError` if the text would be read back as another value.
     """
     of_value = parameter_schema(schema, key) if item.typing not in ("text", "python") else None
     if item.typing == "json" or (item.typing == "flagged" and is_flagged and not isinstance(value, str)):
@@ -39,13 +39,13 @@ def value_text(item: Text, key: str, value: Any, schema: Mapping[str, Any] | Non
         text = value if isinstance(value, str) else json_text(value)
         back = convert(text, None if item.typing == "flagged" else of_value, schema).value
     if not same_value(back, value):
-        message = f"argument {key!r} would come back as {back!r:.60}: {_advice(item, schema)}"
+        message = f"argument {key!r} would be read back as {back!r:.60}: {_advice(item, schema)}"
         raise CannotRenderError(message)
     return text
 
 
 def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool = False) -> str:
-    r"""Return what to write for a slot, so that it comes back as the text.
+    r"""Return the text to write into a slot, so that it is read back unchanged.
 
     >>> slot_text(Text("value", trim="newline"), "a\nb", ["</p>"])
     '\na\nb\n'
@@ -64,7 +64,7 @@ def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool =
     if item.trim == "newline" and item.role == "value":
         written = f"\n{written}\n"
     if _trimmed(item, written) != encoded:
-        message = f"{what} has blanks at its edges that would be taken off"
+        message = f"{what} has whitespace at its ends that the reader would strip"
         raise CannotRenderError(message)
     if item.until == "first":
         searched = written.lower() if ignore_case else written
@@ -73,13 +73,13 @@ def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool =
             for other in ends:
                 place = (searched + (other.lower() if ignore_case else other)).find(marker)
                 if 0 <= place < len(searched):
-                    message = f"{what} has {end!r} in it, or runs into it, which ends it"
+                    message = f"{what} contains or forms {end!r}, which would end it"
                     raise CannotRenderError(message)
     return written
 
 
 def id_text(item: Text, name: str, call_id: str | None, number: int) -> str:
-    r"""Return a call's id, made where it has none but the grammar wants one.
+    r"""Return a call's id, generated if it has none but the grammar requires one.
 
     >>> id_text(Text("id", named=r"(?:functions\.)?(\w+):\d+"), "add", None, 2)
     'functions.add:2'
@@ -91,11 +91,11 @@ def id_text(item: Text, name: str, call_id: str | None, number: int) -> str:
         made = (re.sub(r"\\([^\w])", r"\1", pattern.replace(r"\d+", str(number)).replace("[0-9]+", str(number))),)
     for each in made if call_id is None else (call_id,):
         if item.named and item.name_in(each) != name:
-            message = f"the id {each!r} does not say the name {name!r}"
+            message = f"call_id {each!r} does not contain the name {name!r}"
             raise CannotRenderError(message)
         if not item.chars or re.fullmatch(f"[{item.chars}]+", each):
             return each
-    message = "it needs an id: give the call one"
+    message = "this dialect requires call_id"
     raise CannotRenderError(message)
 
 
@@ -111,7 +111,7 @@ def attribute_text(name: str, value: str) -> str:
     value = value.replace("&", "&amp;") if decode_entities(value) != value else value
     quote = '"' if '"' not in value else "'"
     if quote in value:
-        message = f"the attribute {name!r} would need both kinds of quotes"
+        message = f"the attribute {name!r} contains both kinds of quotes"
         raise CannotRenderError(message)
     return f"{name}={quote}{value}{quote}"
 
@@ -125,7 +125,7 @@ def _encoded(item: Text, text: str, ends: Iterable[str]) -> str:
 
 
 def flag_text(attribute: str, value: Any) -> str:
-    """Return what a tag says of a value's type: whether it is a string if the attribute asks that, else its type.
+    """Return the value of a type attribute: whether the value is a string, or its type.
 
     >>> flag_text("string", [1]), flag_text("type", [1]), flag_text("type", "x")
     ('false', 'array', 'string')
@@ -137,7 +137,7 @@ def flag_text(attribute: str, value: Any) -> str:
 
 
 def _trimmed(item: Text, text: str) -> str:
-    """Return what is left of a text when its slot has taken off what is no part of it."""
+    """Return a text after the trimming of its slot."""
     if item.trim == "blanks" or item.chars:
         return text.strip(_BLANKS)
     if item.trim == "newline":

@@ -1,4 +1,4 @@
-"""Values as a dialect's slots write them: JSON, code, custom literals; and which values none of them has."""
+"""Write values in a dialect's slots as JSON, code or custom literals, or refuse them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _ESCAPES: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class CannotRenderError(Exception):
-    """Something that a dialect has no way to write; its text is the reason."""
+    """A dialect cannot write a call; the message is the reason."""
 
 
 def check_value(value: Any, where: str, depth: int = 0) -> None:
-    """Raise `CannotRenderError` for what no call can carry, in whatever dialect: what JSON has no value for.
+    """Raise `CannotRenderError` for a value that JSON cannot represent, which no dialect can carry.
 
     >>> check_value({"a": [1, None]}, "argument 'x'")
     """
@@ -32,23 +32,23 @@ def check_value(value: Any, where: str, depth: int = 0) -> None:
     if depth > _DEEPEST:
         problem = "is nested too deeply"
     elif isinstance(value, str):
-        problem = "has half of a surrogate pair" if _SURROGATE.search(value) else ""
+        problem = "has a lone surrogate" if _SURROGATE.search(value) else ""
     elif isinstance(value, float):
-        problem = f"is {value}, which JSON has no number for" if not math.isfinite(value) else ""
+        problem = f"is {value}, which JSON cannot represent" if not math.isfinite(value) else ""
     elif isinstance(value, int):  # True and False, too
-        problem = "is too long a number" if abs(value) >= 10 ** (DEFAULT_LIMITS.number_length - 1) else ""
+        problem = "has too many digits" if abs(value) >= 10 ** (DEFAULT_LIMITS.number_length - 1) else ""
     elif type(value) is list:
         for each in cast("list[object]", value):
             check_value(each, where, depth + 1)
     elif type(value) is dict:
         for key, each in cast("dict[object, object]", value).items():
             if not isinstance(key, str):
-                message = f"{where} has the key {key!r}, which is no text"
+                message = f"{where} has the key {key!r}, which is not a str"
                 raise CannotRenderError(message)
             check_value(key, where)
             check_value(each, where, depth + 1)
     elif value is not None:
-        problem = f"is a {type(value).__name__}, which is no JSON value"
+        problem = f"is a {type(value).__name__}, which is not a JSON value"
     if problem:
         message = f"{where} {problem}"
         raise CannotRenderError(message)
@@ -91,7 +91,7 @@ def json_call(item: Json, name: str, arguments: Mapping[str, Any], call_id: str 
 
 
 def json_calls(item: Json, calls: list[Any]) -> Any:
-    """Return the JSON value that holds calls: the only one, or an array, under a key if the grammar says so.
+    """Return the JSON value around calls: the only call, or an array, under a key if the grammar has one.
 
     >>> json_calls(Json(calls=("call",), content=("text",), under="object"), [{"name": "add"}])
     {'text': '', 'call': {'name': 'add'}}
@@ -116,8 +116,7 @@ def literal_arguments(item: CallArgs, arguments: Mapping[str, Any]) -> str:
     >>> literal_arguments(CallArgs("{", "}", ":", ('<|"|>',), escapes=False), {"a": "x", "o": {"k": [1, True]}})
     '{a:<|"|>x<|"|>,o:{k:[1,true]}}'
 
-    Raises `CannotRenderError` for a key that cannot stand bare, and for a text with the quote in it where nothing is
-    escaped.
+    Raises `CannotRenderError` for a key that needs quotes, and for a text with the quote in it if there are no escapes.
     """
     written: list[str] = []
     for key, value in arguments.items():
@@ -163,7 +162,7 @@ def _quoted(item: CallArgs, text: str) -> str:
     if item.escapes and len(quote) == 1:
         return quote + "".join(_escaped(letter, quote) for letter in text) + quote
     if (text + quote).find(quote) < len(text):
-        message = f"the text {text[:40]!r} has the quote {quote!r} in it, or runs into it, and nothing is escaped"
+        message = f"the text {text[:40]!r} contains or forms the quote {quote!r}, which cannot be escaped"
         raise CannotRenderError(message)
     return quote + text + quote
 

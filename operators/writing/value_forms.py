@@ -1,4 +1,4 @@
-"""`value_forms`: how the text of a value becomes a value in a dialect, in words."""
+"""`value_forms`: describe how a dialect converts the text of a value."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TRIM: Final[dict[Trim, str]] = {
 
 
 def value_forms(dialect: Dialect) -> Iterator[str]:
-    """Yield phrases that say how the texts of values become values.
+    """Yield phrases about how the texts of values are converted.
 
     >>> for phrase in value_forms(Dialect("d", ("<a>", Json(), Text("value", trim="blanks"), "</a>"))):
     ...     print(phrase)

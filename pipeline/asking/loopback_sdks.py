@@ -1,4 +1,4 @@
-"""The real SDKs, each connected to a server on this machine and to nothing else."""
+"""The real SDKs, each connected only to a server on this machine."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def loopback(api: str, url: str) -> Generator[Start, None, None]:
 
 
 def _beta_message(client: Any) -> Any:
-    # The beta client reads everything that the other reads, and what only betas have.
+    # The beta client reads everything that the plain client reads, and what only betas have.
     messages = [{"role": "user", "content": _PROMPT}]
     return client.beta.messages.create(model="recording", max_tokens=1, messages=messages, stream=True)

@@ -23,7 +23,7 @@ NO_KEY = "-"
 def connected(name: str, request: Request, key: str) -> Generator[Callable[[], Any], None, None]:
     """Yield a callable that starts the streamed answer; the connection is closed when the block ends.
 
-    The SDK's own retries are off: what goes wrong is told at once. `UsageError` where the SDK is not installed.
+    The SDK's own retries are off, so errors show at once. `UsageError` if the SDK is not installed.
     """
     with ExitStack() as stack:
         try:
@@ -31,7 +31,7 @@ def connected(name: str, request: Request, key: str) -> Generator[Callable[[], A
         except PenstockError:
             raise
         except Exception as error:  # an SDK looks at more of the environment than its key
-            message = f"{name}'s SDK does not start: {_said(error)}"
+            message = f"{name}'s SDK failed to start: {_said(error)}"
             raise UsageError(message) from error
         yield lambda: ask(name, client, request)
 
@@ -42,7 +42,7 @@ def ask(name: str, client: Any, request: Request) -> Any:
 
 
 def _said(error: Exception) -> object:
-    # What the HTTP client takes for the port of a wrong URL may be a piece of a password.
+    # The HTTP client's message about a wrong URL may contain a piece of a password.
     wrong_url = "its address, or a proxy of the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY), is not a URL"
     return wrong_url if type(error).__name__ == "InvalidURL" else error
 
@@ -53,6 +53,6 @@ def client_of(name: str, key: str, base_url: str | None) -> Client:
     try:
         module: Any = import_module(provider.module)
     except ImportError as error:
-        message = f"{name} is asked with its SDK: pip install {provider.package}"
+        message = f"{name} needs its SDK: pip install {provider.package}"
         raise UsageError(message) from error
     return provider.client(module, key, base_url)

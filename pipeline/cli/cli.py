@@ -1,4 +1,4 @@
-"""The command line behind `penstock`: `main` runs it, and says everything that goes wrong in one line."""
+"""The command line: `main` runs it and prints each error in one line."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from contextlib import suppress
 from importlib.util import find_spec
 
 NEEDED = ("typer", "rich")
-NOT_INSTALLED = 'the command line needs two more packages: pip install "penstock[cli]"'
+NOT_INSTALLED = 'the command line needs two more packages; from a clone, pip install ".[cli]"'
 OUTPUT_IS_CLOSED = "penstock: the output is closed; let it go somewhere, as to /dev/null"
 
 
 def main() -> None:
-    """Run the command line; the process ends with 0, with 2 for what its user can mend, with 130 after Ctrl-C."""
+    """Run the command line; the exit code is 0, 2 for an error that the user can fix, or 130 after Ctrl-C."""
     sys.exit(code_of(_load_and_run))
 
 
 def loaded() -> Callable[[], int]:
-    """Import the commands, and return what runs the one of `sys.argv` and returns its exit code."""
+    """Import the commands, and return the function that runs the one in `sys.argv`."""
     if sys.argv[1:] == ["--version"]:
         return _say_version
     if not all(map(find_spec, NEEDED)):
@@ -31,7 +31,7 @@ def loaded() -> Callable[[], int]:
 
 
 def code_of(run: Callable[[], int]) -> int:
-    """Run a command with the output looked after, and return the exit code."""
+    """Run a command, handle errors of its output, and return the exit code."""
     if sys.stdout is None:
         _say(OUTPUT_IS_CLOSED)
         return 2
@@ -89,7 +89,7 @@ def _say(line: str) -> None:
 
 
 def _write_no_more() -> None:
-    """Let what is still to be written go nowhere: the interpreter writes the rest when it ends."""
+    """Redirect buffered output to nowhere, because the interpreter flushes it at exit."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -24,7 +24,7 @@ Examples:
   penstock inspect --json --via sdk *.sse
 """
 _WORDING = (("Value error, ", ""), ("Input should be", "it should be"))
-"""What pydantic says about options, said to people."""
+"""Pydantic's errors about options, as option names."""
 
 _PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 
@@ -38,14 +38,14 @@ class _Command(NamedTuple):
 
 COMMANDS = {
     "demo": _Command("demo", "Show files being written while the model is still writing them."),
-    "run": _Command("run", "Ask a model and show its answer while it comes: text, files, commands, calls."),
-    "replay": _Command("replay", "Play a recorded answer as if it came now."),
+    "run": _Command("run", "Ask a model and show its answer while it arrives: text, files, commands, calls."),
+    "replay": _Command("replay", "Replay a recorded answer as if it came now."),
     "parse": _Command(
-        "parse", "Find the calls and the reasoning in a model's text, and show them while the text comes."
+        "parse", "Find the calls and the reasoning in a model's text, and show them while the text arrives."
     ),
-    "inspect": _Command("inspect", "Show what recorded answers amount to: text, calls, how they ended."),
+    "inspect": _Command("inspect", "Summarise recorded answers: text, calls, how they ended."),
     "serve-recordings": _Command(
-        "serve", "Play recorded answers to the clients of OpenAI, Anthropic, Google and Ollama."
+        "serve", "Replay recorded answers to the clients of OpenAI, Anthropic, Google and Ollama."
     ),
     "strategies": _Command(
         "strategies", "List the named strategies, or explain one; `*` marks what the environment chooses."
@@ -83,7 +83,7 @@ app = typer.Typer(cls=_Commands, **_PLAIN)
 def penstock(
     context: typer.Context,
     *,
-    show_version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False,
+    show_version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     if show_version:
         typer.echo(f"penstock {installed_version()}")
@@ -93,7 +93,7 @@ def penstock(
 
 
 def run_command() -> int:
-    """Run the command of `sys.argv` and give the exit code; errors that the user can mend are said in one line."""
+    """Run the command in `sys.argv` and return the exit code; errors that the user can fix are printed in one line."""
     try:
         return int(app(sys.argv[1:] or ["--help"], prog_name="penstock", standalone_mode=False) or 0)
     except TyperException as error:

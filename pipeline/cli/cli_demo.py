@@ -1,4 +1,4 @@
-"""`penstock demo`: what it is all about, in a few seconds."""
+"""`penstock demo`: files that appear while the model writes them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Examples:
 
 def demo(
     pace: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long the answers take; 0: as fast as they are read.")
+        float, typer.Option(metavar="SECONDS", help="How long the answers take in all; 0: as fast as they are read.")
     ] = 12.0,
 ) -> None:
     """Show files being written while the model is still writing them.
 
-    Recorded answers are played by a server on this machine through the real SDKs of OpenAI, Anthropic and Google; no
-    key, no network. At the end stands, by the server's log, how early each file was there.
+    A server on this machine replays recorded answers through the real SDKs of OpenAI, Anthropic and Google; no key, no
+    network. At the end it shows, from the server's log, how early each file was there.
     """
     if not (math.isfinite(pace) and pace >= 0):
-        message = f"--pace is a number of seconds from 0, got {pace}"
+        message = f"--pace must be a number of seconds from 0, got {pace}"
         raise UsageError(message)
     from ...sinks.terminal_view import terminal_view  # noqa: PLC0415 - rich is not needed for help
 

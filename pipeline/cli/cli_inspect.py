@@ -1,4 +1,4 @@
-"""`penstock inspect`: what recorded answers amount to."""
+"""`penstock inspect`: summarise recorded answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Examples:
   penstock inspect --api openai-chat --via sdk recordings/*.sse
 """
 PATIENCE = 1.0
-"""Seconds without a word before a terminal is told that something goes on."""
+"""Seconds after which a terminal shows which file is being read."""
 
 
 def inspect(
@@ -33,14 +33,14 @@ def inspect(
     ],
     *,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each file.")] = False,
-    via: Annotated[Via, typer.Option(help="Decode the bytes, or play them to the provider's SDK.")] = "wire",
+    via: Annotated[Via, typer.Option(help="Decode the bytes, or replay them to the provider's SDK.")] = "wire",
     api: ApiName = None,
     strategy: StrategyName = None,
 ) -> None:
-    """Show what recorded answers amount to: text, calls, how they ended.
+    """Summarise recorded answers: text, calls, how they ended.
 
-    An error that was recorded is part of the answer. A file that cannot be read is told in a line, the others go on,
-    and the command ends with 2.
+    A recorded error is part of the answer. A file that cannot be read is reported in one line, the others are shown,
+    and the exit code is 2.
     """
     from rich.console import Console  # noqa: PLC0415 - help needs no rich
 
@@ -71,7 +71,7 @@ def inspect(
 
 @contextmanager
 def _patience(file: str) -> Generator[None, None, None]:
-    """Say on a terminal which file is being worked on, if it takes long."""
+    """Show on a terminal which file is being read, if that takes long."""
     from rich.console import Console  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 

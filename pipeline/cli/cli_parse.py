@@ -1,4 +1,4 @@
-"""`penstock parse`: the calls in a text, found while it is read."""
+"""`penstock parse`: find the calls in a text while it is read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def parse(
         typer.Option(
             "--dialect",
             metavar="NAME",
-            help="How the model writes calls, any number of times: one of penstock strategies; auto unless said.",
+            help="How the model writes calls, one of penstock strategies; by default auto; can be repeated.",
             autocompletion=beginning_with(TEXT_STRATEGIES),
         ),
     ] = None,
@@ -48,23 +48,23 @@ def parse(
             "--tools",
             "--tool",
             metavar="FILE",
-            help="Tools that say the types of raw values, and that calls are checked against, any number of times: a "
+            help="Tools, for the types of unquoted values and for validation; can be repeated: a "
             "JSON file with a definition or a list of them, in any provider's form, or MODULE:FUNCTION.",
         ),
     ] = None,
     starts_in_reasoning: Annotated[
-        bool, typer.Option("--starts-in-reasoning", help="The prompt opened the reasoning, the text only closes it.")
+        bool, typer.Option("--starts-in-reasoning", help="The prompt opened the reasoning; the text only closes it.")
     ] = False,
     emit: Annotated[
-        EmitEvents | None, typer.Option(help="Give these only, each as a line, instead of the live view.")
+        EmitEvents | None, typer.Option(help="Print only these events, one per line, instead of the live view.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the calls and the reasoning in a model's text, and show them while the text comes.
+    """Find the calls and the reasoning in a model's text, and show them while the text arrives.
 
-    The text is read as it is written, in UTF-8; what is no UTF-8 is shown as U+FFFD. Calls are shown, never run. One
-    that breaks off or is malformed is shown with its reason, and the command ends with 0. Ctrl-C ends what is open as
-    interrupted, and the command with 130.
+    The text is read as it is written, in UTF-8; invalid bytes become U+FFFD. Calls are shown, never run. A cut or
+    malformed call is shown with its reason, and the exit code is 0. Ctrl-C ends open segments as interrupted; the exit
+    code is 130.
     """
     known = tools_named(tools or (), option="--tools")
     text = TextInput(file)
@@ -81,7 +81,7 @@ def parse(
         answer.cancel(reason)
         text.stop()
 
-    if file == "-" and sys.stdin.isatty():  # where it is closed, the text has said so
+    if file == "-" and sys.stdin.isatty():  # if it is closed, the text has raised already
         complain("reading what you type; Ctrl-D ends it")
     watched = Watched(only(answer, emit), stop)
     if emit is not None and not as_json:
@@ -93,7 +93,7 @@ def parse(
 
 
 def strategy_of(names: list[str]) -> TextStrategy:
-    """Return the strategy that reads all these dialects; without any the environment's, else `auto`.
+    """Return a strategy for these dialects; without any the environment's, else `auto`.
 
     >>> strategy_of(["hermes", "Qwen3_Coder"])
     <TextStrategy hermes+qwen3_coder>

@@ -1,4 +1,4 @@
-"""What the commands of `penstock` share: complaints, choices that a shell completes, and how an answer is shown."""
+"""Common parts of the commands: error output, shell completion, and showing an answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CTRL_C = "Ctrl-C"
 
 
 def beginning_with(words: Iterable[str]) -> Callable[[str], list[str]]:
-    """Make a shell's completion of words; parts of a word that a shell splits at are none of ours."""
+    """Return a shell completion for words; words that a shell would split are left out."""
     known = list(words)
 
     def complete(incomplete: str) -> list[str]:
@@ -47,7 +47,7 @@ ApiName = Annotated[
     typer.Option(
         "--api",
         metavar="NAME",
-        help="The API, where the file does not say it.",
+        help="The API, if it cannot be detected.",
         autocompletion=beginning_with(api.name for api in APIS),
     ),
 ]
@@ -56,7 +56,7 @@ StrategyName = Annotated[
     typer.Option(
         "--strategy",
         metavar="NAME",
-        help="How calls are found; the environment's unless given, see penstock strategies.",
+        help="How calls are found, by default the environment's; see penstock strategies.",
         autocompletion=complete_strategy,
     ),
 ]
@@ -73,7 +73,7 @@ ToolNames = Annotated[
 
 
 def complain(message: str) -> None:
-    """Say in one line, on the error output, what went wrong; credentials in URLs are hidden."""
+    """Print an error to stderr in one line; credentials in URLs are hidden."""
     said = shortened(without_credentials(message), LONGEST_COMPLAINT)
     typer.echo(f"penstock: {printable(said)}", err=True)
 
@@ -100,11 +100,10 @@ def _escaped(character: str) -> str:
 
 
 class Watched:
-    """Events for a sink, without the exception at their end: that is the command's to tell.
+    """Events for a sink, without the exception at their end, which the command reports.
 
-    `error` is what the provider said or the connection did. Ctrl-C calls `stop`, which ends the stream in order: what
-    is open ends as interrupted; then `is_stopped` holds. Before the first event, and the second time, it is a plain
-    KeyboardInterrupt.
+    `error` is the provider's error or the lost connection. Ctrl-C calls `stop`, which ends open segments as interrupted
+    and sets `is_stopped`. Before the first event, and the second time, Ctrl-C is a plain KeyboardInterrupt.
     """
 
     def __init__(self, events: Iterator[Any], stop: Callable[[str], object]) -> None:
@@ -137,7 +136,7 @@ class Watched:
 
 
 def print_lines(events: Watched, line: Callable[[Any], str]) -> None:
-    """Write a line for each event, as it comes."""
+    """Print a line for each event as it arrives."""
     with closing(events):
         for event in events:
             sys.stdout.write(line(event) + "\n")
@@ -145,7 +144,7 @@ def print_lines(events: Watched, line: Callable[[Any], str]) -> None:
 
 
 def show(watched: Watched, *, as_json: bool) -> None:
-    """Show events on the terminal, or in lines; what came of the stream stands in `watched` afterwards."""
+    """Show events on the terminal or in lines; `watched` has the outcome of the stream afterwards."""
     if as_json:
         print_lines(watched, json_line)
         return
@@ -156,5 +155,5 @@ def show(watched: Watched, *, as_json: bool) -> None:
 
 def check_number(name: str, value: float | None, least: float) -> None:
     if value is not None and not value >= least:
-        message = f"{name} is a number from {least:g}, got {value:g}"
+        message = f"{name} must be at least {least:g}, got {value:g}"
         raise UsageError(message)

@@ -1,4 +1,4 @@
-"""`penstock replay`: a recorded answer, played through a strategy."""
+"""`penstock replay`: replay a recorded answer through a strategy."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ def replay(
         str | None,
         typer.Option(
             metavar="BYTES",
-            help="How many bytes are given at a time; an event unless said.",
+            help="Bytes per chunk; by default one event.",
             autocompletion=beginning_with(("event",)),
         ),
     ] = None,
     strategy: StrategyName = None,
     emit: Annotated[
-        Emit | None, typer.Option(help="Give these only, each as a line, instead of the live view.")
+        Emit | None, typer.Option(help="Print only these events, one per line, instead of the live view.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play a recorded answer as if it came now.
+    """Replay a recorded answer as if it came now.
 
-    A recording that was cut is played to its end, and what was open ends as truncated: the command ends with 0. It
-    ends with 1 where the recording ends in an error, which is told in a line, and with 130 after Ctrl-C.
+    A recording that was cut is replayed to its end, and open segments end as truncated; the exit code is 0. It is 1 if
+    the recording ends in an error, which is printed in one line, and 130 after Ctrl-C.
     """
     checked = checked_pace(pace)
     size = None if chunk is None else checked_chunk(chunk)

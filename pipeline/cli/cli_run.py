@@ -1,4 +1,4 @@
-"""`penstock run`: a prompt to a real model, and its answer as it comes."""
+"""`penstock run`: send a prompt to a real model and show its answer as it arrives."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Examples:
 
 def run(  # noqa: PLR0913 - the options of the command
     prompt: Annotated[
-        str | None, typer.Argument(metavar="PROMPT", help="What is asked; - or nothing: read from the input.")
+        str | None, typer.Argument(metavar="PROMPT", help="The prompt; - or nothing: read from the input.")
     ] = None,
     *,
     provider: Annotated[
@@ -47,11 +47,11 @@ def run(  # noqa: PLR0913 - the options of the command
     ],
     model: Annotated[str, typer.Option(metavar="NAME", help="The model, as the provider names it.")],
     tool: ToolNames = None,
-    system: Annotated[str | None, typer.Option(metavar="TEXT", help="The system's words before the prompt.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="How long the answer may become.")] = None,
+    system: Annotated[str | None, typer.Option(metavar="TEXT", help="The system prompt.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="The maximum length of the answer, in tokens.")] = None,
     base_url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Another server that speaks the same API, as the provider's SDK wants it."),
+        typer.Option(metavar="URL", help="Another server with the same API, in the form that the SDK takes."),
     ] = None,
     key_from: Annotated[
         str | None, typer.Option(metavar="VARIABLE", help="The environment variable with the key, if another.")
@@ -59,13 +59,13 @@ def run(  # noqa: PLR0913 - the options of the command
     strategy: StrategyName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a model and show its answer while it comes: text, files, commands, calls.
+    """Ask a model and show its answer while it arrives: text, files, commands, calls.
 
     Tool calls are shown, never run. The key is the provider's usual environment variable: OPENAI_API_KEY,
     ANTHROPIC_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY, MISTRAL_API_KEY; a server on this machine needs none. The SDKs
-    are told not to try again by themselves. With a --strategy for calls in text the tools are described in the system's
-    words. Ctrl-C stops the answer: what is open ends as interrupted, and the
-    command with 130; any error is told in a line, and ends it with 2.
+    do not retry by themselves. With a --strategy for calls in text, the system prompt describes the tools. Ctrl-C stops
+    the answer: open segments end as interrupted, and the exit code is 130. Any error is printed in one line, with exit
+    code 2.
     """
     known = provider_of(provider).name
     tools = tools_named(tool or ())
@@ -93,7 +93,7 @@ def run(  # noqa: PLR0913 - the options of the command
 
 
 def with_tools(request: Request, pipeline: Pipeline) -> Request:
-    """Tell the model of the pipeline's tools: in the request, or in the system's words where it calls them in text."""
+    """Add the pipeline's tools to the request, or to the system prompt for a strategy that reads calls in text."""
     told = pipeline.instructions()
     if not told:
         return replace(request, tools=pipeline.tools or ())
@@ -114,7 +114,7 @@ def _key(provider: str, url: str | None, key_from: str | None) -> str:
         if key := os.environ.get(name, "").strip():
             if key.isascii() and key.isprintable():
                 return key
-            message = f"the key in {name} has characters that no key has; was it copied whole?"
+            message = f"the key in {name} has characters that no key has; check that it was copied whole"
             raise UsageError(message)
     if key_from is None and (not names or is_local(url)):
         return NO_KEY
@@ -130,7 +130,7 @@ def _check_url(base_url: str, source: str) -> None:
     except ValueError:
         is_whole = False
     if not is_whole:
-        message = f"{source} must be a whole address, as http://127.0.0.1:8000/v1; got {shown_url(base_url)!r}"
+        message = f"{source} must be a complete URL such as http://127.0.0.1:8000/v1; got {shown_url(base_url)!r}"
         raise UsageError(message)
 
 
@@ -138,12 +138,12 @@ def _prompt(given: str | None) -> str:
     if given in (None, "-") and sys.stdin is None:
         raise UsageError(INPUT_IS_CLOSED)
     if given is None and sys.stdin.isatty():
-        message = 'no prompt: penstock run ... "PROMPT", or pipe it in'
+        message = 'no prompt; run penstock run ... "PROMPT", or pipe it in'
         raise UsageError(message)
     try:
         prompt = read_bounded(sys.stdin, LONGEST_TEXT) if given in (None, "-") else given
     except UnicodeDecodeError as error:
-        message = f"the input is not text in {error.encoding}: {error.reason} at {error.start}"
+        message = f"the input is not {error.encoding}: {error.reason} at {error.start}"
         raise UsageError(message) from error
     except (OSError, UsageError) as error:  # a folder, or what has no end
         message = f"the input cannot be read: {reason_of(error) if isinstance(error, OSError) else error}"

@@ -1,4 +1,4 @@
-"""`penstock schema`: the JSON Schema of the events, and tools as a provider's request wants them."""
+"""`penstock schema`: the JSON Schema of the events, and tools in the form of a provider's request."""
 
 from __future__ import annotations
 
@@ -28,31 +28,33 @@ def schema(
     event: Annotated[
         str | None,
         typer.Argument(
-            metavar="EVENT", help="One of them, by its name or its type.", autocompletion=beginning_with(_EVENTS)
+            metavar="EVENT", help="One event, by its name or its type.", autocompletion=beginning_with(_EVENTS)
         ),
     ] = None,
     *,
     tool: ToolNames = None,
     provider: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Whose form the tools are shown in.", autocompletion=complete_provider),
+        typer.Option(
+            metavar="NAME", help="The provider whose form the tools are shown in.", autocompletion=complete_provider
+        ),
     ] = None,
 ) -> None:
     """Show the JSON Schema of the events; with --tool, what a request's tools look like."""
     if tool:
         if provider is None or event is not None:
-            message = "--tool goes with --provider, and without an event"
+            message = "--tool needs --provider, and takes no event"
             raise UsageError(message)
         _print(tool_schemas(tools_named(tool), provider))
     elif provider is not None:
-        message = "--provider goes with --tool"
+        message = "--provider needs --tool"
         raise UsageError(message)
     else:
         _print(json_schema() if event is None else schema_of(event))
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """Return the schema of one event, with the definitions that it needs; `UsageError` with the names for no event.
+    """Return the schema of one event, with the definitions that it needs; `UsageError` for an unknown event.
 
     >>> schema_of("notice")["$ref"]
     '#/$defs/Notice'

@@ -19,16 +19,16 @@ _FAULTS = ("cut:", "stall:", "reset:", "status:", "error:", "garbage:", "duplica
 
 
 def serve(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="Where the recorded bodies are, at any depth.")],
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="The folder of recorded bodies, searched with those below it.")
+    ],
     *,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
-    host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
-    public: Annotated[bool, typer.Option("--public", help="Let other machines reach a --host that they can.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 picks a free one.")] = 0,
+    host: Annotated[str, typer.Option(metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
+    public: Annotated[bool, typer.Option("--public", help="Allow hosts that other machines can reach.")] = False,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME", help="A name that requests may call the server by, besides localhost; any number of times."
-        ),
+        typer.Option(metavar="NAME", help="A further Host that requests may name, besides localhost; can be repeated."),
     ] = None,
     pace: Annotated[
         str,
@@ -41,23 +41,23 @@ def serve(
     chunk: Annotated[
         str | None,
         typer.Option(
-            metavar="BYTES", help="The size of each write; or event.", autocompletion=beginning_with(("event",))
+            metavar="BYTES", help="The bytes of each write, or event.", autocompletion=beginning_with(("event",))
         ),
     ] = None,
     fault: Annotated[
         str | None,
         typer.Option(
             metavar="FAULT",
-            help="What goes wrong: cut:N, stall:N, reset:N (after N bytes), status:CODE, error:N, garbage:N "
+            help="The fault: cut:N, stall:N, reset:N (after N bytes), status:CODE, error:N, garbage:N "
             "(an event after N bytes), duplicate:K (event K, from 1).",
             autocompletion=beginning_with(_FAULTS),
         ),
     ] = None,
 ) -> None:
-    """Play recorded answers to the clients of OpenAI, Anthropic, Google and Ollama.
+    """Replay recorded answers to the clients of OpenAI, Anthropic, Google and Ollama.
 
-    A request gets the recording that its header x-penstock-recording names, else one named as its model, else the
-    next of its API; its header x-penstock-fault asks for a fault. Ctrl-C ends it.
+    A request gets the recording named in its header x-penstock-recording, else one named like its model, else the next
+    one of its API. Its header x-penstock-fault selects a fault. Ctrl-C stops the server.
     """
     serve_recordings(
         folder,

@@ -32,7 +32,7 @@ _LONGEST_VALUE = 60
 
 def strategies(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The one to explain.", autocompletion=complete_strategy)
+        str | None, typer.Argument(metavar="NAME", help="The strategy to describe.", autocompletion=complete_strategy)
     ] = None,
     *,
     find: Annotated[
@@ -61,12 +61,12 @@ def strategies(
 
 
 def _summary(name: str, strategy: Strategy) -> str:
-    """Return a line that says what a strategy is for: of a dialect's, which models write it."""
+    """Return a one-line description of a strategy; for a dialect, which models write it."""
     return (about_dialect(name) if name in DIALECTS else _documentation(strategy)).partition("\n")[0]
 
 
 def _explained(strategy: Strategy) -> Iterator[str]:
-    """Yield the lines, in Markdown, that explain a strategy."""
+    """Yield the lines, in Markdown, that describe a strategy."""
     name = getattr(strategy, "__name__", "")
     yield catalogue_entry(name) if name in DIALECTS else _in_markdown(_documentation(strategy))
     yield ""
@@ -104,7 +104,7 @@ def _short(default: Any) -> str:
 
 
 def _show_markdown(text: str) -> None:
-    """Show a text: formatted on a terminal, as it is in a pipe or a file."""
+    """Print a text: formatted on a terminal, unchanged in a pipe or a file."""
     if not sys.stdout.isatty():
         typer.echo(text)
         return

@@ -1,4 +1,4 @@
-"""The tools that a command line names."""
+"""The tools named on the command line."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..tools.tool import Tool, as_tools
 
 
 def tools_named(names: Iterable[str], *, option: str = "--tool") -> tuple[Tool, ...]:
-    """Return the tools that are named: ours, MODULE:FUNCTION, FILE.py:FUNCTION, or a JSON file of definitions.
+    """Return the named tools: built-in ones, MODULE:FUNCTION, FILE.py:FUNCTION, or a JSON file of definitions.
 
-    `option`: what a complaint begins with.
+    `option`: the option named at the start of an error message.
 
     >>> [tool.name for tool in tools_named(["write_file", "base64:b64encode"])]
     ['write_file', 'b64encode']
@@ -41,7 +41,7 @@ def _values(name: str) -> list[Any]:
     module, colon, path = name.partition(":")
     if not (module and colon and path):
         known = ", ".join(FILE_TOOL_DEFINITIONS)
-        message = f"no tool of that name; it is one of {known}, MODULE:FUNCTION, or a JSON file"
+        message = f"no such tool; pass one of {known}, MODULE:FUNCTION, or a JSON file"
         raise UsageError(message)
     return [_imported(module, path)]
 
@@ -75,7 +75,7 @@ def _imported(module: str, path: str) -> Any:
         found: Any = import_module(module)
         for name in path.split("."):
             found = getattr(found, name)
-    except Exception as error:  # whatever the user's module raises is said in a line
+    except Exception as error:  # whatever the user's module raises is reported in one line
         message = f"cannot be imported: {type(error).__name__}: {error}"
         raise UsageError(message) from error
     return found

@@ -1,4 +1,4 @@
-"""The demo: recorded answers, played by a server on this machine through the real SDKs at a human pace."""
+"""The demo: a server on this machine replays recorded answers through the real SDKs at a human pace."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ ANTHROPIC = Answer("anthropic-messages", "anthropic, Messages", "demo_anthropic.
 GEMINI = Answer("gemini", "google-genai, streamed function calls", "demo_gemini.sse")
 RESPONSES = Answer(
     "openai-responses",
-    'openai, Responses (in place of google-genai: pip install "penstock[gemini]")',
+    'openai, Responses (in place of google-genai: pip install ".[gemini]")',
     "demo_responses.sse",
 )
 
 
 class Proof(NamedTuple):
-    """How early a file's first characters were out: read from the server's log, not from ours.
+    """How early a file's first characters were shown, measured by the server's log.
 
-    `sent`: bytes that had left the server by then, the piece that was on its way included. `total`: of the whole
-    answer. `ahead`: seconds from there to the last piece.
+    `sent`: the bytes that the server had sent by then, including the current piece. `total`: the bytes of the whole
+    answer. `ahead`: seconds from then to the last piece.
     """
 
     path: str
@@ -74,12 +74,12 @@ class _First(NamedTuple):
 
 
 def answers() -> tuple[Answer, ...]:
-    """Return the answers of the SDKs that are installed: three in every case."""
+    """Return the answers for the installed SDKs, always three."""
     return CHAT, ANTHROPIC, GEMINI if _is_installed("google.genai") else RESPONSES
 
 
 def play(answer: Answer, show: SyncSink[Any], *, seconds: float) -> Proof:
-    """Play an answer, give its events to `show`, and at the end what the server's log proves.
+    """Replay an answer, pass its events to `show`, and return what the server's log shows.
 
     `seconds`: how long the answer takes; with 0 the server sends each piece when the one before has been read.
     """
@@ -104,7 +104,7 @@ def _is_installed(module: str) -> bool:
 
 
 def _watched(events: Iterable[Any], first: list[_First]) -> Iterator[Any]:
-    """Note when the first file's first content is out."""
+    """Record when the first content of the first file is shown."""
     path = ""
     for event in events:
         if isinstance(event, SegmentStart) and event.segment_type == WATCHED and not first:
@@ -115,7 +115,7 @@ def _watched(events: Iterable[Any], first: list[_First]) -> Iterator[Any]:
 
 
 def _one_by_one(start: Callable[[], Any], server: ReplayServer) -> Generator[Any, None, None]:
-    """Read the stream and allow the next piece only when the last one has been worked through."""
+    """Read the stream, and let the server send the next piece when the last one has been processed."""
     server.allow()
     with closing(start()) as stream:
         for chunk in stream:

@@ -1,4 +1,4 @@
-"""`on_interrupt`: something to do at Ctrl-C, also where it comes just before the program begins to wait."""
+"""`on_interrupt`: call a function at Ctrl-C, even if it comes just before a blocking wait."""
 
 from __future__ import annotations
 

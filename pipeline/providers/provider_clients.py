@@ -15,19 +15,19 @@ _SCHEMES = ("http://", "https://", "all://")
 
 
 def is_local(base_url: str | None) -> bool:
-    """Return whether a base URL is of this machine."""
+    """Return whether a base URL points to this machine."""
     return base_url is not None and is_this_machine(urlsplit(base_url).hostname or "")
 
 
 def _transport(base_url: str | None) -> dict[str, Any]:
-    """Return options of the HTTP client: not even a proxy of the environment comes between us and this machine."""
+    """Return options of the HTTP client that bypass the environment's proxies for this machine."""
     # The mounts are for Anthropic's client, which looks at the environment by itself.
     return {"trust_env": False, "mounts": dict.fromkeys(_SCHEMES)} if is_local(base_url) else {}
 
 
 @contextmanager
 def _stainless(module: Any, client: str, key: str, base_url: str | None) -> Generator[Any, None, None]:
-    """OpenAI's and Anthropic's clients, which are alike."""
+    """Yield a client of OpenAI or Anthropic; both are made alike."""
     with (
         module.DefaultHttpxClient(**_transport(base_url)) as http_client,
         getattr(module, client)(base_url=base_url, api_key=key, max_retries=0, http_client=http_client) as opened,

@@ -1,4 +1,4 @@
-"""One streamed request, as each provider's SDK wants it."""
+"""One streamed request, in the form of each provider's SDK."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 ANTHROPICS_MAX_TOKENS = 8192
-"""Anthropic's API wants a number; the others have one of their own."""
+"""Anthropic's API requires a number; the others have defaults."""
 
 
 class Request(Struct, frozen=True, kw_only=True):

@@ -42,7 +42,7 @@ from .tool_forms import (
     responses_form,
 )
 
-_IN_REQUEST = "says it in the request: parallel_tool_calls=True or False"
+_IN_REQUEST = "takes it in the request as parallel_tool_calls=True or False"
 _OPENAIS_NAMES = re.compile(r"[a-zA-Z0-9_-]{1,64}"), "letters, digits, _ and -, 1 to 64"
 _OPENAIS_WORDS = {"auto": "auto", "none": "none", "required": "required"}
 
@@ -60,14 +60,14 @@ class Provider(NamedTuple):
     api: str
     """The API whose recordings its SDK plays; empty where another's does."""
     keys: tuple[str, ...]
-    """Environment variables; the first that is set has the key. None of them: it needs no key."""
+    """Environment variables; the first one that is set has the key. Empty if it needs no key."""
     module: str
     package: str
     url: str
-    """Where its SDK finds it, if the environment variable `url_from` says nothing else."""
+    """The base URL, unless the environment variable `url_from` is set."""
     url_from: str
     client: Callable[[Any, str, str | None], Client]
-    """Of the SDK's module, a key and a base URL, which may be None: the SDK's client, until the block ends."""
+    """Makes the SDK's client from its module, a key and a base URL or None; closed when the block ends."""
     ask: Callable[[Any, Request, Any], Any]
     """Start the streamed answer, of the client, the request and its tools in the provider's form."""
     form: ToolForm = function_form
@@ -83,7 +83,7 @@ class Provider(NamedTuple):
     """A tool that must be called, by its name."""
     instead: Mapping[str, str] = MappingProxyType({})
     """What to do instead of a word that it does not have."""
-    parallel: str | Callable[[Any, bool], Any] = "cannot say whether calls come in parallel"
+    parallel: str | Callable[[Any, bool], Any] = "has no option for parallel calls"
     """A choice that says whether calls may come in parallel, or why it does not."""
 
 
@@ -138,7 +138,7 @@ _ROWS = (
         api="gemini",
         keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         module="google.genai",
-        package='"penstock[gemini]"',
+        package='".[gemini]"',
         url="https://generativelanguage.googleapis.com",
         url_from="GOOGLE_GEMINI_BASE_URL",
         client=gemini_client,
@@ -149,7 +149,7 @@ _ROWS = (
             re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"),
             "a letter or _, then letters, digits, _ - . and :, up to 128",
         ),
-        not_strict="Gemini's tools have no strict mode; the request has: tool_choice('gemini', 'validated')",
+        not_strict="Gemini's tools have no strict mode; use tool_choice('gemini', 'validated') in the request",
         words={
             "auto": gemini_mode("AUTO"),
             "none": gemini_mode("NONE"),
@@ -188,14 +188,18 @@ _ROWS = (
         ask=ask_ollama,
         form=ollama_form,
         not_strict="Ollama has no strict mode; leave strict= out",
-        instead={"none": "send no tools", "required": "it decides by itself", "validated": "nor a strict mode"},
+        instead={
+            "none": "send no tools",
+            "required": "leave tool_choice out",
+            "validated": "it has no strict mode either",
+        },
     ),
 )
 PROVIDERS: Mapping[str, Provider] = {each.name: each for each in _ROWS}
 
 
 def provider_of(name: str) -> Provider:
-    """Return the provider of a name or an alias; `UsageError` with the known names for another."""
+    """Return the provider for a name or an alias; `UsageError` with the known names for an unknown one."""
     for provider in _ROWS:
         if name == provider.name or name in provider.aliases:
             return provider
@@ -205,7 +209,7 @@ def provider_of(name: str) -> Provider:
 
 
 def check_name(name: str, provider: Provider) -> None:
-    """Raise `UsageError` for a tool's name that a provider does not take."""
+    """Raise `UsageError` for a tool's name that a provider does not accept."""
     if provider.names is not None and not provider.names[0].fullmatch(name):
         rule = provider.names[1]
         message = f"{provider.name} takes no tool named {name!r}: {rule}; rename it with tool(..., name=...)"

@@ -19,7 +19,7 @@ def function_form(said: Said, parameters: Schema, flag: dict[str, bool]) -> Said
 
 
 def responses_form(said: Said, parameters: Schema, flag: dict[str, bool]) -> Said:
-    # Said also where it is not: the API's default is True.
+    # Sent even if False, because the API's default is True.
     return {"type": "function", **said, "parameters": parameters, "strict": False, **flag}
 
 
@@ -33,7 +33,7 @@ def gemini_form(said: Said, parameters: Schema, flag: dict[str, bool]) -> Said:
 
 
 def _without_const(schema: Schema, path: str) -> Schema:
-    """Say `const` as an enum of one: Gemini's schema has no `const`."""
+    """Replace `const` by an enum of one value, because Gemini's schema has no `const`."""
     said = {("enum" if key == "const" else key): [value] if key == "const" else value for key, value in schema.items()}
     return map_subschemas(said, _without_const, path)
 

@@ -1,4 +1,4 @@
-"""`checked_stream`: the API of a recorded body, or an error that says why the body is not a stream."""
+"""`checked_stream`: detect the API of a recorded body, or explain why the body is not a stream."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _RECORD = "record the body of a streamed answer"
 def checked_stream(body: bytes, api: str | None = None) -> str:
     """Return the name of a body's API: the one given, else the one detected from the body.
 
-    `UsageError` says what is wrong with a body that is empty, has no stream in it, or no event of the API. An error
-    of the provider in the middle of a stream is part of the stream; one that came instead of it is no stream.
+    Raises `UsageError` for a body that is empty, is not a stream, or has no event of the API. A provider's error in
+    mid-stream is part of the stream; an error response is not a stream.
     """
     given = None if api is None else api_of(api).name
     _refuse_what_is_no_stream(body)
@@ -32,8 +32,8 @@ def checked_stream(body: bytes, api: str | None = None) -> str:
     except UsageError as error:
         if given is None:
             known = ", ".join(each.name for each in APIS)
-            begin = "" if _whole_json(body) is None else "a whole JSON document, and no stream of a known API; "
-            message = f"{begin}its content does not say which API it is of; name it with --api, one of: {known}"
+            begin = "" if _whole_json(body) is None else "a whole JSON document, not a stream of a known API; "
+            message = f"{begin}cannot tell which API this is; name it with --api, one of: {known}"
             raise UsageError(message) from error
         recognised = ""
     if given in (None, recognised):
@@ -41,11 +41,11 @@ def checked_stream(body: bytes, api: str | None = None) -> str:
     if _has_events(given, body, _is_answer if recognised else _is_understood):
         return given
     if recognised:
-        message = f"no event of {given} in it: its events are those of {recognised}; leave --api out"
+        message = f"it has no event of {given}; its events are those of {recognised}, so leave --api out"
     elif _whole_json(body) is not None:
-        message = f"a whole JSON document, and no stream of {given}; {_RECORD} (stream=True)"
+        message = f"a whole JSON document, not a stream of {given}; {_RECORD} (stream=True)"
     else:
-        message = f"no event of {given} in {len(body):,} bytes; {_RECORD}, or name another --api"
+        message = f"it has no event of {given} in {len(body):,} bytes; {_RECORD}, or name another --api"
     raise UsageError(message)
 
 
@@ -54,16 +54,16 @@ def _refuse_what_is_no_stream(body: bytes) -> None:
     if not begin:
         message = f"it is empty; {_RECORD}"
     elif begin.startswith(b"<"):
-        message = f"it has no stream in it but HTML or XML; {_RECORD}, and look at the address that was asked"
+        message = f"it is HTML or XML, not a stream; check the URL that was requested, and {_RECORD}"
     elif (error := _error_alone(body)) is not None:
-        message = f"it has no stream in it but an error that came instead: {error}; ask again, and {_RECORD}"
+        message = f"it is an error response, not a stream: {error}; repeat the request, and {_RECORD}"
     else:
         return
     raise UsageError(message)
 
 
 def _error_alone(body: bytes) -> ProviderError | None:
-    """Return the error of a JSON document that has nothing else in it, as providers answer instead of a stream."""
+    """Return the error of a JSON document that is an error response."""
     match _whole_json(body):
         case {"error": error} | [{"error": error}] if error:
             return error_in_body(error)

@@ -1,4 +1,4 @@
-"""`Emit`: the kinds of events that a command shows alone, and how they come about."""
+"""`Emit`: the kinds of events that a command can show alone, and the operators that make them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...operators.tool_call_updates import tool_call_updates
 
 Emit: TypeAlias = Literal["deltas", "fragments", "segments", "updates", "invocations"]
 EmitEvents: TypeAlias = Literal["fragments", "segments", "updates", "invocations"]
-"""The same where there are no deltas beneath."""
+"""The same for stored events, which have no deltas."""
 
 _KINDS: dict[Emit, tuple[type, ...]] = {
     "deltas": (ChunkResponse,),
@@ -31,7 +31,7 @@ _MADE_BEHIND: dict[Emit | None, Callable[[], Operator[Any, Any]]] = {
 
 
 def made_behind(emit: Emit | None) -> list[Operator[Any, Any]]:
-    """Return the operators behind a strategy that make events of a kind; none where the strategy gives them.
+    """Return the operators that make events of a kind from a strategy's events; empty if the strategy emits them.
 
     >>> made_behind("updates"), made_behind("segments")
     ([tool_call_updates()], [])
@@ -40,7 +40,7 @@ def made_behind(emit: Emit | None) -> list[Operator[Any, Any]]:
 
 
 def only(events: Any, emit: Emit | None) -> Generator[Any, None, None]:
-    """Yield the events of a kind, all of them without one; in the end close what gives them.
+    """Yield the events of a kind, or all of them for None; close their source at the end.
 
     >>> from penstock import Notice, SegmentContent
     >>> list(only((each for each in (Notice("c", "d"), SegmentContent("t", "text", "Hi"))), "segments"))

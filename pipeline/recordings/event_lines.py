@@ -1,4 +1,4 @@
-"""Events in short, one line each: for people who look at a stream."""
+"""Events in one line each, for people who look at a stream."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST = 100
 
 
 def short_line(event: Any) -> str:
-    """Return an event in one line that moves no terminal; long texts are cut.
+    """Return an event in one line, escaped for a terminal; long texts are truncated.
 
     >>> short_line(SegmentContent("call_1", "write_file", "x = 1"))
     "CONTENT write_file call_1 'x = 1'"

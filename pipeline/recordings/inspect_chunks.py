@@ -1,4 +1,4 @@
-"""What a provider's answer amounts to: its chunks and the events of a strategy, folded into one plain record."""
+"""Summarise a provider's answer: its chunks and the events of a strategy, as one plain record."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class InspectedCall(Struct, frozen=True):
 
 
 class Inspected(Struct, frozen=True):
-    """What an answer amounts to. `text` is in the order of its arrival; calls are in the order of their beginning."""
+    """The summary of an answer. `text` is in the order of its arrival; calls are in the order of their beginning."""
 
     text: str
     reasoning_chars: int
@@ -48,7 +48,7 @@ def inspect_chunks(
     chunks: Observable[ChunkResponse],
     strategy: Operator[ChunkResponse, StrategyEvent],
 ) -> Inspected:
-    """Run an answer through a strategy to its end and give what it amounts to.
+    """Run an answer through a strategy to its end and return its summary.
 
     >>> import reactivex
     >>> from penstock.pipeline.strategies.strategies import api_tool_call
@@ -56,7 +56,7 @@ def inspect_chunks(
     >>> inspect_chunks(answer, api_tool_call()).text
     'Hi'
 
-    A `ProviderError` of the stream is data: it stands in `error`. Any other exception is raised. The source must be one
+    A `ProviderError` of the stream is data, in `error`. Any other exception is raised. The source must be one
     that has come to its end when `subscribe` returns, as all that read files and sync SDK streams have.
     """
     facts = _Facts()
@@ -82,7 +82,7 @@ def inspect_chunks(
 
 
 class _Facts:
-    """What the chunks say and the events do not: where each call stands, how the answer ended, what it cost."""
+    """What only the chunks tell: the position of each call, how the answer ended, its usage."""
 
     def __init__(self) -> None:
         self.places: dict[str, list[tuple[int, int, int]]] = {}
@@ -138,5 +138,5 @@ def _call(segment: Segment, choice: int, index: int) -> InspectedCall:
 
 
 def error_record(error: ProviderError) -> dict[str, Any]:
-    """Return all that an error says, as plain data."""
+    """Return an error's attributes as plain data."""
     return {name: getattr(error, name) for name in ("detail", "code", "type", "status", "transport")}

@@ -1,4 +1,4 @@
-"""What a recorded answer amounts to, by the bytes of its wire or through the provider's real SDK."""
+"""Summarise a recorded answer, from its bytes or through the provider's real SDK."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def inspect_recording(
     via: Via = "wire",
     strategy: Strategy = api_tool_call,
 ) -> tuple[str, Inspected]:
-    """Return the name of a recording's API and what the answer amounts to; all of n choices count.
+    """Return the name of a recording's API and the summary of its answer; all of n choices count.
 
     `via`: "wire" decodes the bytes, "sdk" plays them over a local connection to the provider's SDK. `UsageError` for a
-    file that cannot be read, for a body whose API is not known, and for one with no stream of its API in it; what went
-    wrong inside the answer stands in it.
+    file that cannot be read, for a body whose API is not known, and for one with no stream of its API in it; errors
+    inside the answer are part of the summary.
     """
     body = read_input(path)
     name = checked_stream(body, api)
@@ -51,7 +51,7 @@ def _by_wire(api: str, body: bytes) -> Generator[Observable[ChunkResponse], None
 @contextmanager
 def _by_sdk(api: str, body: bytes) -> Generator[Observable[ChunkResponse], None, None]:
     if api not in SDKS:
-        message = f"no SDK is at hand for {api!r}; use --via wire"
+        message = f"no SDK can play {api!r}; use --via wire"
         raise UsageError(message)
     with ReplayServer(Recordings({"recording": body}, api)) as server, loopback(api, server.url) as start:
         yield from_stream(start, api, choices="all")

@@ -1,4 +1,4 @@
-"""How `penstock inspect` shows an answer: as a line of JSON for programs, as a table for people."""
+"""The output of `penstock inspect`: a line of JSON for programs, or a table for people."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def json_line(file: str, api: str, answer: Inspected) -> str:
 
 
 def report(file: str, api: str, answer: Inspected) -> RenderableType:
-    """Return what a person reads: a heading, the text's first lines, the calls, the error."""
+    """Return the summary for people: a heading, the text's first lines, the calls, the error."""
     parts: list[RenderableType] = [Text(printable(file), style="bold"), Text(" · ".join(_summary(api, answer)))]
     if answer.error is not None:
         words = [str(answer.error[name]) for name in ("status", "type", "code") if answer.error[name] is not None]

@@ -1,4 +1,4 @@
-"""`Player`: a recorded body, or stored events, played at a pace; what `penstock replay` shows."""
+"""`Player`: replay a recorded body, or stored events, at a pace, for `penstock replay`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .recorded import Recorded
 
 
 class Player:
-    """Plays what was recorded, once; `stop` ends it in order, also where it waits for the next piece.
+    """Replays a recording once; `stop` ends it in order, even while it waits for the next piece.
 
     `pace`: as with `ReplayServer`; `chunk`: the bytes given at a time, an event unless said.
     """
@@ -30,12 +30,12 @@ class Player:
         self._reason = ""
 
     def stop(self, reason: str) -> None:
-        """Let what is open end as interrupted; from a signal's handler, too."""
+        """End open segments as interrupted; may be called in a signal handler."""
         self._reason = reason
         self._stopped.set()
 
     def play(self, strategy: str, emit: Emit | None = None) -> Generator[Any, None, None]:
-        """Return the strategy's events, or of them those of a kind; with "deltas" the chunks that the strategy gets."""
+        """Return the strategy's events, or those of one kind; "deltas" are the chunks that the strategy gets."""
         operators = self._operators(strategy, emit)
         events = self._through(stage(*operators)) if operators else self._stored()
         return only(events, emit)

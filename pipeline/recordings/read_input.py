@@ -1,4 +1,4 @@
-"""What a command reads: a file or the standard input, within a bound."""
+"""Read the input of a command, a file or the standard input, up to a maximum size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INPUT_IS_CLOSED = "the input is closed; name a file, or pipe something in"
 
 
 def read_input(path: str) -> bytes:
-    """Read a file whole, `-` for the standard input; `UsageError` where it cannot be read or is too long."""
+    """Read a whole file, `-` for the standard input; `UsageError` if it cannot be read or is too long."""
     try:
         if path == "-":
             return read_bounded(standard_input())
@@ -26,12 +26,12 @@ def read_input(path: str) -> bytes:
 
 
 def standard_input() -> BinaryIO:
-    """Return the standard input in bytes; `UsageError` where the command was started without one."""
+    """Return the standard input as a binary file; `UsageError` if it is closed."""
     if sys.stdin is None:
         raise UsageError(INPUT_IS_CLOSED)
     return sys.stdin.buffer
 
 
 def reason_of(error: OSError | ValueError) -> object:
-    """Return why a file cannot be read, in the system's words where there are some."""
+    """Return why a file cannot be read, in the system's words if there are any."""
     return (error.strerror or error) if isinstance(error, OSError) else error

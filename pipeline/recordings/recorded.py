@@ -1,4 +1,4 @@
-"""`Recorded`: what a file holds, as `penstock replay` plays it."""
+"""`Recorded`: the content of a file that `penstock replay` can play."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .read_input import read_input, reason_of
 
 
 class Recorded(Struct, frozen=True):
-    """The body of an API's answer, or events that were stored as lines of JSON."""
+    """The body of an API's answer, or events stored as lines of JSON."""
 
     api: str = ""
     body: bytes = b""
@@ -27,10 +27,9 @@ class Recorded(Struct, frozen=True):
 
 
 def read_recorded(path: str, api: str | None = None, *, timed: bool = False) -> Recorded:
-    """Read a file, `-` for the standard input; `UsageError` where it is neither a stream of the API nor events.
+    """Read a file, `-` for the standard input; `UsageError` if it is neither a stream of the API nor events.
 
-    `timed`: with the timing that lies beside it, as `NAME.timing.json` or in the folder's `index.json`, if there is
-    one.
+    `timed`: include the timing beside it, in `NAME.timing.json` or the folder's `index.json`, if there is one.
     """
     if api is not None:
         api_of(api)
@@ -54,7 +53,7 @@ def read_recorded(path: str, api: str | None = None, *, timed: bool = False) -> 
 
 
 def _events(body: bytes) -> tuple[Event, ...]:
-    """Read lines of events, none where the first line is no event."""
+    """Read lines of events; return none if the first line is not an event."""
     lines = [(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line.strip()]
     events: list[Event] = []
     for number, line in lines if body.lstrip()[:1] == b"{" else ():
@@ -98,9 +97,9 @@ def _checked(entry: Any, body: bytes) -> Timing:
             times = tuple(map(float, times))
         timing = Timing(tuple(sizes), times)
     except (AttributeError, KeyError, OverflowError, TypeError) as error:
-        message = f"its timing has no lists network_chunk_sizes and network_chunk_times: {error!r}"
+        message = f"its timing needs the lists network_chunk_sizes and network_chunk_times: {error!r}"
         raise ValueError(message) from error
     if not is_right:
-        message = f"its timing is not that of {len(body):,} bytes"
+        message = f"its timing does not add up to {len(body):,} bytes"
         raise ValueError(message)
     return timing

@@ -1,4 +1,4 @@
-"""`penstock serve-recordings`: a replay server that says where it is, how to reach it, and what it does."""
+"""`penstock serve-recordings`: a replay server that prints its address, how to use it, and each request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...sources.replay.served_hosts import is_this_machine
 
 Say = Callable[[str], object]
 _TICK = 1.0
-"""Seconds after which a wait looks whether Ctrl-C came, for systems on which it wakes nobody."""
+"""Seconds between checks for Ctrl-C, for systems on which it does not wake a wait."""
 
 
 def serve_recordings(  # noqa: PLR0913 - the options of the command
@@ -29,13 +29,13 @@ def serve_recordings(  # noqa: PLR0913 - the options of the command
     say: Say,
     warn: Say,
 ) -> None:
-    """Serve until Ctrl-C; `say` gets the lines for the output, `warn` those for the user's attention."""
+    """Serve until Ctrl-C; `say` gets the lines of output, `warn` the warnings."""
     with ReplayServer(
         folder, host=host, port=port, public=public, hosts=hosts, pace=pace, chunk=chunk, fault=fault
     ) as server:
         changes = server.follow()
         if not is_this_machine(host):
-            warn(f"warning: whoever reaches {host} can read these recordings and the log")
+            warn(f"warning: anyone who can reach {host} can read these recordings and the log")
         for line in introduction(server, folder):
             say(line)
         while True:
@@ -47,7 +47,7 @@ def serve_recordings(  # noqa: PLR0913 - the options of the command
 
 
 def introduction(server: ReplayServer, folder: str) -> Iterator[str]:
-    """Say what is served and how to reach it, in lines."""
+    """Yield the lines about what is served and how to reach it."""
     recordings = server.recordings
     count = len(recordings.all)
     others = len(recordings.left_out)
@@ -61,7 +61,7 @@ def introduction(server: ReplayServer, folder: str) -> Iterator[str]:
 
 
 def progress(entry: ReplayEntry) -> str:
-    """Say in a line what has become of a request."""
+    """Return the line about the outcome of a request."""
     begin = f"#{entry.id} {entry.api or 'unknown path'}"
     if entry.outcome == "refused":
         return f"{begin}: HTTP {entry.status}{f', {entry.fault}' if entry.fault else ''}"

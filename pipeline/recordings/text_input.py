@@ -1,4 +1,4 @@
-"""`TextInput`: text that is read as it comes, from the standard input or a file."""
+"""`TextInput`: read text as it arrives, from the standard input or a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST_READ = 65536
 
 
 class TextInput:
-    """The pieces of a text in UTF-8, each as soon as it is there; what is no UTF-8 becomes U+FFFD.
+    """Yields the pieces of a UTF-8 text as soon as they are there; invalid bytes become U+FFFD.
 
     A text beyond 16 MiB is a `UsageError`: it may have no end.
 
@@ -45,7 +45,7 @@ class TextInput:
             while piece := self._read():
                 self._left -= len(piece)
                 if self._left < 0:
-                    message = f"{self._path} cannot be read to its end: {too_long(LONGEST_TEXT)}"
+                    message = f"{self._path} cannot be read: {too_long(LONGEST_TEXT)}"
                     raise UsageError(message)
                 if text := decoder.decode(piece):
                     yield text
@@ -58,7 +58,7 @@ class TextInput:
     def _read(self) -> bytes:
         try:
             self._waits = True
-            # At most one read of the system's, which gives what is there: nothing waits for a whole buffer.
+            # One system read at most, which returns what is there, so nothing waits for a full buffer.
             return b"" if self._is_stopped else bytes(self._file.read1(LONGEST_READ))
         except _StoppedError:
             return b""
@@ -70,4 +70,4 @@ class TextInput:
 
 
 class _StoppedError(Exception):
-    """Raised in a signal's handler, where the read waits."""
+    """Raised in a signal handler to interrupt a waiting read."""

@@ -1,4 +1,4 @@
-"""`AsyncRun`: one stream on its way through a pipeline, in an async loop."""
+"""`AsyncRun`: one stream through a pipeline, in an async loop."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .flow import Flow, Step
 
 
 class AsyncRun:
-    """The events of one stream: an async iterator, to be looped over once, with backpressure.
+    """The events of one stream: an async iterator with backpressure, for one loop.
 
-    The next item is asked for when the loop asks for more. Left early, by `aclose()`, by the end of an `async with`
-    block or because nobody holds it any more, it closes the provider's stream. `cancel` ends it in order instead: with
-    the ENDs of what was open.
+    The next item is read when the loop asks for it. Leaving early, by `aclose()`, by the end of an `async with` block
+    or by garbage collection, closes the provider's stream. `cancel` ends it in order, with an END for each open
+    segment.
 
-    A cancellation of the task that waits here, as by a time limit around one read, breaks the provider's stream off:
-    then every further read raises `StreamCutError`. For a limit that lets the stream go on, read from an `async_queue`.
+    A cancellation of the waiting task, as by a timeout around one read, cuts the provider's stream; every further read
+    then raises `StreamCutError`. To use a timeout and let the stream go on, read from an `async_queue`.
     """
 
     def __init__(self, source: Any, flow: Flow, fan_out: AsyncFanOut | None) -> None:
         self._state = _State(source, fan_out)
-        # The generator does not know this object, so that the loop closes it when nobody holds this any more.
+        # The generator does not refer to this object, so that the loop closes it when this is garbage-collected.
         self._events = _events(self._state, flow)
 
     def __aiter__(self) -> Self:
@@ -41,25 +41,25 @@ class AsyncRun:
             return await anext(self._events)
         except StopAsyncIteration:
             if self._state.is_cut:
-                message = "a read was cancelled, which broke this stream off"
+                message = "the stream ended because a read was cancelled"
                 raise StreamCutError(message) from None
             raise
 
     def cancel(self, reason: str = "cancelled") -> None:
-        """Stop the provider's stream at once; what is open ends as `interrupted` with this reason, then the loop ends.
+        """Stop the provider's stream at once; open segments end as `interrupted` with this reason, then the loop ends.
 
-        From any thread. A loop that waits for a sink goes on without it.
+        Call it from any thread. A loop that waits for a sink goes on without it.
         """
         self._state.cancel(reason)
 
     async def aclose(self) -> None:
-        """Leave: close the provider's stream and say nothing more. In the task that loops; others call `cancel`."""
+        """Close the provider's stream without further events. Call it in the looping task; others call `cancel`."""
         try:
             await self._events.aclose()
         except RuntimeError as error:
             if "already running" not in str(error):
                 raise
-            message = "another task loops over this run: call cancel() there"
+            message = "another task is iterating this run; call cancel() instead of leaving the block"
             raise UsageError(message) from None
         if not self._state.is_begun:  # a generator that never began has no `finally`
             self._state.is_begun = True
@@ -67,7 +67,7 @@ class AsyncRun:
 
     @property
     def results(self) -> list[Any]:
-        """What the sinks gave, in their order, once the loop is over; for a sink that raised its exception."""
+        """The results of the sinks in order, after the loop; for a sink that raised, its exception."""
         return self._state.results
 
     async def __aenter__(self) -> Self:
@@ -114,14 +114,14 @@ class _State:
             self._waiting.cancel()
 
     async def wait_for(self, step: Awaitable[Any]) -> Any:
-        """Await what `cancel` may break off; `_WokenError` is raised where it did."""
+        """Await something that `cancel` may interrupt; raises `_WokenError` if it did."""
         self._loop = asyncio.get_running_loop()
         task = self._waiting = asyncio.current_task()
         before = task.cancelling() if task is not None else 0
         try:
             return await step
         except asyncio.CancelledError:
-            # As asyncio.timeout does it: a cancellation of ours is taken back, somebody else's passes.
+            # As in asyncio.timeout: our own cancellation is undone, any other one passes.
             if self._is_woken and task is not None:
                 self._is_woken = False
                 if task.uncancel() <= before:
@@ -134,7 +134,7 @@ class _State:
                 task.uncancel()
 
     async def feed(self, event: Any) -> SlowSinkError | None:
-        """Return an event to the sinks; give what a sink that is too slow has to end the stream with."""
+        """Send an event to the sinks; return the error of a slow sink that ends the stream, if any."""
         if self.fan_out is not None:
             try:
                 await self.fan_out.feed(event)
@@ -216,13 +216,13 @@ async def _open(state: _State) -> Any:
     if hasattr(stream, "__aiter__"):
         return aiter(stream)
     if hasattr(stream, "__next__") and _blocks(stream):
-        message = "this stream would block the event loop: use the SDK's async client, or stream(...) on a thread"
+        message = "this stream would block the event loop; use the SDK's async client, or stream(...) in a thread"
         raise UsageError(message)
     return _as_async(stream)
 
 
 def _blocks(stream: Any) -> bool:
-    """Whether it is an SDK's stream for plain loops, maybe in our wrapper."""
+    """Return whether a source is an SDK's sync stream, maybe in our wrapper."""
     inner = getattr(stream, "_stream", stream)
     if hasattr(inner, "response"):
         return True

@@ -1,4 +1,4 @@
-"""`Flow`: from a provider's items to a strategy's events, for one stream; no I/O, nothing raised."""
+"""`Flow`: turn a provider's items into a strategy's events, for one stream; no I/O, and it never raises."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...sources.machine.machine import Machine
 
 
 class Step(NamedTuple):
-    """What a step gave; `is_last` if nothing comes after it, and then `error` is what the stream ends with."""
+    """The events of a step; if `is_last`, `error` is the error that the stream ends with."""
 
     events: list[Any]
     is_last: bool = False
@@ -20,7 +20,7 @@ class Step(NamedTuple):
 
 
 class Flow:
-    """A provider's machine and the strategy behind it; `in_text` gives another where the stream is plain text.
+    """A provider's machine and the strategy after it; `in_text` returns the strategy for plain text.
 
     They are kept apart, because a chain of three stages has loops of its own and most strategies are chains of three.
     """
@@ -53,7 +53,7 @@ class Flow:
         return Step(step.events + end.events, is_last=True, error=end.error)
 
     def end(self, how: How) -> Step:
-        """Settle everything; the stream ends with the error of `how`, or with what the provider's machine found."""
+        """Close the machine and the strategy; the stream ends with the error of `how`, or with the machine's."""
         error: Exception | None = None
         if isinstance(how, Failed):
             error = any_exception(how.error) or how.error

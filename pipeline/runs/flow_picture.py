@@ -29,7 +29,7 @@ def flow_picture(
     sinks: Iterable[object] = (),
     title: str = "Pipeline",
 ) -> MimeBundle:
-    """Return what a notebook shows of a chain: its operators in their order, the tools, the sinks.
+    """Return the picture of a chain for a notebook: its operators in order, the tools, the sinks.
 
     >>> from penstock.pipeline.strategies.strategies import api_tool_call
     >>> print(flow_picture(api_tool_call(), tools=["write_file"])["text/plain"])
@@ -55,7 +55,7 @@ def flow_picture(
 
 
 def name_of(thing: object) -> str:
-    """Return the name by which somebody wrote it: of ours the file's, which is the function's too.
+    """Return the name under which a user writes it; for ours the file's name, which is also the function's.
 
     >>> from penstock.operators import holdback
     >>> name_of(holdback), name_of(print)

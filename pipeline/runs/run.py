@@ -1,4 +1,4 @@
-"""`Run`: one stream on its way through a pipeline, in a plain loop."""
+"""`Run`: one stream through a pipeline, in a plain loop."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .flow import Flow, Step
 
 
 class Run:
-    """The events of one stream: an iterator, to be looped over once.
+    """The events of one stream: an iterator for one loop.
 
-    Left early, by `close()`, by the end of a `with` block or because nobody holds it any more, it closes the
-    provider's stream. `cancel` ends it in order instead: with the ENDs of what was open.
+    Leaving early, by `close()`, by the end of a `with` block or by garbage collection, closes the provider's stream.
+    `cancel` ends it in order, with an END for each open segment.
     """
 
     def __init__(self, source: Any, flow: Flow, fan_out: FanOut | None) -> None:
         self._state = _State(source, fan_out)
-        # The generator does not know this object, so that it is closed at once when nobody holds this any more.
+        # The generator does not refer to this object, so that it is closed at once when this is garbage-collected.
         self._events = _events(self._state, flow)
 
     def __iter__(self) -> Self:
@@ -37,19 +37,19 @@ class Run:
         return next(self._events)
 
     def cancel(self, reason: str = "cancelled") -> None:
-        """Stop the provider's stream; what is open ends as `interrupted` with this reason, then the loop ends.
+        """Stop the provider's stream; open segments end as `interrupted` with this reason, then the loop ends.
 
-        From any thread. A loop that waits for the provider is woken where the SDK's connection can be reached, else
-        it ends with the next item; one that waits for a sink goes on without it.
+        Call it from any thread. A loop that waits for the provider is woken if the SDK's connection can be reached,
+        else it ends with the next item. A loop that waits for a sink goes on without it.
         """
         self._state.cancel(reason)
 
     def close(self) -> None:
-        """Leave: close the provider's stream and say nothing more. On the thread that loops; others call `cancel`."""
+        """Close the provider's stream without further events. Call it in the looping thread; others call `cancel`."""
         try:
             self._events.close()
         except ValueError:
-            message = "another thread loops over this run: call cancel() there"
+            message = "another thread is iterating this run; call cancel() instead of leaving the block"
             raise UsageError(message) from None
         if not self._state.is_begun:  # a generator that never began has no `finally`
             self._state.is_begun = True
@@ -57,7 +57,7 @@ class Run:
 
     @property
     def results(self) -> list[Any]:
-        """What the sinks gave, in their order, once the loop is over; for a sink that raised its exception."""
+        """The results of the sinks in order, after the loop; for a sink that raised, its exception."""
         return self._state.results
 
     def __enter__(self) -> Self:
@@ -94,7 +94,7 @@ class _State:
             wake_stream(self.stream)
 
     def feed(self, event: Any) -> SlowSinkError | None:
-        """Return an event to the sinks; give what a sink that is too slow has to end the stream with."""
+        """Send an event to the sinks; return the error of a slow sink that ends the stream, if any."""
         if self.fan_out is not None:
             try:
                 self.fan_out.feed(event)
@@ -169,7 +169,7 @@ def _open(state: _State) -> Any:
     if hasattr(stream, "__aiter__") or hasattr(stream, "__await__"):
         if inspect.iscoroutine(stream):
             stream.close()
-        message = "this stream is async: use astream(...) inside a coroutine"
+        message = "this stream is async; use astream(...) inside a coroutine"
         raise UsageError(message)
     state.stream = stream
     return iter(stream)

@@ -76,7 +76,7 @@ def _fault(value: Any, names: frozenset[str], place: _Place) -> InitErrorDetails
 
 
 class _Described:
-    """What a schema says of the values inside a value, each looked up once."""
+    """Finds the subschemas of inner values, each looked up once."""
 
     def __init__(self, root: Schema) -> None:
         self._root = root
@@ -84,7 +84,7 @@ class _Described:
         self._names: dict[int, frozenset[str]] = {}
 
     def leaves(self, value: Any, schema: Any, place: _Place = ()) -> Iterator[tuple[Any, frozenset[str], _Place]]:
-        """Return each value with no values in it, with the types that it may have, and its place."""
+        """Yield each scalar value with its allowed types and its path."""
         if isinstance(value, dict):
             for key, each in cast("dict[str, Any]", value).items():
                 yield from self.leaves(each, self._look_up(schema, key), (*place, key))

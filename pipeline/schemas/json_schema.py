@@ -1,4 +1,4 @@
-"""JSON Schemas as data: the subschemas of one, its types, and notes for what a provider cannot read."""
+"""JSON Schemas as data: subschemas, types, and notes for what a provider cannot read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def map_subschemas(schema: Schema, change: Callable[[Schema, str], Schema], path
 
 
 def malformed(schema: Schema) -> str | None:
-    """Say what is no JSON Schema in a schema and below it, as far as this library relies on it."""
+    """Return the first error of a JSON Schema, as far as this library relies on it; None if there is none."""
     faults: list[str] = []
 
     def look(each: Schema, path: str) -> Schema:
@@ -59,7 +59,7 @@ def malformed(schema: Schema) -> str | None:
             if key in each and not isinstance(each[key], shapes):
                 faults.append(f"{key!r} cannot be {each[key]!r:.60}{_at(path)}")
                 return each
-        faults.extend(f"{name!r} is no type of JSON Schema{_at(path)}" for name in types_of(each) if name not in TYPES)
+        faults.extend(f"{name!r} is not a JSON Schema type{_at(path)}" for name in types_of(each) if name not in TYPES)
         return map_subschemas(each, look, path)
 
     look(schema, "")
@@ -77,7 +77,7 @@ def types_of(schema: Schema) -> list[str]:
 
 
 def finite(value: Any) -> bool:
-    """Whether JSON has all numbers of a value; it has no infinity and no NaN."""
+    """Return whether a value has neither infinity nor NaN, which JSON cannot represent."""
     if isinstance(value, dict):
         value = [*cast("dict[str, object]", value).values()]
     if isinstance(value, list):
@@ -86,7 +86,7 @@ def finite(value: Any) -> bool:
 
 
 def with_finite_defaults(schema: Schema, path: str = "") -> Schema:
-    """Return a copy of a schema whose description has the defaults that no JSON could say.
+    """Return a copy of a schema with non-finite defaults moved to descriptions.
 
     >>> with_finite_defaults({"properties": {"most": {"type": "number", "default": float("inf")}}})
     {'properties': {'most': {'type': 'number', 'description': '{"default": Infinity}'}}}
@@ -99,7 +99,7 @@ def with_finite_defaults(schema: Schema, path: str = "") -> Schema:
 
 
 def with_note(schema: Schema, told: Mapping[str, Any]) -> Schema:
-    """Return a schema whose description also tells what the schema itself may not say to a provider."""
+    """Return a schema with a note in its description about keywords that the provider cannot read."""
     if not told:
         return schema
     note = json.dumps(told, ensure_ascii=False)

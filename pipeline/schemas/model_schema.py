@@ -15,7 +15,7 @@ from .schema_references import object_schema
 
 
 class _PlainSchema(GenerateJsonSchema):
-    """Without the titles that pydantic makes of names, and without warnings of defaults that JSON cannot say."""
+    """Leaves out the titles that pydantic derives from names, and the warnings about non-JSON defaults."""
 
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - pydantic's own form
 
@@ -23,7 +23,7 @@ class _PlainSchema(GenerateJsonSchema):
         return False
 
     def named_tuple_schema(self, schema: Any) -> Schema:
-        """Describe a named tuple as an object, which is valid too: a list would not say what stands where."""
+        """Describe a named tuple as an object, which is valid too and has the field names."""
         listed = super().named_tuple_schema(schema)
         aliases = [each.get("validation_alias") for each in schema["fields"]]
         names = [
@@ -31,11 +31,11 @@ class _PlainSchema(GenerateJsonSchema):
             for alias, each in zip(aliases, schema["fields"], strict=True)
         ]
         properties = dict(zip(names, listed.get("prefixItems", ()), strict=True))
-        required = names[: listed.get("minItems", 0)]  # those with a default stand behind them
+        required = names[: listed.get("minItems", 0)]  # those with a default follow them
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
     def encode_default(self, dft: Any) -> Any:
-        """Keep the infinities and NaNs that a default has inside, where pydantic would say null."""
+        """Keep infinities and NaNs inside a default, where pydantic would put null."""
         named = getattr(dft, "_asdict", None)
         plain: Any = named() if named is not None and isinstance(dft, tuple) else dft
         encoded = super().encode_default(plain)
@@ -44,11 +44,11 @@ class _PlainSchema(GenerateJsonSchema):
 
 
 def model_schema(model: type[BaseModel], owner: str) -> Schema:
-    """Return the JSON Schema of what a model validates; `UsageError` where it has none, or none of an object."""
+    """Return the JSON Schema of a model's input; `UsageError` if it has none, or one that is not an object's."""
     try:
         schema = model.model_json_schema(schema_generator=_PlainSchema)
     except (PydanticUserError, NameError, LookupError, RecursionError) as error:
-        message = f"the parameters of {owner} have no JSON Schema: {str(error).splitlines()[0]}"
+        message = f"the parameters of {owner} cannot be turned into a JSON Schema: {str(error).splitlines()[0]}"
         raise UsageError(message) from error
     schema = object_schema(schema, owner)
     schema.pop("title", None)

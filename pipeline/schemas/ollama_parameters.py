@@ -1,4 +1,4 @@
-"""`ollama_parameters`: a tool's parameters in what Ollama's client sends of them."""
+"""`ollama_parameters`: a tool's parameters in the keywords that Ollama's client sends."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _SAY_NOTHING = ("title", "$schema", "$comment", "discriminator")
 
 
 def ollama_parameters(parameters: Schema, tool: str) -> Schema:
-    """Return parameters that Ollama's client sends whole: it keeps a property's type, enum, items and description.
+    """Return parameters in the keywords that Ollama's client sends: type, enum, items and description.
 
     >>> ollama_parameters({"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}}, "f")["properties"]
     {'a': {'type': 'integer', 'description': '{"minimum": 1}'}}
 
-    The rest is told in the description. `UsageError` for a schema that refers to itself, which only `$ref` could say.
+    Other keywords go to the description. `UsageError` for a recursive schema, which needs `$ref`.
     """
     if recursive := recursive_references(parameters):
-        message = f"tool {tool!r}: Ollama has no place for {min(recursive)!r}, which refers to itself; unfold it"
+        message = f"tool {tool!r}: Ollama cannot take {min(recursive)!r}, which refers to itself; inline it"
         raise UsageError(message)
     whole = inline_references(parameters)
     properties = {name: _property(each) for name, each in whole["properties"].items()}
@@ -41,7 +41,7 @@ def _property(given: Any) -> Schema:
         if "type" in schema and len(alternatives) > 1:
             schema["type"] = [*types_of(schema), "null"]
     elif alternatives and all("type" in each for each in alternatives):
-        # Told in full below; the types are what the client can say of it.
+        # Described in full below; the client can send only the types.
         names = list(dict.fromkeys(name for each in alternatives for name in types_of(each)))
         schema = {**schema, "type": names if len(names) > 1 else names[0]}
     if "const" in schema:

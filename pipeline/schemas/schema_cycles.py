@@ -1,4 +1,4 @@
-"""`reference_cycle`: references of a JSON Schema that come back to themselves without having taken anything in."""
+"""`reference_cycle`: cycles of references in a JSON Schema that consume no input."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Search:
         self._note(root, root)
 
     def _note(self, schema: Schema, resource: Schema) -> None:
-        """Note a schema and all below it."""
+        """Register a schema and all schemas below it."""
         waiting = [(schema, resource)]
         while waiting:
             schema, resource = waiting.pop()
@@ -87,7 +87,7 @@ class _Search:
         return None
 
     def _in_place(self, schema: Schema) -> Iterator[tuple[Schema, str | None]]:
-        """Return what is asked about the same value, with the reference that leads there, if one does."""
+        """Yield the schemas that apply to the same value, with the reference to each if there is one."""
         if id(schema) not in self._resources:
             self._note(schema, self._root)
         for word in _REFERENCES:
@@ -115,7 +115,7 @@ def _below(schema: Schema) -> Iterator[Schema]:
 
 
 def _values(schema: Schema, words: tuple[str, ...], named: tuple[str, ...]) -> Iterator[Schema]:
-    """Return the schemas under some words, of which those of `named` hold them by names."""
+    """Yield the schemas under some keywords; those in `named` hold them by name."""
     held: list[Any] = [schema[word] for word in words if word in schema]
     for word in named:
         if isinstance(several := schema.get(word), Mapping):

@@ -1,4 +1,4 @@
-"""What a JSON Schema refers to: followed, put in, and checked; only local references such as `#/$defs/Name` are."""
+"""Follow, inline and check the references of a JSON Schema; only local ones such as `#/$defs/Name`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DEFINITION = re.compile(r"#/(\$defs|definitions)/([^/]+)")
 _MOST_SCHEMAS = 10_000
 """In one schema with its references put in: more than any tool needs, and less than a hostile one can ask for."""
 _OF_OBJECTS = ("properties", "required", "additionalProperties", "patternProperties")
-"""What only an object has: where one of them stands, `"type": "object"` goes without saying."""
+"""Keywords of objects; with one of them, `"type": "object"` is implied."""
 
 
 def references(schema: Schema) -> set[str]:
@@ -34,16 +34,16 @@ def references(schema: Schema) -> set[str]:
 
 
 def definition(root: Schema, reference: str) -> Schema:
-    """Return what a reference of a schema means; `UsageError` unless it is local and leads to a schema."""
+    """Return the schema that a reference names; `UsageError` unless it is local and exists."""
     is_path = reference == "#" or reference.startswith("#/")  # an anchor could not stay where it comes back to itself
     if is_path and isinstance(found := referred(reference, root), dict):
         return cast("Schema", found)
-    message = f"$ref {reference!r} leads to nothing in the schema; only references such as '#/$defs/Name' are followed"
+    message = f"$ref {reference!r} is not in the schema; only references such as '#/$defs/Name' are followed"
     raise UsageError(message)
 
 
 def recursive_references(root: Schema) -> set[str]:
-    """Return the references that come back to themselves; `UsageError` for one that leads nowhere."""
+    """Return the recursive references; `UsageError` for one that does not exist."""
     below: dict[str, set[str]] = {}
     waiting = list(references(root))
     while waiting:
@@ -66,9 +66,9 @@ def recursive_references(root: Schema) -> set[str]:
 
 
 def inline_references(root: Schema) -> Schema:
-    """Return a schema with what it refers to put in; references that come back to themselves stay, with their `$defs`.
+    """Return a schema with its references inlined; recursive references stay, with their `$defs`.
 
-    Such a reference stands alone in its schema: some providers refuse a `$ref` with anything beside it.
+    Such a reference is alone in its schema, because some providers refuse a `$ref` with anything beside it.
     """
     recursive = recursive_references(root)
     number = 0
@@ -77,7 +77,7 @@ def inline_references(root: Schema) -> Schema:
         nonlocal number
         number += 1
         if number > _MOST_SCHEMAS:
-            message = f"the schema is too large with its references put in: more than {_MOST_SCHEMAS} subschemas"
+            message = f"the schema is too large with its references inlined: more than {_MOST_SCHEMAS} subschemas"
             raise UsageError(message)
         reference = schema.get("$ref")
         if isinstance(reference, str):
@@ -102,7 +102,7 @@ def inline_references(root: Schema) -> Schema:
 
 
 def lone_reference(schema: Schema) -> Schema:
-    """Return a schema that is a reference with nothing beside it: what was beside it stands around it."""
+    """Return a schema whose reference stands alone, with its other keywords in a schema around it."""
     beside = {key: deepcopy(value) for key, value in schema.items() if key != "$ref"}
     alone = {"$ref": schema["$ref"]}
     return {"anyOf": [alone], **beside} if beside else alone
@@ -117,7 +117,7 @@ def _checked_copy(given: Mapping[str, Any], owner: str) -> Schema:
     try:
         json.dumps(schema, allow_nan=False)
     except (TypeError, ValueError) as error:
-        message = f"the parameters of {owner} are no JSON: {error}"
+        message = f"the parameters of {owner} are not JSON: {error}"
         raise UsageError(message) from error
     return schema
 
@@ -125,9 +125,9 @@ def _checked_copy(given: Mapping[str, Any], owner: str) -> Schema:
 def object_schema(given: Mapping[str, Any], owner: str) -> Schema:
     """Return a copy of the schema of a tool's parameters; `UsageError` if it does not describe an object.
 
-    A reference at the root is followed: every provider wants to read `"type": "object"` there. A default that is no
-    finite number is told in the description, for JSON has no other numbers. References that come back to themselves
-    without a property or an item between are a `UsageError`, see `reference_cycle`; recursive schemas are welcome.
+    A reference at the root is followed: every provider wants to read `"type": "object"` there. A non-finite default is
+    moved to the description, because JSON cannot represent it. References that come back to themselves without a
+    property or an item between are a `UsageError`, see `reference_cycle`; recursive schemas are welcome.
     """
     try:
         schema = _checked_copy(given, owner)
@@ -136,8 +136,8 @@ def object_schema(given: Mapping[str, Any], owner: str) -> Schema:
         raise UsageError(message) from None
     if cycle := reference_cycle(schema):
         message = (
-            f"the parameters of {owner}: the references {' -> '.join(map(repr, cycle))} come back to where they began "
-            "without a property or an item between, so no value decides them; take one of them out"
+            f"the parameters of {owner}: the references {' -> '.join(map(repr, cycle))} form a cycle "
+            "without a property or an item between them; remove one"
         )
         raise UsageError(message)
     try:

@@ -1,4 +1,4 @@
-"""Arguments checked against a JSON Schema, with the library jsonschema where it is installed."""
+"""Check arguments against a JSON Schema with the library jsonschema, if it is installed."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ _LONGEST = 200
 
 
 def check_schema(schema: dict[str, Any], name: str) -> None:
-    """Raise `UsageError` for a schema that is none, and where jsonschema is missing."""
+    """Raise `UsageError` for an invalid schema, or if jsonschema is missing."""
     try:
         from jsonschema.exceptions import SchemaError  # noqa: PLC0415 - an extra, and slow to import
     except ModuleNotFoundError as error:
         message = (
             "validate=True needs a JSON Schema validator, and so does coerce=False for a JSON Schema: "
-            'pip install "penstock[jsonschema]"'
+            'from a clone, pip install ".[jsonschema]"'
         )
         raise UsageError(message) from error
     try:
         _validator(schema).check_schema(schema)
     except SchemaError as error:
         message = (
-            f"the parameters of tool {name!r} are no JSON Schema: {error.message:.{_LONGEST}} at {error.json_path}"
+            f"the parameters of tool {name!r} are not a JSON Schema: {error.message:.{_LONGEST}} at {error.json_path}"
         )
         raise UsageError(message) from None
 
 
 def raise_for_schema(arguments: dict[str, Any], schema: dict[str, Any], name: str) -> None:
-    """Raise pydantic's `ValidationError`, with one entry for each fault, where arguments do not fit a schema.
+    """Raise pydantic's `ValidationError`, with one entry for each fault, if arguments do not fit a schema.
 
     >>> raise_for_schema({"a": "x"}, {"properties": {"a": {"type": "integer"}}}, "add")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""`strict_schema`: a tool's parameters in the subset of JSON Schema that a provider's strict mode takes."""
+"""`strict_schema`: a tool's parameters in the subset of JSON Schema that a strict mode allows."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _REFUSED: Mapping[str, str] = {
 
 
 class StrictMode(Struct, frozen=True):
-    """What the strict mode of a provider takes.
+    """What the strict mode of a provider allows.
 
-    - `keywords`, `formats`: what a schema may say; the rest is told in its description.
+    - `keywords`, `formats`: the allowed ones; others are moved to the description.
     - `requires_all`: every property must be required; optional ones become nullable.
     - `recursive`: whether a schema may refer to itself. `min_items`: the values that minItems may have, None for any.
     """
@@ -69,19 +69,19 @@ which are allowed in part, are told in the description, as Anthropic's SDK does.
 
 
 def strict_schema(parameters: Schema, mode: StrictMode, tool: str) -> Schema:
-    """Return a tool's parameters as a strict mode takes them; `UsageError` for what it cannot carry, with its place.
+    """Return a tool's parameters in a strict mode's form; `UsageError` with the path of a keyword it does not allow.
 
     >>> optional = {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}}
     >>> strict_schema(optional, OPENAI, "f")["properties"]
     {'a': {'type': ['string', 'null'], 'description': '{"minLength": 1}'}}
 
-    Objects take no other properties than theirs. Where all properties must be required, a null stands for one that was
-    optional; `Tool.validate` takes it as not given.
+    Objects allow no further properties. If all properties must be required, optional ones may be null; `Tool.validate`
+    treats null as absent.
     """
     if not mode.recursive and (recursive := recursive_references(parameters)):
-        _refuse(mode, tool, f"{min(recursive)!r}, which refers to itself", "", "unfold it to the depth you need")
+        _refuse(mode, tool, f"{min(recursive)!r}, which refers to itself", "", "inline it to the depth you need")
     if "anyOf" in parameters or "oneOf" in parameters:
-        _refuse(mode, tool, "'anyOf' at the root", "", "put it into a property")
+        _refuse(mode, tool, "'anyOf' at the root", "", "move it into a property")
 
     def strict(schema: Schema, path: str) -> Schema:
         if "$ref" in schema:
@@ -147,5 +147,7 @@ def _nullable(schema: Schema) -> Schema:
 
 def _refuse(mode: StrictMode, tool: str, what: str, path: str, instead: str) -> None:
     place = f" at {path}" if path else ""
-    message = f"tool {tool!r}: {mode.provider}'s strict mode has no place for {what}{place}; {instead}, or strict=False"
+    message = (
+        f"tool {tool!r}: {mode.provider}'s strict mode does not allow {what}{place}; {instead}, or use strict=False"
+    )
     raise UsageError(message)

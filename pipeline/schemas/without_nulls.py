@@ -46,7 +46,7 @@ def _one_of(schemas: list[Schema]) -> Schema:
 
 
 def _branches(schema: Schema, root: Schema) -> Iterator[Schema]:
-    """Yield a schema, with what it refers to and its alternatives, as far as they describe the same value."""
+    """Yield a schema, its references and its alternatives, as far as they describe the same value."""
     seen: set[str] = set()
     waiting = [schema]
     while waiting:
@@ -60,7 +60,7 @@ def _branches(schema: Schema, root: Schema) -> Iterator[Schema]:
 
 
 def accepts_null(schema: Schema, root: Schema) -> bool:
-    """Whether null is valid, as far as types, enums, alternatives and references say."""
+    """Return whether a schema accepts null, judging by types, enums, alternatives and references."""
     return _accepts_null(schema, root, {})
 
 

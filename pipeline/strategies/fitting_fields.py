@@ -1,4 +1,4 @@
-"""`fitting_fields`: the tools with one streamed argument, as far as nobody's own tools are meant by their names."""
+"""`fitting_fields`: the field specs, without those that a user's own tool of the same name overrides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...operators.to_invocations import Tools
 
 
 def fitting_fields(specs: Iterable[FieldSpec], tools: Tools | None) -> tuple[FieldSpec, ...]:
-    """Return the specs without those that somebody's own tool of the name has other parameters than.
+    """Return the specs without those whose tool the user defines with other parameters.
 
     >>> from penstock.operators import FILE_TOOLS
     >>> from penstock.pipeline import as_tools
@@ -32,16 +32,16 @@ def fitting_fields(specs: Iterable[FieldSpec], tools: Tools | None) -> tuple[Fie
 
 
 def checked_fields(fields: Iterable[FieldSpec]) -> tuple[FieldSpec, ...]:
-    """Return what a user passed as `fields=`; `UsageError` for what is no iterable of specs."""
+    """Return the specs passed as `fields=`; `UsageError` for anything but an iterable of them."""
     given: Any = fields
     if isinstance(given, FieldSpec) or not isinstance(given, Iterable):
-        message = f"fields= is an iterable of FieldSpec, got {given!r}; put it in a list"
+        message = f"fields= must be an iterable of FieldSpec, got {given!r}; put it in a list"
         raise UsageError(message)
     return tuple(fields)
 
 
 def _parameters_of(given: Any) -> set[str]:
-    """Return the names of a tool's parameters; none where nobody said them."""
+    """Return the names of a tool's parameters; empty if they are unknown."""
     fields: dict[str, Any] = getattr(given, "model_fields", {})
     schema: dict[str, Any] = getattr(given, "parameters", {})
     return {*fields, *(field.alias for field in fields.values() if field.alias), *schema.get("properties", ())}

@@ -1,4 +1,4 @@
-"""The named strategies: each is an operator, made of a few others, from a provider's chunks to what you act on."""
+"""The named strategies: each is a chain of operators from a provider's chunks to events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def api_tool_call(
     detect: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[ChunkResponse, StrategyEvent]:
-    r"""Act on the native tool calls of a provider's API: text, files and commands as they are written, then the calls.
+    r"""Read the native tool calls of a provider's API: text, files and commands as they are written, then the calls.
 
         chunks          --"Hi"--write_file {"path": "a.py", "con--tent": "x = 1--\n"}--finish--|
         api_tool_call   --text--S write_file a.py-----------------C x = 1--------C ⏎---E invocation--|
@@ -70,7 +70,7 @@ def pass_through(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[ChunkResponse, StrategyEvent]:
-    """Show everything, run nothing: all text stays text, calls are segments, and none becomes an invocation.
+    """Emit segments only: text stays text, calls are segments, and none becomes an invocation.
 
     >>> from penstock import ChunkResponse, SegmentContent, drive
     >>> events = drive([ChunkResponse(content="<tool>", finish_reason="stop")], pass_through())
@@ -83,18 +83,18 @@ def pass_through(
 _NATIVE: Mapping[str, Strategy] = {"api_tool_call": api_tool_call, "pass_through": pass_through}
 
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType({**_NATIVE, **TEXT_STRATEGIES})
-"""By name, for settings and the command line; whoever needs another chain composes it."""
+"""The strategies by name, for settings and the command line; compose any other chain yourself."""
 RENAMED: Mapping[str, str] = MappingProxyType({"native": "api_tool_call", "structured_output": "json_answer"})
 """Old names."""
 
 
 def strategy_named(name: str) -> Strategy:
-    """Return a strategy by its name, in any case; `UsageError` with names that are near, or all, for another."""
+    """Return a strategy by its name, in upper or lower case; `UsageError` with similar names for an unknown one."""
     known = name.strip().lower()
     if known in STRATEGIES:
         return STRATEGIES[known]
     if known in RENAMED:
-        message = f"unknown strategy {name!r}; its name is {RENAMED[known]!r} now"
+        message = f"unknown strategy {name!r}; it is now called {RENAMED[known]!r}"
     else:
         message = f"unknown strategy {name!r}; {known_names(known, STRATEGIES)}"
     raise UsageError(message)

@@ -1,4 +1,4 @@
-"""`Strategy`: what makes the operator from a provider's chunks to what you act on."""
+"""`Strategy`: a function that makes the operator from a provider's chunks to events."""
 
 from __future__ import annotations
 

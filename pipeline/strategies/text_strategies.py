@@ -1,4 +1,4 @@
-"""The strategies for calls in text, by name: those that most people want, then every other dialect."""
+"""The strategies for calls in text, by name: the most used ones, then every other dialect."""
 
 from __future__ import annotations
 
@@ -26,4 +26,4 @@ TEXT_STRATEGIES: Final[Mapping[str, TextStrategy]] = MappingProxyType(
     {each.__name__: each for each in _NAMED}
     | {name: TextStrategy(name) for name in DIALECTS if name not in {each.__name__ for each in _NAMED}}
 )
-"""By name: `auto`, and one for each dialect."""
+"""The strategies by name: `auto`, and one for each dialect."""

@@ -22,7 +22,7 @@ _MARKED = frozenset(("xml", "sentinel"))
 
 
 class TextStrategy:
-    r"""Act on the calls that a model writes into its text: text, files and commands as they come, then the calls.
+    r"""Read the calls that a model writes into its text: text, files and commands as they arrive, then the calls.
 
         text     --Hi <tool_c--all>{"name": "write_file", "arguments": {"path": "a.py", "con--tent": "x = 1--\n"}}--|
         hermes   --S text C--E-------------------------------------------------------S write_file-C--E invocation---|
@@ -40,7 +40,7 @@ class TextStrategy:
     - `dialects`: names, or grammars of your own; several are read as one.
     - `name`: what it is called; else the dialects' names.
 
-    `UsageError` for a name that is no dialect's.
+    `UsageError` for an unknown dialect.
     """
 
     def __init__(self, *dialects: str | Dialect, name: str = "") -> None:

@@ -1,1 +1,1 @@
-"""Tools, their definitions, and the form in which each provider wants them."""
+"""Tools, their definitions, and their form for each provider."""

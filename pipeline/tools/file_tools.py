@@ -1,4 +1,4 @@
-"""The tools everybody has, as definitions: their names and arguments are those that `stream_fields` streams."""
+"""Definitions of the file tools and the shell, with the names and arguments that `stream_fields` streams."""
 
 from __future__ import annotations
 
@@ -50,4 +50,4 @@ FILE_TOOL_DEFINITIONS: Mapping[str, Tool] = MappingProxyType(
         "run_bash": tool(RunBash, name="run_bash"),
     }
 )
-"""By name; nothing runs them but you."""
+"""The definitions by name; Penstock never runs them."""

@@ -1,4 +1,4 @@
-"""`Tool`, and `tool`, which makes one of a function, a pydantic model or a JSON Schema."""
+"""`Tool`, and `tool`, which makes one from a function, a pydantic model or a JSON Schema."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ R = TypeVar("R", default=Any)
 
 
 class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
-    """Something a model can call: its definition, and what validates and runs a call; made with `tool`.
+    """A tool that a model can call: its definition, and how to validate and run a call; made with `tool`.
 
     - `name`: letters, digits and `_ - . :`, at most 128; some providers take less. `description`: for the model.
     - `parameters`: a JSON Schema of type object.
@@ -60,7 +60,9 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
-            message = f"{self.name!r} is no name for a tool: letters, digits and _ - . : only, 1 to 128; see name="
+            message = (
+                f"{self.name!r} is not a valid tool name; use 1 to 128 letters, digits and _ - . : only, or pass name="
+            )
             raise UsageError(message)
         parameters = object_schema(self.parameters, f"tool {self.name!r}")
         force_setattr(self, "parameters", parameters)
@@ -84,9 +86,9 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
         return self.model.model_validate(given) if self.coerce else exact_instance(self.model, given, self.parameters)
 
     def run(self, invocation: ToolInvocation) -> R:
-        """Call the function with the validated arguments of a call, and give its result: of an async one an awaitable.
+        """Call the function with the validated arguments of a call; for an async function return an awaitable.
 
-        `UsageError` for a call of another tool, and where there is no function.
+        `UsageError` for a call of another tool, or if there is no function.
         """
         if self.function is None or invocation.name != self.name:
             what = "has no function to run" if self.function is None else f"is not {invocation.name!r}"
@@ -103,10 +105,10 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
         return function(*by_position, **by_name)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call what the tool was made of, as if it were no tool: the function, or the model."""
+        """Call the function or the model that the tool was made from, with plain arguments."""
         called: Any = self.function or self.model
         if called is None:
-            message = f"tool {self.name!r} was made of a JSON Schema: there is nothing to call"
+            message = f"tool {self.name!r} was made from a JSON Schema, so it has no function to call"
             raise UsageError(message)
         result: R = called(*args, **kwargs)
         return result
@@ -177,7 +179,7 @@ def tool(
     validate: bool = False,
     coerce: bool | None = None,
 ) -> Any:
-    """Make a tool of a typed function, a pydantic model, a JSON Schema or a provider's definition; also a decorator.
+    """Make a tool from a typed function, a pydantic model, a JSON Schema or a provider's definition; also a decorator.
 
     >>> @tool
     ... def add(a: int, b: int = 0) -> int:
@@ -226,23 +228,23 @@ def _read(value: Any, name: str | None) -> dict[str, Any]:
         said = {"name": name, "description": function_description(function)}
         return {**said, "parameters": model_schema(model, f"{name}()"), "model": model, "function": function}
     if isinstance(value, classmethod):
-        message = "a class method has no class inside the class's body: make the tool below it, tool(TheClass.method)"
+        message = "a classmethod has no class yet inside the class body; write tool(TheClass.method) below it"
         raise UsageError(message)
-    message = f"a tool is made of a function, a pydantic model or a JSON Schema; got {value!r}"
+    message = f"a tool must be a function, a pydantic model or a JSON Schema; got {value!r}"
     raise UsageError(message)
 
 
 def as_tools(values: Iterable[Any]) -> tuple[Tool, ...]:
-    """Make a tool of each value, as `tool` does; `UsageError` where two have one name."""
+    """Make a tool from each value, as `tool` does; `UsageError` if two have the same name."""
     given: Any = values
     if isinstance(given, str | Mapping) or callable(given) or not isinstance(given, Iterable):
-        message = f"tools= takes several: put it in a list; got {values!r:.80}"
+        message = f"tools= must be an iterable of tools; put it in a list; got {values!r:.80}"
         raise UsageError(message)
     tools = tuple(_make(each) for each in values)
     names = [each.name for each in tools]
     for name in names:
         if names.count(name) > 1:
-            message = f"two tools are named {name!r}; give one of them another: tool(..., name=...)"
+            message = f"two tools are named {name!r}; rename one with tool(..., name=...)"
             raise UsageError(message)
     return tools
 

@@ -1,4 +1,4 @@
-"""`tool_choice`: which tool a model may or must call, as the request of each provider wants it."""
+"""`tool_choice`: which tool a model may or must call, in the form of each provider's request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def tool_choice(
     tools: Iterable[Any] | None = None,
     parallel: bool | None = None,
 ) -> Any:
-    """Return the `tool_choice=` of a provider's request, for Gemini the `tool_config`; None, to be left out, for None.
+    """Return the `tool_choice=` of a provider's request, for Gemini the `tool_config`; None for None.
 
     >>> tool_choice("anthropic", "required", parallel=False)
     {'type': 'any', 'disable_parallel_tool_use': True}
@@ -26,7 +26,7 @@ def tool_choice(
 
     - `choice`: "auto", "none", "required" (or "any"), the name of a tool that must be called, or the tool, also one
       that is named as one of these words. "validated" is Gemini's: calls or text, and calls that fit their schemas.
-    - `tools`: those of the request; a name that is none of theirs is a `UsageError`.
+    - `tools`: the tools of the request; an unknown name raises a `UsageError`.
     - `parallel`: whether several calls may come in one answer. Anthropic says it here; the others elsewhere or not at
       all, which a `UsageError` tells.
 
@@ -57,10 +57,10 @@ def _by_name(known: Provider, name: str, tools: Iterable[Any] | None) -> Any:
         raise UsageError(message)
     check_name(name, known)
     if tools is not None and name not in (own := [each.name for each in as_tools(tools)]):
-        message = f"there is no tool named {name!r}; known are {', '.join(own) or 'none'}"
+        message = f"unknown tool {name!r}; known are {', '.join(own) or 'none'}"
         raise UsageError(message)
     return known.choice(name)
 
 
 _ALL_WORDS = frozenset(word for known in PROVIDERS.values() for word in known.words)
-_STRICT_INSTEAD = "for arguments that fit their schemas there is tool_schemas(..., strict=True)"
+_STRICT_INSTEAD = "to make arguments fit their schemas use tool_schemas(..., strict=True)"

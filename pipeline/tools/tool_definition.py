@@ -1,4 +1,4 @@
-"""A tool's definition as data: what people write for one provider or another, read the same."""
+"""Read a tool's definition in the form of any provider."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCHEMA = (
 )
 _KINDS = ("function", "custom")
 _RESULTS = ("outputSchema", "output_schema", "response", "response_json_schema", "responseJsonSchema")
-"""What some forms say of the results; no request has a place for it."""
+"""Keywords for results in some forms; no request has a place for them."""
 
 
 def read_definition(given: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:
@@ -26,17 +26,17 @@ def read_definition(given: Mapping[str, Any], name: str | None = None) -> dict[s
     {'name': 'now', 'parameters': {}, 'description': 'The time.'}
 
     A JSON Schema is a definition's parameters, if it has a name: from `name`, as its name, or as its title. Whether it
-    describes an object is not looked at here. `UsageError` for a tool that the provider runs itself, for what has no
-    name, and for a schema that stands where it would be lost.
+    describes an object is not checked here. `UsageError` for a tool that the provider runs itself, for a missing name,
+    and for a schema in the wrong place.
     """
     if _is_schema(given):
         own = given.get("name")
         title = name or own or given.get("title")
         if not isinstance(title, str):
-            message = "a JSON Schema does not say the tool's name; give it one: tool(schema, name=...)"
+            message = "a JSON Schema has no tool name; pass one with tool(schema, name=...)"
             raise UsageError(message)
         if not isinstance(own, str | None):
-            message = f"'name' beside the JSON Schema of tool {title!r} is a text; a property stands in 'properties'"
+            message = f"'name' beside the JSON Schema of tool {title!r} must be a str; put properties into 'properties'"
             raise UsageError(message)
         schema = {key: value for key, value in given.items() if key not in ("name", "title", "description", "strict")}
         return {"name": title, "parameters": schema, **_said(given, title)}
@@ -48,7 +48,7 @@ def read_definition(given: Mapping[str, Any], name: str | None = None) -> dict[s
         or not isinstance(own, str | None)
         or (definition and _DEFINING.isdisjoint(definition))
     ):
-        message = f"a tool's definition has a 'name' and 'parameters'; got the keys {', '.join(map(repr, definition))}"
+        message = f"a tool definition needs 'name' and 'parameters', got the keys {', '.join(map(repr, definition))}"
         raise UsageError(message)
     return {"name": title, "parameters": _parameters(definition, title), **_said(definition, title)}
 
@@ -61,14 +61,14 @@ def _is_schema(given: Mapping[str, Any]) -> bool:
 
 
 def _function(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a definition without what says that it is one; what stands beside "function" counts too."""
+    """Return a definition without its wrapper; keys beside "function" count too."""
     kind: Any = given.get("type", "function")
     if kind not in (*_KINDS, *TYPES) or (kind == "custom" and "input_schema" not in given):
-        message = f"a tool of type {kind!r} is no function with parameters: add it to the request yourself"
+        message = f"a tool of type {kind!r} has no parameters of its own; add it to the request yourself"
         raise UsageError(message)
     function: Any = given.get("function", {})
     if not isinstance(function, Mapping):
-        message = f"'function' must hold the definition of a tool; got {function!r}"
+        message = f"'function' must be a tool definition, got {function!r}"
         raise UsageError(message)
     around = {key: value for key, value in given.items() if key != "function"}
     if kind in _KINDS:
@@ -77,24 +77,24 @@ def _function(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameters(definition: Mapping[str, Any], name: str) -> Any:
-    """Return the schema that stands where one is looked for; `UsageError` for a part of one that stands elsewhere."""
+    """Return the parameters' schema; `UsageError` for a part of a schema in the wrong place."""
     given: dict[str, Any] = {key: definition[key] for key in PARAMETERS if definition.get(key) is not None}
     for value in given.values():
         if not isinstance(value, Mapping):
             message = f"the parameters of tool {name!r} must be a JSON Schema; got {value!r:.80}"
             raise UsageError(message)
     if lost := [key for key in ("type", *_SCHEMA) if key in definition]:
-        message = f"{lost[0]!r} of tool {name!r} stands beside its schema, where it says nothing: put it inside"
+        message = f"{lost[0]!r} of tool {name!r} is beside its schema, where it has no effect; move it inside"
         raise UsageError(message)
     if not given:
         for key in set(definition).difference(_DEFINING, _RESULTS):
             other: Any = definition[key]
             if isinstance(other, Mapping) and _is_schema(cast("Mapping[str, Any]", other)):
-                message = f"tool {name!r} has a JSON Schema under {key!r}; parameters stand under 'parameters'"
+                message = f"tool {name!r} has its JSON Schema under {key!r}; move it to 'parameters'"
                 raise UsageError(message)
     several = [value for value in given.values() if value]
     if any(each != several[0] for each in several):
-        message = f"tool {name!r} has different parameters under {', '.join(map(repr, given))}; leave one"
+        message = f"tool {name!r} has different parameters under {', '.join(map(repr, given))}; keep one"
         raise UsageError(message)
     return several[0] if several else {}
 

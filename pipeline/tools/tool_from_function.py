@@ -1,4 +1,4 @@
-"""What a function says about itself as a tool: a pydantic model of its parameters, and its documentation."""
+"""A function as a tool: a pydantic model of its parameters, and its documentation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SECTION = re.compile(
 
 
 class _Parameter(Struct, frozen=True):
-    """Stands in a field's metadata, where the field's name and what the model calls it may be others."""
+    """In a field's metadata, for the parameter's own name, which may differ from the field's and the alias."""
 
     name: str
 
@@ -32,7 +32,7 @@ _ENTRY = re.compile(r"^(\s*)\*{0,2}(\w+)\s*(?:\([^\n]*?\))?:\s*(.*)$")
 
 
 def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
-    """Make a pydantic model of a function's parameters, one field each, in their order.
+    """Make a pydantic model with one field for each parameter of a function, in order.
 
     >>> def greet(name: str, times: int = 1): ...
     >>> function_model(greet, "greet")(name="Ann")
@@ -50,7 +50,7 @@ def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
     for parameter, annotation in _parameters(function, name):
         said: dict[str, Any] = {"alias": _name_for_model(parameter, annotation, name)}
         if said["alias"] in names:
-            message = f"two parameters of {name}() are named {said['alias']!r}; give one of them another alias"
+            message = f"two parameters of {name}() are named {said['alias']!r}; change one alias"
             raise UsageError(message)
         names.add(said["alias"])
         own = any(each.description for each in _fields(annotation, parameter.default))
@@ -64,14 +64,14 @@ def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
     try:
         return create_model(name, __config__=config, __module__=function.__module__, **fields)
     except (PydanticUserError, TypeError) as error:
-        message = f"the parameters of {name}() make no model: {str(error).splitlines()[0]}"
+        message = f"the parameters of {name}() cannot be turned into a pydantic model: {str(error).splitlines()[0]}"
         raise UsageError(message) from error
 
 
 def function_arguments(
     function: Callable[..., Any], model: type[BaseModel], given: BaseModel
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments of a call, by position and by name, that a model's instance says.
+    """Return the positional and keyword arguments of a call from a model's instance.
 
     They are the values themselves and not a dump: nested models stay models.
     """
@@ -84,10 +84,10 @@ def function_arguments(
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """Return the name that a function was defined with; `UsageError` where it has none."""
+    """Return the name of a function; `UsageError` if it has none."""
     name = getattr(_plain(function), "__name__", None)
     if not isinstance(name, str):
-        message = f"{function!r} has no name; give it one: tool(..., name=...)"
+        message = f"{function!r} has no name; pass one with tool(..., name=...)"
         raise UsageError(message)
     return name
 
@@ -115,7 +115,7 @@ def _parameters(function: Callable[..., Any], name: str) -> Iterator[tuple[Param
     try:
         parameters = signature(function).parameters
     except (TypeError, ValueError) as error:
-        message = f"{name}() does not say what it takes; write a function around it that does"
+        message = f"{name}() has no signature to read; wrap it in a function that has one"
         raise UsageError(message) from error
     try:
         annotated = {each.name: each.annotation for each in parameters.values() if each.annotation is not each.empty}
@@ -124,22 +124,20 @@ def _parameters(function: Callable[..., Any], name: str) -> Iterator[tuple[Param
         # Of the parameters only: what a function returns may be known to type checkers alone.
         hints = get_type_hints(SimpleNamespace(__annotations__=annotated), known, include_extras=True)
     except (NameError, SyntaxError, TypeError) as error:
-        message = (
-            f"the annotations of {name}() cannot be read: {error}; what they name must be imported at module level"
-        )
+        message = f"the annotations of {name}() cannot be resolved: {error}; import those names at module level"
         raise UsageError(message) from error
     for number, parameter in enumerate(parameters.values()):
         if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
-            message = f"{name}() takes {str(parameter).split(':')[0]}; a tool's parameters have names: write them out"
+            message = f"{name}() takes {str(parameter).split(':')[0]}, but a tool's parameters need names: write them"
             raise UsageError(message)
         if number == 0 and parameter.name in ("self", "cls") and parameter.name not in annotated:
-            message = f"{name}() is a method that is not bound; make the tool of an object's: tool(thing.{name})"
+            message = f"{name}() is unbound; pass a bound method: tool(thing.{name})"
             raise UsageError(message)
         yield parameter, hints.get(parameter.name, Any)
 
 
 def _fields(annotation: Any, default: Any) -> list[FieldInfo]:
-    """Return what `Field(...)` said of a parameter; of two, the later counts."""
+    """Return the `Field(...)`s of a parameter; the later one takes precedence."""
     return [each for each in (*getattr(annotation, "__metadata__", ()), default) if isinstance(each, FieldInfo)]
 
 
@@ -148,7 +146,7 @@ def _name_for_model(parameter: Parameter, annotation: Any, function: str) -> str
     for field in _fields(annotation, parameter.default):
         given = field.validation_alias or field.alias or given
     if not isinstance(given, str):
-        message = f"parameter {parameter.name!r} of {function}() must have one name: Field(alias=...); got {given!r}"
+        message = f"parameter {parameter.name!r} of {function}() needs one name with Field(alias=...), got {given!r}"
         raise UsageError(message)
     return given
 

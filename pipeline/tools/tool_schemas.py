@@ -16,7 +16,7 @@ from .tool import Tool, as_tools
 def tool_schemas(
     tools: Iterable[Any], provider: str, *, names: Iterable[str] | None = None, strict: bool = False
 ) -> Any:
-    """Return tools as the `tools=` of a provider's request, a list; None, to be left out, where there are none.
+    """Return the `tools=` of a provider's request, a list; None without tools.
 
     >>> def now(zone: str) -> str:
     ...     "Tell the time."
@@ -38,7 +38,7 @@ def tool_schemas(
 def schemas_for(
     tools: Iterable[Any], provider: str, names: Iterable[str] | None, *, strict: bool
 ) -> list[dict[str, Any]] | None:
-    """Do what `tool_schemas` and `Pipeline.tool_schemas` say; its warnings point at who called one of these."""
+    """Implement `tool_schemas` and `Pipeline.tool_schemas`; warnings point at their caller."""
     known = provider_of(provider)
     if strict and known.strict is None:
         raise UsageError(known.not_strict)
@@ -61,7 +61,7 @@ def _chosen(tools: tuple[Tool, ...], names: Iterable[str] | None) -> list[Tool]:
     if names is None:
         return list(tools)
     if isinstance(names, str):
-        message = f"names= takes several: put it in a list; got {names!r}"
+        message = f"names= must be an iterable of names; put it in a list; got {names!r}"
         raise UsageError(message)
     by_name = {each.name: each for each in tools}
     wanted = list(dict.fromkeys(names))

@@ -1,1 +1,1 @@
-"""What every sink stands on: queues, the thread or task of a sink, the fan-out of a run."""
+"""Machinery of sinks: queues, the thread or task of a sink, the fan-out of a run."""

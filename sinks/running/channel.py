@@ -1,4 +1,4 @@
-"""`Channel`: a bounded queue of two ends, each of which is a thread's or a task's."""
+"""`Channel`: a bounded queue whose two ends may be in threads or in tasks."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _TURN, _TURNS = 0.05, 10
 
 
 class StreamCutError(PenstockError):
-    """Somebody left the stream before its end: by Ctrl-C, a cancellation, or a loop that broke off."""
+    """The stream was left before its end: by Ctrl-C, a cancellation, or a loop that was left."""
 
 
 class NoReaderError(PenstockError):
-    """Told to the writer of a channel: nobody reads any more."""
+    """Raised in the writer of a channel when the reader has left."""
 
 
 def as_error(error: BaseException | None) -> Exception | None:
-    """Return what ended a stream as an error in it.
+    """Return the exception that ended a stream, as an `Exception`.
 
-    A KeyboardInterrupt or a cancellation is for one thread or task; the others get a `StreamCutError`, whose
-    `__cause__` it is.
+    A KeyboardInterrupt or a cancellation belongs to one thread or task; others get a `StreamCutError` with it as
+    `__cause__`.
     """
     if error is None or isinstance(error, Exception):
         return error
@@ -41,9 +41,9 @@ class Channel:
 
         writer   offer, put, aput ... end(error)           reader   for, async for ... close()
 
-    Whoever has to wait blocks its thread (`put`, `for`) or its task (`aput`, `async for`); the other end may be on any
-    thread and any event loop. The reader gets everything that was put, then the end, or the error. A reader that closes
-    sets the writer free: from then on it gets `NoReaderError`. Writing after the end is a `UsageError`.
+    `put` and `for` block their thread, `aput` and `async for` their task; the other end may be in any thread and any
+    event loop. The reader gets everything that was put, then the end or the error. When the reader closes, the writer
+    stops waiting and gets `NoReaderError`. Writing after the end raises a `UsageError`.
     """
 
     __slots__ = (
@@ -61,7 +61,7 @@ class Channel:
 
     def __init__(self, maxsize: int) -> None:
         if type(maxsize) is not int or maxsize < 1:
-            message = f"maxsize= is a number of events, 1 at least; got {maxsize!r}"
+            message = f"maxsize must be at least 1, got {maxsize!r}"
             raise UsageError(message)
         self.maxsize = maxsize
         self._items: deque[Any] = deque()
@@ -74,13 +74,13 @@ class Channel:
         self._error: Exception | None = None
 
     def offer(self, item: Any) -> bool:
-        """Put an item if there is room; give whether there was."""
+        """Put an item if there is room; return whether there was."""
         with self._lock:
             if self._is_closed:
-                message = "nobody reads this channel any more"
+                message = "this channel has no reader any more"
                 raise NoReaderError(message)
             if self._is_ended:
-                message = "this stream has ended; nothing more goes into it"
+                message = "this stream has ended and takes no more events"
                 raise UsageError(message)
             if len(self._items) >= self.maxsize:
                 return False
@@ -90,7 +90,7 @@ class Channel:
 
     @property
     def waiting(self) -> int:
-        """How many items wait for the reader."""
+        """Return the number of items that wait for the reader."""
         return len(self._items)
 
     def put(self, item: Any) -> None:
@@ -99,7 +99,7 @@ class Channel:
                 self._sleep()
 
     def put_in_turn(self, item: Any) -> bool:
-        """Put an item once the reader makes room; False if it had its turn, half a second, and took nothing."""
+        """Wait for room and put an item; return False if the reader takes nothing for half a second."""
         with self._lock:
             for _ in range(_TURNS):
                 if self.offer(item):
@@ -124,25 +124,25 @@ class Channel:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TURN):
                     await self._until(change)
-        await asyncio.sleep(0)  # where the loop stood still, the time was over before the reader had its turn
+        await asyncio.sleep(0)  # if the loop stood still, the time was over before the reader could run
         return self.offer(item)
 
     def release(self) -> None:
-        """Let the writer wait no longer: from now on there is room for everything."""
+        """Stop limiting the queue, so that the writer never waits again."""
         with self._lock:
             self.maxsize = sys.maxsize
             self._tell()
 
     def end(self, error: BaseException | None = None) -> None:
-        """Say that nothing more comes, and why if it is an error; the first end counts."""
+        """End the channel, with an error if there was one; only the first call counts."""
         with self._lock:
             if not self._is_ended:
                 self._is_ended = True
                 self._error = as_error(error)
-            self._tell()  # a second time too: the first may have been broken off by a KeyboardInterrupt
+            self._tell()  # also the second time: a KeyboardInterrupt may have cut the first one short
 
     def cut(self, error: Exception) -> None:
-        """End at once: what was not read is dropped, and the reader gets this error whatever the first end was."""
+        """End at once: drop unread items, and raise this error in the reader."""
         with self._lock:
             self._is_ended, self._error = True, error
             self._items.clear()
@@ -150,7 +150,7 @@ class Channel:
 
     @property
     def error(self) -> Exception | None:
-        """What the reader is told at the end."""
+        """The exception that the reader gets at the end, if any."""
         return self._error
 
     def __iter__(self) -> Self:
@@ -174,7 +174,7 @@ class Channel:
             await self._until(change)
 
     def close(self) -> None:
-        """Leave, as a reader; what was not read is dropped."""
+        """Close the reader's end and drop unread items."""
         with self._lock:
             self._is_closed = True
             self._items.clear()
@@ -216,10 +216,10 @@ class Channel:
             raise
 
     def _tell(self) -> None:
-        """Wake all who wait, at most one on each side; called with the lock held."""
+        """Wake the waiting writer and reader; called with the lock held."""
         if self._sleepers:
             self._change.notify_all()
-        # Woken before they are forgotten: a KeyboardInterrupt in between must leave nobody asleep.
+        # Wake before clearing: a KeyboardInterrupt in between must not leave a waiter asleep.
         if self._tasks:
             for change in self._tasks:
                 _wake(change)
@@ -235,11 +235,11 @@ def _wake(change: asyncio.Future[None]) -> None:
     if here is loop:
         settle(change)
     else:
-        with suppress(RuntimeError):  # that loop is closed, and nobody waits in it
+        with suppress(RuntimeError):  # that loop is closed, so nothing waits in it
             loop.call_soon_threadsafe(settle, change)
 
 
 def settle(change: asyncio.Future[None]) -> None:
-    """Set a future that nobody has cancelled meanwhile."""
+    """Set a future unless it was cancelled."""
     if not change.done():
         change.set_result(None)

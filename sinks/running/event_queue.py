@@ -1,4 +1,4 @@
-"""`EventQueue`: what the queues for tasks and for threads have in common; a stream is put into it as into a sink."""
+"""`EventQueue`: the common part of the queues for tasks and for threads; it is a sink."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EventQueue:
     __slots__ = ("_channel", "_has_reader", "_has_writer", "_maxsize")
 
     _blocked_loop = ""
-    """What to say to a plain stream that would have to wait on an event loop's thread; empty: it waits."""
+    """The error for a plain stream that would block an event loop's thread; empty if it may."""
 
     def __init__(self, maxsize: int) -> None:
         self._maxsize = maxsize
@@ -45,25 +45,25 @@ class EventQueue:
         return None
 
     def check_unused(self) -> None:
-        """Raise `UsageError` if a stream was put into it already."""
+        """Raise `UsageError` if the queue was already used."""
         if self._has_writer:
-            message = "this queue had its stream; make a new queue for each stream"
+            message = "this queue was already used; make a new queue for each stream"
             raise UsageError(message)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(maxsize={self._maxsize})"
 
     def close(self) -> None:
-        """Leave, as the reader: what was not read is dropped, and the stream no longer waits; from any thread."""
+        """Close the reader's end: drop unread events and let the stream go on; from any thread."""
         self._channel.close()
 
     def release(self) -> None:
-        """Let the stream wait for the reader no longer: from now on there is room for everything; from any thread."""
+        """Stop limiting the queue, so that the stream never waits again; from any thread."""
         self._channel.release()
 
     def _reader(self) -> Channel:
         if self._has_reader:
-            message = "this queue has a reader, or had one; make a new queue for each stream"
+            message = "this queue already has a reader; make a new queue for each stream"
             raise UsageError(message)
         self._has_reader = True
         return self._channel

@@ -17,7 +17,7 @@ from .run_sink import run_sink, run_sink_async
 from .sink_line import SinkLine, StuckSinkError, WhenFull, sink_lines
 
 _CLEAN_UP = 1.0
-"""Seconds for the `finally` of an async sink that was given up and cancelled."""
+"""Seconds for the cleanup of an async sink that was abandoned and cancelled."""
 
 
 class _FanOut:
@@ -34,13 +34,13 @@ class _FanOut:
         self._when_full: WhenFull = when_full
         self._close_timeout = close_timeout
         self._is_started = self._is_closed = self._is_left = False
-        # Of who forgets to close: the sinks are told when nobody holds this any more.
+        # Without a close, the sinks are ended when this object is garbage-collected.
         finalize(self, _abandon, [line.channel for line in self._lines])
 
     def release(self) -> None:
-        """Wait for no sink any longer: what they have not read waits in their queues, however much it is.
+        """Stop waiting for the sinks: unread events stay in their queues, without a limit.
 
-        For a stream that is about to end before its time. From any thread.
+        For a stream that is about to be cut; from any thread.
         """
         self._is_left = True
         for line in self._lines:
@@ -48,7 +48,7 @@ class _FanOut:
 
     @property
     def failure(self) -> StuckSinkError | None:
-        """What a stream that ended by itself has to raise for a sink that did not, where sinks may fail it."""
+        """The error that a stream raises after its end because of a stuck sink, with `when_full="fail"`."""
         if self._when_full != "fail" or self._is_left:
             return None
         return next((line.result for line in self._lines if isinstance(line.result, StuckSinkError)), None)
@@ -66,7 +66,7 @@ class _FanOut:
 
 
 class FanOut(_FanOut):
-    """Gives the events of a plain stream to several sinks, each on a thread of its own.
+    """Feeds the events of a plain stream to several sinks, each in its own thread.
 
     >>> fan_out = FanOut([list, lambda events: sum(1 for _ in events)])
     >>> for event in ("a", "b"):
@@ -76,14 +76,14 @@ class FanOut(_FanOut):
 
     A sink takes an iterable or an async iterable of events to its end; an async one gets an event loop on its thread.
     The threads start with the first event, or with the close, and have the context variables of whoever calls then.
-    Each sink has a queue of `maxsize` events. When it is full, `feed` waits for that sink ("block"). Else the sink has
-    its turn, half a second; if it takes nothing, its iteration raises `SlowSinkError` after what waited, and the others
-    go on ("drop_sink"), or `feed` raises it ("fail"). A sink that raises is logged; as one that returns early it gets
-    nothing more and holds nobody.
+    Each sink has a queue of `maxsize` events. When it is full, `feed` waits for that sink ("block"). Otherwise `feed`
+    waits half a second. If the sink takes nothing in that time, its iteration raises `SlowSinkError` after the queued
+    events and the others go on ("drop_sink"), or `feed` raises it ("fail"). A sink that raises is logged. A sink that
+    raised or returned early gets no more events and delays nothing.
     """
 
     def feed(self, event: Any) -> None:
-        """Return one event to every sink that still reads."""
+        """Send one event to every sink that still reads."""
         self._check_open()
         if not self._is_started:
             self._start()
@@ -102,14 +102,13 @@ class FanOut(_FanOut):
             self._reading = [each for each in self._reading if each is not line]
 
     def close(self, error: BaseException | None = None) -> list[Any]:
-        """End the stream for all sinks, wait for them, and give their results in their order.
+        """End the stream for all sinks, wait for them, and return their results in order.
 
-        For a sink that raised its exception is in place of the result. `error` is raised inside each sink, after the
-        events that wait for it; a KeyboardInterrupt or the like as `StreamCutError`. A sink that took no event for
-        `close_timeout` seconds is given up: it is logged, and its result is a `StuckSinkError`. Where the stream was
-        left before its end, by `release` or with an `error` like a KeyboardInterrupt, the sinks have that time in all;
-        Ctrl-C ends it at once. An async sink that is given up is cancelled first. Called by a sink, it does not wait
-        for that sink.
+        If a sink raised, its exception takes the place of the result. `error` is raised inside each sink, after its
+        queued events; a KeyboardInterrupt or the like as `StreamCutError`. A sink that takes no event for
+        `close_timeout` seconds is abandoned: it is logged, and its result is a `StuckSinkError`. If the stream was cut,
+        by `release` or by an `error` such as a KeyboardInterrupt, the sinks have that time in total; Ctrl-C ends the
+        wait at once. An abandoned async sink is cancelled first. Called by a sink, it does not wait for that sink.
         """
         if not (self._is_started or self._is_closed):
             self._start()
@@ -157,18 +156,18 @@ class FanOut(_FanOut):
 
 
 class AsyncFanOut(_FanOut):
-    """Gives the events of an async stream to several sinks, each in a task of its own, or on a thread.
+    """Feeds the events of an async stream to several sinks, each in its own task or thread.
 
         fan_out = AsyncFanOut([json_lines("turn.jsonl"), on_server])
         await fan_out.feed(event) ...
         results = await fan_out.close()
 
-    As `FanOut`; async sinks, and those for both kinds of streams, run on the loop of whoever feeds first. Others run on
-    threads and never block it.
+    Works like `FanOut`. Async sinks and sinks for both kinds of streams run on the event loop of the first `feed`;
+    others run in threads and never block it.
     """
 
     async def feed(self, event: Any) -> None:
-        """Return one event to every sink that still reads."""
+        """Send one event to every sink that still reads."""
         self._check_open()
         if not self._is_started:
             self._start()
@@ -187,10 +186,10 @@ class AsyncFanOut(_FanOut):
             self._reading = [each for each in self._reading if each is not line]
 
     async def close(self, error: BaseException | None = None) -> list[Any]:
-        """End the stream for all sinks, wait for them, and give their results in their order.
+        """End the stream for all sinks, wait for them, and return their results in order.
 
-        As `FanOut.close`. A cancellation while it waits cancels the sinks' tasks, and waits for their cleaning up,
-        `close_timeout` seconds in all; another one ends it at once.
+        Works like `FanOut.close`. A cancellation while it waits cancels the sinks' tasks and waits `close_timeout`
+        seconds in total for their cleanup; a second one ends the wait at once.
         """
         if not (self._is_started or self._is_closed):
             self._start()
@@ -225,7 +224,7 @@ class AsyncFanOut(_FanOut):
         return True
 
     async def _stopped(self, lines: list[SinkLine], seconds: float) -> None:
-        """Cancel the tasks of sinks, and end those that are still there after so many seconds."""
+        """Cancel the tasks of sinks, and end those that still run after the timeout."""
         for line in lines:
             line.cancel()
         deadline = monotonic() + seconds
@@ -243,12 +242,12 @@ class AsyncFanOut(_FanOut):
 
 
 def _is_left(error: BaseException | None) -> bool:
-    """Whether a stream with this end was left, and did not end by itself."""
+    """Return whether a stream with this error was cut rather than ended by itself."""
     return isinstance(error, StreamCutError) or not (error is None or isinstance(error, Exception))
 
 
 def _is_alive(line: SinkLine, seconds: float = 0.0) -> bool:
-    """Whether the sink's thread is there, so many seconds later."""
+    """Wait for the sink's thread; return whether it still runs after the timeout."""
     if line.thread is None:
         return False
     line.thread.join(seconds)
@@ -256,7 +255,7 @@ def _is_alive(line: SinkLine, seconds: float = 0.0) -> bool:
 
 
 async def _is_pending(line: SinkLine, seconds: float) -> bool:
-    """Whether the sink's task is there, so many seconds later."""
+    """Wait for the sink's task; return whether it still runs after the timeout."""
     if line.task is None or line.task.done():
         return False
     await asyncio.wait([line.task], timeout=seconds)
@@ -265,4 +264,4 @@ async def _is_pending(line: SinkLine, seconds: float) -> bool:
 
 def _abandon(channels: list[Channel]) -> None:
     for channel in channels:
-        channel.end(StreamCutError("nobody holds the stream any more"))
+        channel.end(StreamCutError("the stream was dropped before its end"))

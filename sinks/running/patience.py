@@ -1,4 +1,4 @@
-"""`Patience`: how long a stream that is over waits for one of its sinks."""
+"""`Patience`: how long a finished stream waits for one of its sinks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .sink_line import SinkLine
 
 
 class Patience:
-    """So many seconds from when the sink was told of the end, and as many again whenever it took an event in them."""
+    """A timeout that begins when the sink learns of the end, and anew whenever it takes an event."""
 
     __slots__ = ("_deadline", "_left", "_line", "_timeout")
 
@@ -19,11 +19,11 @@ class Patience:
         self._deadline = (monotonic() if line.ended_at is None else line.ended_at) + timeout
 
     def seconds(self) -> float:
-        """How long to wait now."""
+        """Return how many seconds to wait now."""
         return max(0.0, self._deadline - monotonic())
 
     def is_over(self, *, in_all: bool) -> bool:
-        """Whether to give the sink up after that wait; `in_all`: also where it took something."""
+        """Return whether to abandon the sink after that wait; `in_all`: even if it took events."""
         left = self._line.channel.waiting
         if in_all or left == self._left:
             return True

@@ -1,4 +1,4 @@
-"""What runs one sink: on a thread of its own, or in a task, and to its end whatever it does with cancellations."""
+"""Run one sink in a thread or in a task, to its end, whatever it does with cancellations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TRIES = 10
 
 
 def run_sink(line: SinkLine) -> None:
-    """Run a sink on this thread."""
+    """Run a sink in this thread and return its result."""
     try:
         if line.knows_both and not line.is_async:
             line.take(line.sink(event for event in line.channel))  # iterable in one way only, so it chooses that
@@ -29,7 +29,7 @@ def run_sink(line: SinkLine) -> None:
 
 
 async def run_sink_async(line: SinkLine, timeout: float) -> None:  # noqa: ASYNC109 - what timed out is no error here
-    """Run a sink in this task, or on a thread that this task waits for, `timeout` seconds after a cancellation."""
+    """Run a sink in this task, or in a thread that this task awaits, up to `timeout` seconds after a cancellation."""
     is_here = line.knows_both or line.is_async
     try:
         result = line.sink(line.channel) if is_here else await _on_thread(line, timeout)
@@ -45,7 +45,7 @@ async def run_sink_async(line: SinkLine, timeout: float) -> None:  # noqa: ASYNC
 
 
 async def _on_thread(line: SinkLine, timeout: float) -> Any:  # noqa: ASYNC109 - as above
-    """Call a sink on a thread of its own: asyncio's pool is for short work, and a sink lasts as long as its stream."""
+    """Run a sink in its own thread; asyncio's pool is for short work, and a sink runs as long as its stream."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
     outcome: list[Any] = []
@@ -56,7 +56,7 @@ async def _on_thread(line: SinkLine, timeout: float) -> Any:  # noqa: ASYNC109 -
             outcome.append(line.sink(line.channel))
         except BaseException as error:  # noqa: BLE001 - raised where it is waited for
             failure.append(error)
-        with suppress(RuntimeError):  # the loop is closed, and nobody waits
+        with suppress(RuntimeError):  # the loop is closed, so nothing waits
             loop.call_soon_threadsafe(settle, done)
 
     thread = line.start_thread(work)
@@ -83,7 +83,7 @@ async def _in_task(line: SinkLine, result: Awaitable[Any]) -> Any:
 
 
 class _Stoppable:
-    """Awaits a sink in this very task; of one that was abandoned the next cancellation closes the coroutine.
+    """Awaits a sink in the current task; after it is abandoned, the next cancellation closes the coroutine.
 
     A coroutine that catches every cancellation, or waits for ever while it cleans up, would hold its task, and with
     the task the event loop's end.
@@ -116,7 +116,7 @@ async def _awaited(waiting: Awaitable[Any]) -> Any:
 
 
 def _close(steps: Any) -> None:
-    """Close a coroutine, also one that waits once more in each `finally`; what it says to that is nobody's."""
+    """Close a coroutine, even if it awaits again in each `finally`; its exceptions are ignored."""
     for _ in range(_TRIES):
         if steps.cr_frame is None:
             return

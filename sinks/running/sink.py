@@ -1,4 +1,4 @@
-"""`Sink`, and `each_event`, which makes one of what takes events one by one."""
+"""`Sink`, and `each_event`, which makes a sink from a `Target`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 Sink: TypeAlias = Callable[[AsyncIterable[Any]], Awaitable[T]]
-"""Takes an async stream of events to its end; what it gives is its result."""
+"""Reads an async stream of events to its end and returns a result."""
 SyncSink: TypeAlias = Callable[[Iterable[Any]], T]
-"""The twin for plain streams."""
+"""The same for plain streams."""
 
-_NEEDS_ASYNC = "this sink has to wait for something async, which only an async stream can do: use astream(...)"
+_NEEDS_ASYNC = "this sink is async and works with async streams only; use astream(...)"
 
 
 class Target(Protocol[T_co]):
-    """Where the events of one stream go, one by one.
+    """Handles the events of one stream one by one.
 
-    `feed` may give an awaitable, which an async stream waits for. `close` comes once, in every case, with what ended
-    the stream, None where it ended by itself; what it gives is the sink's result, and may be awaitable too.
+    `feed` may return an awaitable, which an async stream awaits. `close` is always called once, with the exception that
+    ended the stream or None; it returns the sink's result, which may be awaitable too.
     """
 
     def feed(self, event: Any, /) -> Awaitable[None] | None: ...
@@ -36,7 +36,7 @@ class Target(Protocol[T_co]):
 
 
 class TwinSink(Generic[T]):
-    """A sink for streams of both kinds, and for Observables; each stream gets a target of its own."""
+    """A sink for plain streams, async streams and Observables; each stream gets its own target."""
 
     __slots__ = ("_new_target", "needs_async")
 
@@ -57,7 +57,7 @@ class TwinSink(Generic[T]):
         if isinstance(events, Observable):
             return _take_observable(events, self._new_target())
         if isinstance(events, str | bytes) or not isinstance(cast("object", events), Iterable):
-            message = f"a sink takes a stream of events, got {type(events).__name__}"
+            message = f"a sink must be called with a stream of events, got {type(events).__name__}"
             raise UsageError(message)
         return _take(events, self._new_target())
 
@@ -67,7 +67,7 @@ class TwinSink(Generic[T]):
 
 
 def each_event(new_target: Callable[[], Target[T]], *, needs_async: bool = False) -> TwinSink[T]:
-    """Make a sink of what takes events one by one; `new_target` is called once per stream.
+    """Make a sink from a `Target`; `new_target` is called once per stream.
 
     >>> class Count:
     ...     def __init__(self): self.number = 0
@@ -76,9 +76,9 @@ def each_event(new_target: Callable[[], Target[T]], *, needs_async: bool = False
     >>> each_event(Count)(["a", "b"])
     2
 
-    An exception of the stream is raised again after the target was closed with it. A stream that can be closed, as
-    what `Pipeline.stream(...)` gives, is closed at the end, also where the target raises. `needs_async`: plain streams
-    are refused at once, with a `UsageError`, instead of at the first awaitable.
+    An exception of the stream is raised again after the target is closed with it. A stream that can be closed, such as
+    a `Run`, is closed at the end, even if the target raises. `needs_async`: refuse plain streams at once with a
+    `UsageError`, not at the first awaitable.
     """
     return TwinSink(new_target, needs_async=needs_async)
 

@@ -1,4 +1,4 @@
-"""`SinkLine`: one of several sinks of a stream, and the queue before it."""
+"""`SinkLine`: one of several sinks of a stream, and its queue."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WhenFull: TypeAlias = Literal["block", "drop_sink", "fail"]
 
 
 class SlowSinkError(PenstockError):
-    """A sink's queue was full, and it took nothing: raised inside the sink (`drop_sink`), or to the stream (`fail`)."""
+    """A sink's queue was full and it took nothing. The sink (`drop_sink`) or your loop (`fail`) gets this error."""
 
     def __init__(self, sink: str, maxsize: int) -> None:
         super().__init__(sink, maxsize)
@@ -37,13 +37,12 @@ class SlowSinkError(PenstockError):
 
     def __str__(self) -> str:
         return (
-            f"{self.sink} did not keep up, {self.maxsize} events were waiting for it: "
-            'give it a longer queue, or when_full="block"'
+            f'{self.sink} did not keep up: {self.maxsize} events were waiting; use a longer queue, or when_full="block"'
         )
 
 
 class StuckSinkError(SlowSinkError):
-    """A sink did not end in time after its stream: its result, and with `when_full="fail"` raised to the stream."""
+    """A sink did not return in time after its stream: its result, and with `when_full="fail"` your loop gets it too."""
 
     def __init__(self, sink: str, maxsize: int, timeout: float) -> None:
         super().__init__(sink, maxsize)
@@ -52,13 +51,13 @@ class StuckSinkError(SlowSinkError):
 
     def __str__(self) -> str:
         return (
-            f"{self.sink} did not end, and took no event, within {self.timeout:g} seconds after its stream: "
-            "look where it hangs, or give it longer with close_timeout="
+            f"{self.sink} did not finish within {self.timeout:g} seconds after its stream; "
+            "see where it hangs, or raise close_timeout="
         )
 
 
 class SinkLine:
-    """One sink and the queue before it."""
+    """One sink and its queue."""
 
     __slots__ = (
         "channel",
@@ -84,21 +83,21 @@ class SinkLine:
         self.thread: threading.Thread | None = None
         self.task: asyncio.Task[Any] | None = None
         self.ended_at: float | None = None
-        """When the sink was told of the end, and how many events were `left` to it then."""
+        """When the sink learned of the end; `left` is the number of events in its queue then."""
         self.left = 0
         self.is_given_up = self.is_abandoned = False
 
     def take(self, result: Any) -> None:
-        """Note what the sink gave; `UsageError` for what somebody would still have to run."""
+        """Store the sink's result; `UsageError` for a coroutine or generator, which never ran."""
         if self.is_given_up:
             return
         if isinstance(result, TwinSink | EventQueue) or isgenerator(result) or isasyncgen(result):
-            message = f"this is no sink, for it takes no events: it gave {result!r}, which nobody runs"
+            message = f"not a sink: it returned {result!r}, which never runs"
             raise UsageError(message)
         self.result = result
 
     def release(self) -> None:
-        """Let the stream wait for this sink no longer, nor a queue that is the sink for its reader."""
+        """Stop limiting the queue of this sink, and of a queue that is the sink, so that the stream never waits."""
         self.channel.release()
         if isinstance(self.sink, EventQueue):
             self.sink.release()
@@ -112,7 +111,7 @@ class SinkLine:
         self.channel.end(error)
 
     def give_up(self, timeout: float) -> None:
-        """Wait for this sink no longer: what it does from now on counts for nothing."""
+        """Abandon this sink and ignore what it does from now on."""
         if self.is_given_up:
             return
         self.is_given_up = True
@@ -123,18 +122,18 @@ class SinkLine:
         _LOGGER.warning("%s; the stream ends without it", error)
 
     def cancel(self) -> None:
-        """Cancel the task in which an async sink runs, in whatever loop."""
+        """Cancel the task of an async sink, from any thread."""
         if self.task is not None:
             with suppress(RuntimeError):  # that loop is closed
                 self.task.get_loop().call_soon_threadsafe(self.task.cancel)
 
     def abandon(self) -> None:
-        """End the task of a sink that was given up, whatever the sink does with cancellations."""
+        """End the task of an abandoned sink, even if it ignores cancellations."""
         self.is_abandoned = True
         self.cancel()
 
     def fail(self, error: BaseException) -> None:
-        """Note an exception of the sink, and log it if it is the sink's own."""
+        """Store an exception of the sink, and log it if the sink caused it."""
         if self.is_given_up:
             return
         self.result = error
@@ -146,12 +145,12 @@ class SinkLine:
 
     @property
     def knows_both(self) -> bool:
-        """Whether the sink takes plain and async streams alike, and looks which it has got."""
+        """Whether the sink accepts plain and async streams."""
         return isinstance(self.sink, TwinSink | EventQueue)
 
     @property
     def is_async(self) -> bool:
-        """Whether the sink is known to give an awaitable; others show it when they were called."""
+        """Whether the sink is known to return an awaitable; for others that shows at the call."""
         return bool(getattr(self.sink, "needs_async", is_async_function(self.sink)))
 
     def overflow(self, when_full: WhenFull) -> None:
@@ -173,14 +172,14 @@ class SinkLine:
 def sink_lines(
     sinks: Iterable[Callable[..., Any]], maxsize: int, when_full: WhenFull, close_timeout: float
 ) -> list[SinkLine]:
-    """Make the lines for several sinks; `UsageError` for what is none."""
+    """Return the lines for several sinks; `UsageError` for anything that is not a sink."""
     if when_full not in get_args(WhenFull):
-        message = f"when_full= is one of {', '.join(map(repr, get_args(WhenFull)))}, got {when_full!r}"
+        message = f"when_full= must be one of {', '.join(map(repr, get_args(WhenFull)))}, got {when_full!r}"
         raise UsageError(message)
     if type(close_timeout) not in (int, float) or not 0 < close_timeout <= threading.TIMEOUT_MAX:
-        message = f"close_timeout= is a number of seconds above 0, got {close_timeout!r}"
+        message = f"close_timeout= must be a number of seconds above 0, got {close_timeout!r}"
         raise UsageError(message)
-    Channel(maxsize)  # says what is wrong with it, also where there are no sinks
+    Channel(maxsize)  # checks maxsize even without sinks
     lines: list[SinkLine] = []
     for sink in sinks:
         if (wrong := _what_is_wrong(sink)) is not None:
@@ -192,15 +191,15 @@ def sink_lines(
 
 
 _TAKE_EVENTS = ("collect", "acollect")
-"""The functions of this package that are sinks; its others make one."""
+"""The functions of this package that are sinks; the others return one."""
 
 
 def _what_is_wrong(sink: object) -> str | None:
-    """Say why something is no sink, as far as that can be seen before there are events."""
+    """Return why a value is not a sink, as far as that shows before the first event; None if it may be one."""
     if not callable(sink):
-        return f"a sink is a function that takes a stream of events, got {sink!r}"
+        return f"a sink must be a function that takes a stream of events, got {sink!r}"
     if isgeneratorfunction(sink) or isasyncgenfunction(sink):
-        return f"{sink!r} is a generator, which nobody would run: a sink takes the events to their end itself"
+        return f"{sink!r} is a generator function, which would never run; a sink must loop over the events itself"
     made: Any = getattr(sink, "func", sink)  # of a partial
     ours = isinstance(made, FunctionType) and getattr(_package(), made.__name__, None) is made
     if (ours and made.__name__ not in _TAKE_EVENTS) or (
@@ -208,8 +207,8 @@ def _what_is_wrong(sink: object) -> str | None:
     ):
         name = made.__name__
         if name in ("to_sse", "to_websocket"):
-            return f"{name} is no sink of a pipeline, it takes the whole stream: {name}(pipeline.astream(...), ...)"
-        return f"{name} is no sink, it makes one: write {name}(...)"
+            return f"{name} is not a sink of a pipeline; call it with the stream: {name}(pipeline.astream(...), ...)"
+        return f"{name} is not a sink but makes one; write {name}(...)"
     try:
         shape = signature(sink, follow_wrapped=False)
     except (TypeError, ValueError):  # of some builtins nothing is known
@@ -217,7 +216,7 @@ def _what_is_wrong(sink: object) -> str | None:
     try:
         shape.bind(None)
     except TypeError as error:
-        return f"a sink is called with one argument, the stream of events; {sink!r} is not: {error}"
+        return f"a sink must take one argument, the stream of events; {sink!r} does not: {error}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""What is asked of functions that users give."""
+"""Checks of functions that users pass."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from inspect import iscoroutinefunction
 
 
 def is_async_function(function: Callable[..., object]) -> bool:
-    """Whether it is known before the call that it gives an awaitable."""
+    """Return whether a function is known to return an awaitable before it is called."""
     return iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004

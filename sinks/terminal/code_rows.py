@@ -24,8 +24,8 @@ TAB = 4
 def code_rows(tail: FileTail, rows: int, lexer: str, theme: str | None) -> list[Text]:
     """Return the last rows of a file with their numbers.
 
-    Only what is shown is coloured, with the lines above it back to one that looks like the beginning of something: what
-    a frame costs does not depend on the file's length. A long string above may so be taken for code.
+    Only these rows are coloured, with the lines above them back to one that looks like the start of a definition, so
+    the cost of a frame does not depend on the file's length. A long string above may therefore be coloured as code.
     """
     lines = [harmless(line.removesuffix("\r")).expandtabs(TAB) for line in tail.last(rows + CONTEXT)]
     shown = min(rows, len(lines))
@@ -43,7 +43,7 @@ def code_rows(tail: FileTail, rows: int, lexer: str, theme: str | None) -> list[
 
 
 def lexer_of(kind: str, path: str) -> str:
-    """Return the name of what colours a file: `default` where nothing does."""
+    """Return the name of the lexer for a file, `default` if there is none."""
     if kind in PATCHES:
         return "diff"
     name = path.replace("\\", "/").rpartition("/")[2]
@@ -66,7 +66,7 @@ def _syntax(lexer: str, theme: str | None) -> Syntax:
 
 
 def _readable(style: Style) -> Style:
-    """Return a style in those of the terminal's own colours that can be read on dark and on light."""
+    """Return a style in terminal colours that are readable on dark and on light backgrounds."""
     name = style.color.name if style.color else ""
     colour = _COLOURS.get(name, name) or None
     return Style(color=colour, bold=style.bold, dim=style.dim)

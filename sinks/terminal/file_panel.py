@@ -1,4 +1,4 @@
-"""`FilePanel`: a file while it is written, on a terminal. Needs the extra `terminal`."""
+"""`FilePanel`: a file on a terminal while it is written. Needs the extra `terminal`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .wrap_rows import last_cells
 
 
 class FilePanel:
-    """A file's content in a frame, with its path, its number of lines, and its last rows in colour."""
+    """A framed file with its path, its number of lines, and its last rows in colour."""
 
     def __init__(self, console: Console, kind: str, theme: str | None) -> None:
         self.ended = False
@@ -39,7 +39,7 @@ class FilePanel:
         self._version += 1
 
     def know(self, metadata: dict[str, Any]) -> None:
-        """Take in what START or END say: the path may be known late."""
+        """Update the panel from the metadata of START or END; the path may arrive late."""
         if about := subject(metadata):
             self._about = about
             self._lexer = lexer_of(self._kind, about)
@@ -51,7 +51,7 @@ class FilePanel:
         self._version += 1
 
     def wanted(self) -> int:
-        """Return the rows that it would take, its frame included."""
+        """Return the height in rows that the panel wants, including its frame."""
         return max(1, self._tail.count) + 2
 
     def lines(self, width: int, rows: int) -> list[Line]:
@@ -61,7 +61,7 @@ class FilePanel:
         return self._drawn[1]
 
     def one_line(self, width: int) -> Line:
-        """Return it without its content, where there is no room for more."""
+        """Return the panel in one line, without its content, for lack of room."""
         line = [
             Segment(f"{harmless(self._kind)} ", Style(dim=True)),
             Segment(f"{in_a_line(self._about)}  "),

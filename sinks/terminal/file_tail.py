@@ -1,4 +1,4 @@
-"""`FileTail`: the last lines of a text that grows, and how many there are."""
+"""`FileTail`: the last lines of a growing text, and its number of lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WIDEST = 1000
 
 
 class FileTail:
-    r"""Takes a text piece by piece; what a piece costs, and what is kept, does not depend on what came before.
+    r"""Keeps the last lines of a growing text; cost and memory of a piece do not depend on the text before it.
 
     >>> tail = FileTail()
     >>> tail.feed("one\ntw")

@@ -9,13 +9,13 @@ from .terminal_blocks import Kind
 from .terminal_region import Line
 
 NARROWEST = 48
-"""Columns that a panel has at least where several stand side by side."""
+"""The minimum columns of a panel beside others."""
 LOWEST = 3
 """Rows of a panel with one row of content."""
 
 
 class PanelGroup:
-    """Stays where it is until the last of its panels has ended, so that nothing jumps."""
+    """Panels side by side; they keep their places until the last one has ended."""
 
     kind: Kind = "box"
 
@@ -44,7 +44,7 @@ class PanelGroup:
 
 
 def shares(wanted: list[int], rows: int) -> list[int]:
-    """Share rows out: who wants little gets it, the others get the same each.
+    """Divide rows among panels: small wishes are met, the others get equal shares.
 
     >>> shares([3, 20, 30], 23)
     [3, 10, 10]
@@ -62,7 +62,7 @@ def _wanted(panels: list[FilePanel]) -> int:
 
 
 def _side_by_side(panels: list[FilePanel], width: int, height: int) -> list[Line]:
-    """Return the lines of panels that share the width, with a blank column between each two."""
+    """Return the lines of panels side by side, with a blank column between them."""
     edges = [(width + 1) * at // len(panels) for at in range(len(panels) + 1)]
     columns = [
         panel.lines(end - start - 1, height) for panel, start, end in zip(panels, edges, edges[1:], strict=False)

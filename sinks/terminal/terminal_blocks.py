@@ -1,6 +1,6 @@
-"""What the terminal view is made of: text that flows, and lines of calls. Needs the extra `terminal`.
+"""The blocks of the terminal view: flowing text, and lines for calls. Needs the extra `terminal`.
 
-Each block gives `settled` lines, which go to the scrollback, and `live` rows, which are drawn again until then.
+Each block returns `settled` lines, which go to the scrollback, and `live` rows, which are redrawn until then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Identity: TypeAlias = tuple[str | None, str]
 Kind: TypeAlias = Literal["prose", "box", "line"]
 
 HELD_ROWS = 3
-"""Rows of a text that has to wait for another one to end."""
+"""Rows shown of a text that waits for another block to end."""
 PIECE = 1000
 """Characters of a call's raw arguments that are kept, from either end."""
 BEGINNING = 100
@@ -28,7 +28,7 @@ BEGINNING = 100
 
 
 class Block(Protocol):
-    """Something that takes a place on the screen and comes to an end."""
+    """A part of the screen that ends at some point."""
 
     kind: Kind
 
@@ -47,7 +47,7 @@ class SegmentBlock(Protocol):
 
 
 class Flow:
-    """A text whose rows go to the scrollback as they are full; a command is one too, so that all of it is seen."""
+    """A text or a command whose rows go to the scrollback once they are full."""
 
     def __init__(self, kind: Kind, style: str, first: str = "", margin: str = "") -> None:
         self.kind: Kind = kind
@@ -122,7 +122,7 @@ class Flow:
 
 
 class OneLine:
-    """A line that is known when it comes: a call that is run, a failure, a notice, an error."""
+    """A line that never changes: a call that may be run, a failure, a notice, an error."""
 
     kind: Kind = "line"
     ended = True
@@ -143,7 +143,7 @@ class OneLine:
 
 
 class Call:
-    """A call with the end of its raw arguments as they come; an image or the like with its address."""
+    """A call with the end of its raw arguments as they arrive; a medium with its URL."""
 
     kind: Kind = "line"
 

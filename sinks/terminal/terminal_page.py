@@ -20,7 +20,7 @@ FLOWS: dict[str, tuple[Kind, str, str, str]] = {
     "refusal": ("prose", "yellow", "refused: ", ""),
     "run_bash": ("line", "bold", "$ ", "  "),
 }
-"""By segment type: kind of block, style, what stands before its first row, and before the others."""
+"""By segment type: kind of block, style, prefix of the first row, prefix of the other rows."""
 STYLES: dict[type[ToolInvocation | InvocationFailed | Notice], str] = {
     ToolInvocation: "bold green",
     InvocationFailed: "red",
@@ -29,23 +29,23 @@ STYLES: dict[type[ToolInvocation | InvocationFailed | Notice], str] = {
 
 
 GAP = 1
-"""The blank row between prose and what is none."""
+"""The blank row between prose and other blocks."""
 
 
 class TerminalPage:
-    """Blocks in the order in which they began; those at the front that have ended are ready for the scrollback."""
+    """The blocks in order of their start; finished ones at the front go to the scrollback."""
 
     def __init__(self, console: Console, theme: str | None) -> None:
         self._console, self._theme = console, theme
         self._blocks: list[Block] = []
         self._open: dict[Identity, SegmentBlock] = {}
         self._unsettled: Call | None = None
-        """A call that has ended: its invocation or failure takes its line if it comes next."""
+        """A call that has ended; an invocation or failure that comes next replaces its line."""
         self._last: Kind | None = None  # of what went to the scrollback last
         self._front: Block | None = None  # the block of which a part is there
 
     def feed(self, event: Any) -> bool:
-        """Take an event in; give whether there is anything new to see."""
+        """Process an event; return whether the screen changes."""
         if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             self._settle()
             return self._segment(event)
@@ -61,7 +61,7 @@ class TerminalPage:
         return True
 
     def close(self, error: BaseException | None) -> None:
-        """End what has not ended, and say what ended the stream if something did."""
+        """End all open blocks, and add a line for the error that ended the stream, if any."""
         self._settle()
         for segment in self._open.values():
             said = error is not None and isinstance(segment, Flow)  # by the line below
@@ -71,7 +71,7 @@ class TerminalPage:
             self._blocks.append(OneLine(stream_error(error), "red"))
 
     def take(self, width: int, rows: int) -> tuple[list[Line], list[Line]]:
-        """Return the lines that go to the scrollback now, and the rows that are live: at most `rows`, if that many."""
+        """Return the lines that go to the scrollback now, and at most `rows` live rows."""
         above: list[Line] = []
         while self._blocks:
             block = self._blocks[0]
@@ -145,7 +145,7 @@ class TerminalPage:
         return block
 
     def _call(self, identity: Identity) -> Call | None:
-        """Return the call, if its line is not in the scrollback yet."""
+        """Return the call's block if its line is not in the scrollback yet."""
         return next((each for each in self._blocks if isinstance(each, Call) and each.identity == identity), None)
 
     def _settle(self) -> None:

@@ -26,7 +26,7 @@ UP, DOWN = "\x1b[A", "\x1b[B"
 
 
 class _Frame:
-    """What one write puts on the screen: from the region's first row on, lines that stay, then the region.
+    """Return what to write: from the region's first row on, lines that stay, then the region.
 
     `height`: rows that the region had. `resized`: the screen had another width then.
     """
@@ -66,10 +66,10 @@ class _Frame:
 
 
 class LiveRegion(RenderHook):
-    """Draws the region, and keeps it below whatever else is printed on the console meanwhile.
+    """Draws the region and keeps it below anything else that is printed on the console.
 
-    `before_print` is called before something else is printed. `lock` is the one under which `draw` and `stop` are
-    called: others print from other threads.
+    `before_print` is called before other output. `draw` and `stop` are called with `lock` held, because other threads
+    may print.
     """
 
     def __init__(self, console: Console, lock: RLock, before_print: Callable[[], None]) -> None:
@@ -92,7 +92,7 @@ class LiveRegion(RenderHook):
         self._print(frame)
 
     def stop(self) -> None:
-        """Take the region away, and give back what was taken."""
+        """Remove the region and restore the console."""
         if not self._started:
             return
         self._started = False

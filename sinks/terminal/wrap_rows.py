@@ -1,4 +1,4 @@
-"""`row_starts`: where the rows of a text begin that is wrapped between its words. Needs the extra `terminal`."""
+"""`row_starts`: where the rows of a word-wrapped text begin. Needs the extra `terminal`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ def row_starts(text: str, width: int) -> list[int]:
     >>> row_starts("one two three", 8)
     [8]
 
-    A row is full before it is known how its last word goes on, and what has been given of a text never changes as it
-    grows, but for the last row: so all others may be printed. A word wider than a row is cut.
+    As the text grows, only the last row changes, so all others can be printed. A word wider than a row is cut.
     """
     starts: list[int] = []
     used = 0

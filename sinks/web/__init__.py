@@ -1,1 +1,1 @@
-"""Events in the form in which servers send them."""
+"""Events in the form that servers send."""

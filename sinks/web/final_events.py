@@ -1,4 +1,4 @@
-"""`FinalEvents`: what is to be stored of a stream whose deltas are not."""
+"""`FinalEvents`: the events of a stream with their deltas joined, for storage."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _RESULTS = (ToolInvocation, InvocationFailed)
 
 
 class FinalEvents:
-    """Takes the events of a stream, and gives those to be stored, in the order in which they were settled.
+    """Turns the events of a stream into those to be stored, in the order in which they are complete.
 
-    A segment that ended is its START, one CONTENT with all of its text, its END. A call whose END is directly followed
-    by its result is that result alone, which has everything; so the END of a call waits for the next event.
+    A finished segment is stored as START, one CONTENT with all of its text, and END. A call whose END is directly
+    followed by its result is stored as that result, which has everything; so a call's END waits for the next event.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class FinalEvents:
             return ()
         if isinstance(event, _DELTAS):
             kind = type(event).__name__
-            message = f'events="final" stores segments and results, and a {kind} is a delta; events="all" stores it'
+            message = f'events="final" cannot store a {kind}, which is a delta; use events="all"'
             raise UsageError(message)
         if self._call is not None and isinstance(event, _RESULTS) and self._call.is_of(event):
             self._call = None
@@ -76,7 +76,7 @@ class FinalEvents:
 
 
 class _Segment:
-    """A segment as it is stored: its first event, all of its text, its END."""
+    """A segment to be stored: its first event, all of its text, and its END."""
 
     __slots__ = ("end", "first", "text")
 

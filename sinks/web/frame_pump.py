@@ -1,4 +1,4 @@
-"""One stream of events for one reader: read in a task of its own, so that the reader may wait, beat or leave."""
+"""Reads one stream of events in its own task, so that its reader may wait, send heartbeats or leave."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .ui_protocol import UiFrames
 
 _LOGGER = logging.getLogger("penstock")
 AHEAD = 16
-"""Frames that wait for a slow reader; with so many, the provider is asked for nothing more."""
+"""The most frames queued for a slow reader; with that many, reading from the provider pauses."""
 
 
 class FramePump:
-    """Reads events, and keeps their frames until they are taken.
+    """Reads events and queues their frames.
 
-    The task that reads is also the one that closes the events: no cancellation of the reader, however often it is
-    repeated, breaks the closing off.
+    The task that reads also closes the events, so that repeated cancellations of the reader cannot interrupt the
+    closing.
     """
 
     def __init__(self, events: AsyncIterable[Any], encoder: UiFrames) -> None:
@@ -39,7 +39,7 @@ class FramePump:
         self._task.add_done_callback(_RUNNING.discard)
 
     async def wait(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what timed out is no error here
-        """Wait until there is something to take; False after `timeout` seconds without it."""
+        """Wait until a frame is there; return False after `timeout` seconds without one."""
         while not (self._frames or self._is_over):
             self._arrived.clear()
             try:
@@ -50,7 +50,7 @@ class FramePump:
         return True
 
     def take(self) -> bytes | None:
-        """Return the next frame, None after the last; raise the exception of which a reader is told only the class."""
+        """Return the next frame, None after the last; raise an exception of which the reader got only the class."""
         if self._frames:
             frame = self._frames.popleft()
             self._room.set()
@@ -60,7 +60,7 @@ class FramePump:
         return None
 
     async def cancel(self, reason: str) -> None:
-        """End the stream in order: what is open ends as interrupted, then comes the terminal."""
+        """Cancel the stream: open segments end as interrupted, then the last object follows."""
         cancel = getattr(self._events, "cancel", None)
         if cancel is not None:
             if inspect.isawaitable(cancelling := cancel(reason)):
@@ -70,7 +70,7 @@ class FramePump:
             self._stop_reading()
 
     async def aclose(self) -> None:
-        """Leave: stop reading, and wait until the events are closed."""
+        """Stop reading, and wait until the events are closed."""
         self._is_left = True
         self._stop_reading()
         if not self._task.done():
@@ -133,15 +133,15 @@ class FramePump:
 
 
 _RUNNING: set[asyncio.Task[None]] = set()
-"""The loop keeps only weak references to tasks, and one that is closing may have outlived its reader."""
+"""Tasks that are closing. The loop keeps only weak references, and a task may outlive its reader."""
 
 
 def checked(events: AsyncIterable[Any], name: str) -> AsyncIterable[Any]:
-    """Return the events; `UsageError` for what is no async stream."""
+    """Return the events; `UsageError` for anything but an async stream."""
     if isinstance(events, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers err
         return events
     given = type(events).__name__
-    message = f"{name}(...) takes an async stream, as pipeline.astream(...) and adrive(...) give it, got {given}"
+    message = f"{name}(...) takes an async stream, such as pipeline.astream(...) or adrive(...); got {given}"
     raise UsageError(message)
 
 

@@ -1,4 +1,4 @@
-"""What a reader at the other end of a connection gets: each event as one line of JSON, and a terminal at the end."""
+"""What a remote reader gets: each event as one line of JSON, and a last object that ends the stream."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EVENTS = get_args(Event)
 
 
 def describe_error(error: Exception) -> dict[str, Any]:
-    """Return what a reader is told of an exception: its class, and of a `ProviderError` what the provider said.
+    """Return the `error` object for an exception: its class, and for a `ProviderError` its attributes.
 
     >>> describe_error(ProviderError("try later", status=529)), describe_error(KeyError("secret"))
     ({'class': 'ProviderError', 'detail': 'try later', 'status': 529}, {'class': 'KeyError'})
@@ -41,7 +41,7 @@ def describe_error(error: Exception) -> dict[str, Any]:
 class UiFrames:
     """Turns the events of one stream into the frames of a protocol: `feed` each event, `close` once.
 
-    Every START that went out gets its END, also where the events break off without it, and a terminal is last.
+    Every START that was sent gets its END, even if the events break off without it, and a last object ends the stream.
 
     - `error`: what `describe_error` raised, or JSON of what it gave, once it did; the terminal says the class then.
     """
@@ -100,7 +100,7 @@ def _events_of(protocol: str, message_id: str | None) -> _Segments | _ToolCallUp
         case "tool_call_updates":
             return _ToolCallUpdates(message_id)
         case _:
-            message = f"protocol= is {' or '.join(map(repr, get_args(UiProtocol)))}, got {protocol!r}"
+            message = f"protocol= must be {' or '.join(map(repr, get_args(UiProtocol)))}, got {protocol!r}"
             raise UsageError(message)
 
 
@@ -109,7 +109,7 @@ def _json_form(event: Any) -> bytes:
         return to_json(cast("Event", event))
     if isinstance(event, dict):
         return msgspec.json.encode(event)
-    message = f"only events and dictionaries have a JSON form here, got {type(event).__name__}; leave it out by select="
+    message = f"cannot write a {type(event).__name__} as JSON, only events and dicts; filter it out with select="
     raise UsageError(message)
 
 
@@ -124,9 +124,9 @@ class _Segments:
 
 
 class _ToolCallUpdates:
-    """The updates of calls instead of their segments; what no update stands for passes.
+    """Sends updates of calls in place of their segments; other events pass.
 
-    Updates that come among the events say the same, maybe earlier: whoever tells of a call first tells all of it.
+    If the stream has updates of its own, each call is sent from the one that tells of it first.
     """
 
     def __init__(self, message_id: str | None) -> None:
@@ -134,9 +134,9 @@ class _ToolCallUpdates:
         self._updates = stage(tool_call_updates(message_id=message_id))
         self._passing: set[tuple[str | None, str]] = set()
         self._ours: set[str] = set()
-        """Ids of the calls that are told of here."""
+        """Ids of the calls whose updates are made here."""
         self._theirs: dict[str, ToolCallUpdate] = {}
-        """The last update that came for each other call."""
+        """The last update received for each other call."""
 
     def feed(self, event: Any) -> list[Any]:
         if isinstance(event, ToolCallUpdate):

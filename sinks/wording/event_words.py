@@ -1,4 +1,4 @@
-"""What the views say: of calls that are run or not, of how a segment and a stream ended, of which file is meant."""
+"""The words of the views: for calls, for how segments and streams end, for which file is meant."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .printable import printable, shortened
 
 Verdict: TypeAlias = ToolInvocation | InvocationFailed
 PROSE = frozenset(("text", "reasoning", "refusal"))
-"""Segments that are said; all others are calls, or their files, or media."""
+"""Segments of prose; all others are calls, their files, or media."""
 LONGEST_VALUE = 60
 TOO_LONG = 200
-"""Characters of a text of which nothing is shown but their number, as of one that has several lines."""
+"""Length from which only the number of characters is shown, as for a text of several lines."""
 
 
 def event_line(event: Verdict | Notice) -> str:
-    """Return the line of a call that is run, of one that is not, or of a notice.
+    """Return the line for an invocation, a failure or a notice.
 
     >>> event_line(ToolInvocation("call_1", name="write_file", arguments={"path": "a.py", "content": "x" * 430}))
     "→ write_file(path='a.py', content=<430 characters>)"
@@ -38,7 +38,7 @@ def event_line(event: Verdict | Notice) -> str:
 
 
 def ending(status: str | None, reason: str | None) -> str:
-    """Return how a segment ended, empty where it ended well.
+    """Return how a segment ended; empty if it is complete.
 
     >>> ending("truncated", "length"), ending("complete", None)
     ('truncated: length', '')
@@ -49,7 +49,7 @@ def ending(status: str | None, reason: str | None) -> str:
 
 
 def stream_error(error: BaseException) -> str:
-    """Return the line of what ended a stream before its time."""
+    """Return the line for the error that ended a stream."""
     if isinstance(error, PenstockError):
         return printable(f"✗ {error}")
     if isinstance(error, KeyboardInterrupt | GeneratorExit | asyncio.CancelledError):
@@ -59,7 +59,7 @@ def stream_error(error: BaseException) -> str:
 
 
 def subject(metadata: Mapping[str, Any]) -> str:
-    """Return what a call's segment is about: its path, else the first text of its metadata; empty while unknown.
+    """Return the subject of a call's segment: its path, else the first string of its metadata, else empty.
 
     >>> subject({"tool_name": "save_note", "title": "Shopping"})
     'Shopping'
@@ -72,7 +72,7 @@ def subject(metadata: Mapping[str, Any]) -> str:
 
 
 def _detail(error: Mapping[str, Any]) -> str:
-    """Return what is wrong with arguments: as JSON, or for the tool."""
+    """Return the error of a call's arguments: malformed JSON, or invalid for the tool."""
     if "expected" in error:
         found = error.get("found") or "the end"
         return shortened(f"at {error.get('at')}: expected {error['expected']}, found {found}", 2 * LONGEST_VALUE)

@@ -1,4 +1,4 @@
-"""Text of others on a terminal: shown, never obeyed."""
+"""Escape untrusted text for a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNSAFE = re.compile(
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    r"""Return text with everything escaped that is not printable, but for the characters to keep.
+    r"""Return text with all unprintable characters escaped, except those to keep.
 
     >>> printable("red: \x1b[31m, bell: \a, second\nline"), printable("a\nb\x9b", keep="\n")
     ('red: \\x1b[31m, bell: \\x07, second\\nline', 'a\nb\\x9b')
@@ -29,7 +29,7 @@ def printable(text: str, *, keep: str = "") -> str:
 
 
 def harmless(text: str) -> str:
-    r"""Return text with its lines, tabs and joined emoji, but with what moves a terminal's cursor escaped.
+    r"""Return text with control characters escaped; line breaks, tabs and joined emoji are kept.
 
     >>> harmless("two\nlines\x1b[2J")
     'two\nlines\\x1b[2J'
@@ -47,7 +47,7 @@ def in_a_line(text: str) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    r"""Return at most so many characters of a text, in one line, with its end marked where it was cut.
+    r"""Return a text in one line, truncated to a length and marked if it was.
 
     >>> shortened("one line\nand more", 12)
     'one line\\na…'

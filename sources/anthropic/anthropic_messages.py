@@ -20,7 +20,7 @@ from ..machine.token_count import token_count
 # Blocks that are calls: whether the client runs them or the provider does.
 _CLIENTS = "tool_use"
 _PROVIDERS = frozenset({"server_tool_use", "mcp_tool_use"})
-# What of a call's block does not go into `native`, because the call has it itself.
+# Keys of a call's block that are not in `native`, because the call has them.
 _CALLS_OWN = frozenset({"id", "name", "input"})
 _COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 
@@ -86,7 +86,7 @@ class AnthropicMessages(Stateful):
         return self._answer.close(how)
 
     def _key(self, event: Fields) -> Key:
-        """File a block under its index; those of a second message are other blocks."""
+        """Return a block's key; the indexes of a second message mean other blocks."""
         index = event.get("index")
         key = index if isinstance(index, int | str) else None
         return key if self._messages < 2 else f"{self._messages}:{key}"
@@ -97,7 +97,7 @@ class AnthropicMessages(Stateful):
         self._answer.identify(message.get("id"), message.get("model"))
         if usage := self._usage(message.get("usage")):
             chunks.append(self._answer.chunk(usage=usage))
-        # Where blocks stand in the message itself, no block events come for them.
+        # Blocks inside the message itself have no block events.
         for number, block in enumerate(entries_of(message.get("content"))):
             key = f"{self._messages}:content:{number}"
             chunks += self._block({"type": "content_block_start", "index": number, "content_block": block}, key, block)
@@ -133,7 +133,7 @@ class AnthropicMessages(Stateful):
             name=block.get("name"),
             executed_by="client" if kind == _CLIENTS else "provider",
             native=native,
-            announced=block.get("input") or None,  # the empty object that always stands there says nothing
+            announced=block.get("input") or None,  # the empty object that is always there has no meaning
         )
         return self._answer.call(delta)
 
@@ -166,7 +166,7 @@ class AnthropicMessages(Stateful):
             said["usage"] = usage
         delta = fields_of(event.get("delta")) or {}
         details = fields_of(delta.get("stop_details")) or {}
-        # A container, the stop sequence and the like: what the finish has no place for.
+        # The container, the stop sequence and the like, for which the finish has no field.
         if any(delta[name] for name in delta if name not in ("stop_reason", "type")) or event.get("context_management"):
             said["raw"] = (plain_json(item),)
         reason = delta.get("stop_reason")
@@ -181,7 +181,7 @@ class AnthropicMessages(Stateful):
         return self._answer.finish(Finish("stop"), "message_stop", has_calls=self._has_clients_calls)
 
     def _usage(self, given: Any) -> TokenUsage | None:
-        """Read counts, which are totals so far; one that is left out or null stays as it was."""
+        """Update the counts, which are totals so far; a count that is absent or null stays."""
         fields = fields_of(given) or {}
         for name in _COUNTS:
             if fields.get(name) is not None:

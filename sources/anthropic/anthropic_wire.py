@@ -1,4 +1,4 @@
-"""Anthropic's server-sent events, in which the name of an event counts as much as its data."""
+"""Anthropic's server-sent events, where the name of an event matters as much as its data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..wire.sse import ServerSentEvent, SseDecoder
 
 
 class AnthropicDecoder(SseDecoder):
-    r"""Decode server-sent events and leave out those that the SDK leaves out.
+    r"""Decode server-sent events, skipping those that the SDK skips.
 
         b'event: ping\ndata: {}\n\n'      []
         b'data: {}\n\n'                   []

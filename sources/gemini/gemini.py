@@ -36,7 +36,7 @@ _ENVELOPE = frozenset(
 _PART = frozenset(
     ("code_execution_result", "executable_code", "file_data", "function_call", "function_response", "inline_data"),
 ) | {"media_resolution", "part_metadata", "text", "thought", "thought_signature", "tool_call", "video_metadata"}
-# What a part has besides what the model says with it.
+# Keys of a part that are not content.
 _BESIDE = frozenset(("media_resolution", "part_metadata", "thought", "thought_signature", "video_metadata"))
 _RESULTS = ("code_execution_result", "function_response", "tool_response")
 _EXTRAS = ("citation_metadata", "grounding_metadata", "url_context_metadata")
@@ -53,7 +53,7 @@ class _Candidate(Choice):
         self.open_id: str | None = None
         self.partial = PartialArgs()
         self.called = False
-        """Whether a call was made that the client has to run."""
+        """Whether there was a call for the client to run."""
 
     def dump(self) -> list[Any]:
         return [self.begun, self.open, self.open_id, self.called, self.partial.dump(), super().dump()]
@@ -79,7 +79,7 @@ class Gemini(Answers[_Candidate]):
         super().__init__(_Candidate, choices, turn_id, limits)
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
-        """Return what one response of the stream says; nothing for one that says nothing."""
+        """Return the chunks of one response of the stream."""
         if self.stopped:
             return []
         chunk = gemini_fields(item)
@@ -104,7 +104,7 @@ class Gemini(Answers[_Candidate]):
         return responses
 
     def _feedback(self, given: Any, responses: list[ChunkResponse]) -> None:
-        """Read why the prompt was refused: then no candidate comes, and this is the finish."""
+        """Read why the prompt was blocked, which is the finish of an answer without candidates."""
         feedback = gemini_fields(given) or {}
         reason = word(feedback.get("block_reason"))
         candidate = self._choice(0 if self._wanted == "all" else self._wanted) if reason else None
@@ -190,7 +190,7 @@ def _function_call(candidate: _Candidate, call: Fields, native: dict[str, Any] |
 
 
 def _written(candidate: _Candidate, args: Any, leaves: list[object]) -> str:
-    """Return the text of what came in leaves; what has no text is in `raw`."""
+    """Return the argument text of leaves; leaves that cannot be written are in `raw`."""
     partial = candidate.partial
     text = ""
     if isinstance(args, dict) and not partial.has_text:
@@ -235,7 +235,7 @@ def _double(number: float | str) -> float:
 
 
 def _leave_call(candidate: _Candidate, *, is_regular: bool) -> None:
-    """End the text of a call whose last part did not come: another one began, or the answer ended regularly."""
+    """Close a call whose last part is missing, when another call begins or the answer ends regularly."""
     if candidate.open is not None and is_regular and (text := candidate.partial.end()):
         candidate.call(candidate.calls.delta(candidate.open, arguments=text))
     candidate.open = candidate.open_id = None

@@ -18,6 +18,6 @@ def gemini_exception(error: Exception) -> ProviderError | None:
         details, code = getattr(error, "details", None), getattr(error, "code", None)
         if details is not None or code is not None:
             return gemini_error(details, code)
-    if type(error).__module__.startswith("pydantic_core"):  # the SDK validates what the wire gives
+    if type(error).__module__.startswith("pydantic_core"):  # the SDK validates the wire's data
         return ProviderError(str(error), type="invalid_response")
     return None

@@ -1,4 +1,4 @@
-"""Reading Gemini's answers: the SDK's objects and the wire's JSON, which differ in names and in what bytes are."""
+"""Read Gemini's answers: the SDK's objects and the wire's JSON, which differ in names and in bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..machine.token_count import token_count
 
 
 def gemini_fields(value: Any) -> Fields | None:
-    """Return the fields of an object under the SDK's names, which the wire writes in camel case; else None.
+    """Return the fields of an object under the SDK's names, which are camel case on the wire; None if it has none.
 
     >>> gemini_fields({"finishReason": "STOP"})
     {'finish_reason': 'STOP'}
@@ -28,7 +28,7 @@ def gemini_fields(value: Any) -> Fields | None:
 
 
 def wire_form(value: Any) -> Any:
-    """Return one of Gemini's objects as the plain JSON that the wire has for it, whichever it came as."""
+    """Return one of Gemini's objects in the JSON form of the wire."""
     try:
         return _wire_form(value)
     except RecursionError:
@@ -50,7 +50,7 @@ def _wire_form(value: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def camel_case(name: str) -> str:
-    """Return a name of the SDK's as the wire writes it."""
+    """Return the wire's spelling of an SDK name."""
     first, *rest = name.split("_")
     return first + "".join(each.capitalize() for each in rest)
 
@@ -64,7 +64,7 @@ def word(value: Any) -> str | None:
 
 
 def base64_text(value: Any) -> str | None:
-    """Return bytes, or their text on the wire in either alphabet of base64, in the standard alphabet."""
+    """Return bytes, or base64 text in either alphabet, as standard base64."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii") if value else None
     if not isinstance(value, str) or not value:

@@ -1,4 +1,4 @@
-"""The three forms in which Gemini's answer comes over the wire, told apart by their first byte."""
+"""The three wire forms of Gemini's answer, recognised by their first byte."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class GeminiDecoder:
         return self._decoder.feed(piece)
 
     def close(self) -> list[ServerSentEvent]:
-        """Return what has come of the last event."""
+        """Return the last event, even if it is incomplete."""
         return self._decoder.close() if self._decoder else []
 
     def dump(self) -> Any:

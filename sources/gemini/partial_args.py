@@ -1,4 +1,4 @@
-"""Arguments that come as leaves under JSONPaths become the text of their JSON object, piece by piece."""
+"""Turn arguments that arrive as leaves with JSONPaths into the text of their JSON object, piece by piece."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class _Container(Struct):
     is_array: bool
     count: int = 0
     keys: dict[str, None] = field(default_factory=dict[str, None])
-    """Of an object, what it has: a key that comes again cannot be said in the text."""
+    """The keys of an object so far; a repeated key cannot be written."""
 
 
 class PartialArgs(Stateful):
-    """The text of one call's arguments, made of their leaves.
+    """Writes the text of one call's arguments from their leaves.
 
         $.to      "Ann", more     {"to":"Ann
         $.to      "a"             a"
@@ -57,7 +57,7 @@ class PartialArgs(Stateful):
         self.broken: str | None = None
         self._containers: list[_Container] = []
         self._at: tuple[Step, ...] = ()
-        """Where the last leaf is; each of its steps lies in the container at the same place of `_containers`."""
+        """The path of the last leaf; each step is in the container at the same position of `_containers`."""
         self._path = ""
         self._in_string = False
 
@@ -66,7 +66,7 @@ class PartialArgs(Stateful):
         return bool(self._containers)
 
     def leaf(self, path: str, value: Leaf, *, more: bool = False) -> str | None:
-        """Return the text that a leaf adds; None where there is none, which breaks the arguments.
+        """Return the text that a leaf adds; None if it cannot be written, which breaks the arguments.
 
         `more`: the string goes on with the next leaf of this path.
         """
@@ -84,7 +84,7 @@ class PartialArgs(Stateful):
         return begin + text
 
     def end_of_leaf(self, path: str, *, more: bool = False) -> str | None:
-        """Return the text for a leaf without a value, which has a meaning only where it ends the open string."""
+        """Return the text for a leaf without a value, which is valid only as the end of the open string."""
         if self.broken is None and more:
             return ""
         if self.broken is None and not (path == self._path and self._in_string):
@@ -103,7 +103,7 @@ class PartialArgs(Stateful):
         return begin + json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
     def end(self) -> str | None:
-        """Return the closing brackets; None where the arguments are broken or end inside a string."""
+        """Return the closing brackets; None if the arguments are broken or end inside a string."""
         if self.broken is None and self._in_string:
             self.broken = f"more was said to follow for {self._path!r}"
         if self.broken is not None:
@@ -117,7 +117,7 @@ class PartialArgs(Stateful):
         if self._in_string and isinstance(value, str):
             self._in_string = more
             return _inside(value) + ("" if more else '"')
-        if value == "" and not more:  # its end, said twice
+        if value == "" and not more:  # its end, repeated
             return ""
         self.broken = f"{self._path!r} has its value already"
         return None
@@ -133,7 +133,7 @@ class PartialArgs(Stateful):
         return json.dumps(value)
 
     def _reach(self, steps: tuple[Step, ...]) -> str | None:
-        """Return the text between the last leaf and the value at `steps`; None where there is none."""
+        """Return the text between the last leaf and the value at `steps`; None if it cannot be written."""
         containers = self._containers or [_Container(is_array=False)]
         at = self._at
         shared = 0
@@ -158,7 +158,7 @@ class PartialArgs(Stateful):
 
 
 def json_path_steps(path: str) -> tuple[Step, ...] | None:
-    """Return the names and indexes of a path below its root; None for the root itself and for what is no such path.
+    """Return the names and indexes of a path; None for the root itself and for an invalid path.
 
     >>> json_path_steps("$.a[0]['b c']")
     ('a', 0, 'b c')
@@ -194,7 +194,7 @@ def _begun(container: _Container, step: Step, *, is_new: bool) -> str:
 
 
 def _inside(text: str) -> str:
-    """Return a text as it stands between the quotes of JSON; halves of characters stay for who joins them."""
+    """Return a text as JSON writes it between quotes; lone surrogates are kept, to be joined later."""
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 

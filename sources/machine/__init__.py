@@ -1,1 +1,1 @@
-"""What the provider machines share. No I/O."""
+"""Common parts of the provider machines. No I/O."""

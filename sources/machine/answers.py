@@ -69,7 +69,7 @@ class Choice:
             self.said["raw"] = (*self.said.get("raw", ()), *entries)
 
     def leave(self, *but: str) -> None:
-        """Say what is held of texts that are left for something else: half a character is U+FFFD."""
+        """Emit U+FFFD for surrogates held of texts that end here."""
         for stream in _TEXTS:
             if stream not in but and (rest := rest_of_text(self._held, stream)):
                 self.say(**{stream: rest})
@@ -223,7 +223,7 @@ class Answers(Generic[C]):
             self._add(chunks, usage=usage)
 
     def _failed(self, failure: ProviderError) -> list[ChunkResponse]:
-        """End with an error of the provider: nothing more is wanted."""
+        """Stop with an error of the provider."""
         self.failure = failure
         return [*self.close(Failed(failure)), self._chunk(error=error_fields(failure))]
 

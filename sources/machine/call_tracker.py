@@ -1,4 +1,4 @@
-"""Which wire delta belongs to which call: the one place that knows, whatever the provider does with indexes and ids."""
+"""Assign wire deltas to calls, whatever the provider does with indexes and ids."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ WAITING = -1
 
 
 class _Call(Struct):
-    """One call under one key. `index` is ours once the call is out; before that it is WAITING for its name."""
+    """One call under one key. `index` is ours once the call is emitted; before that it is WAITING for its name."""
 
     key: Key
     index: int = WAITING
     given_id: str | None = None
     name: str = ""
     waiting: list[str] = []  # msgspec gives each instance its own
-    """The pieces of what came before the name; none afterwards."""
+    """The pieces that arrived before the name; empty afterwards."""
     length: int = 0
     kind: ArgumentsKind = "json"
     executed_by: ExecutedBy = "client"
     is_compared: bool = False
     kept: list[str] = []
-    """The pieces of the arguments, where they are compared with what comes again."""
+    """The pieces of the arguments, if they are compared with a repetition."""
     source: str = "deltas"
-    """Where the arguments stood."""
+    """Where the wire had the arguments."""
     contradiction: dict[str, str] = {}
-    """Arguments of the call that differ, by where they stood."""
+    """Contradicting arguments, by where the wire had them."""
     announced: str = ""
-    """Arguments that came before any delta; they count only if no other do."""
+    """Arguments that arrived before any delta; used only if no others arrive."""
 
 
 class CallTracker(Stateful):
-    """The calls of one choice of one response, in the grammar that every source keeps.
+    """The calls of one choice of one response, under the rules that every source follows.
 
         wire   0: id=a f   0: {"x   0: id=b g   0: {}      one index, two calls
         ours   0  a  f     0  {"x   1  b  g     1  {}
@@ -81,10 +81,10 @@ class CallTracker(Stateful):
         self._last: Key = None
         self._begun = 0
         self._concluded = 0
-        """How many calls had begun when the answer last ended."""
+        """The number of calls that had begun when the answer last ended."""
         self._held: Held = {}
         self._left: list[_Call] = []
-        """Calls whose key has gone to another one while half a character of theirs was held."""
+        """Calls that lost their key while half a surrogate pair was held."""
         self._owed: list[ToolCallDelta] = []
 
     def delta(
@@ -99,7 +99,7 @@ class CallTracker(Stateful):
         native: dict[str, Any] | None = None,
         announced: object = None,
     ) -> ToolCallDelta | None:
-        """Return our delta for one of the wire's; None where it says nothing, or nothing yet.
+        """Return our delta for a wire delta; None if it adds nothing yet.
 
         `arguments` that are an object and not a text become compact JSON. Those `announced` as the call begins count
         only if no others come.
@@ -133,7 +133,7 @@ class CallTracker(Stateful):
         return _update(call, text, native=native)
 
     def whole(self, key: Key, arguments: object, source: str = "whole") -> ToolCallDelta | None:
-        """Take the whole arguments of a call, which the provider sends again at its end: they count if no delta came.
+        """Process the whole arguments that the provider sends at a call's end; they are used if no delta arrived.
 
         Where they differ from what came, `done` says so, or this where the call is done. `source` is where they stood.
         """
@@ -153,7 +153,7 @@ class CallTracker(Stateful):
         return None
 
     def done(self, key: Key, status: CallStatus | None = None) -> ToolCallDelta | None:
-        """Return `done=True` for a call whose block the provider has ended; its key is free again."""
+        """Return a delta with `done=True` for a call whose block has ended, and free its key."""
         call = self._open.get(key)
         if call is None or call.index < 0:
             return None
@@ -176,11 +176,11 @@ class CallTracker(Stateful):
         return structs.replace(delta, status=status, contradiction=call.contradiction or None)
 
     def again(self, key: Key, arguments: object, source: str, status: CallStatus | None) -> ToolCallDelta | None:
-        """Return what is new where a call that is done comes again: its status, or that its arguments differ."""
+        """Return what is new when a finished call is repeated: its status, or that its arguments differ."""
         return self.ended.again(key, without_halves(_argument_text(arguments)), source, status)
 
     def concluded(self, *, is_regular: bool) -> list[ToolCallDelta]:
-        """Return a status for each call whose text does not show that it is whole, as the end of the answer has it.
+        """Return a status for each call whose text does not prove that it is complete, from the answer's end.
 
         At another end of the answer these are the calls that began after the last.
         """
@@ -192,12 +192,12 @@ class CallTracker(Stateful):
         ]
 
     def owed(self) -> list[ToolCallDelta]:
-        """Return, once, what deltas made due of other calls: given up, contradicted, or with announced arguments."""
+        """Return, once, the deltas of other calls that are due: nameless, contradicted, or with announced arguments."""
         owed, self._owed = self._owed, []
         return owed
 
     def rest(self) -> list[ToolCallDelta]:
-        """Return everything that waits, when the answer has ended: half a character is U+FFFD."""
+        """Return all held deltas at the answer's end; a lone surrogate becomes U+FFFD."""
         by_index = {str(call.index): call for call in (*self._open.values(), *self._left)}
         self._left = []
         self._concluded = self._begun
@@ -224,7 +224,7 @@ class CallTracker(Stateful):
         return _Call(None)
 
     def _contradictions(self) -> list[ToolCallDelta]:
-        """Return the contradictions of calls that are not done, when they can wait no longer."""
+        """Return the contradictions of unfinished calls at the end."""
         found, self._contradicted = self._contradicted, {}
         return [each for key, call in found.items() if self._open.get(key) is call and (each := self.done(key))]
 
@@ -235,7 +235,7 @@ class CallTracker(Stateful):
             call.kept.append(text)
 
     def _announced(self, call: _Call) -> str:
-        """Take the arguments that came before any delta, where no others did."""
+        """Use the arguments that arrived before any delta, if there were no others."""
         text, call.announced = call.announced, ""
         if call.length or not text:
             return ""
@@ -264,7 +264,7 @@ class CallTracker(Stateful):
         return (call.length > 0 or bool(given_id)) and (call.name != name or _is_no_index(call.key))
 
     def _leave(self, call: _Call) -> None:
-        """Another call begins under this call's key: nothing more can come for it."""
+        """Finish a call whose key another call takes over."""
         if str(call.index) in self._held:
             self._left.append(call)
         if call.index == WAITING:
@@ -305,7 +305,7 @@ class CallTracker(Stateful):
             self._give_up(call)
 
     def _give_up(self, call: _Call) -> None:
-        """Let a call out without a name; what still comes for it follows under its index."""
+        """Emit a call without a name; later deltas follow under its index."""
         text, call.waiting = "".join(call.waiting), []
         if not (text or call.given_id):
             return

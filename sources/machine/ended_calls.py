@@ -1,4 +1,4 @@
-"""The calls whose block has ended: which still wait for evidence, and what comes for one of them again."""
+"""Calls whose block has ended: those that wait for evidence, and repetitions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, Tool
 from ...operators.calls.same_arguments import arguments_digest
 
 Key: TypeAlias = int | str | None
-"""What the wire files a delta under: an index, an item's id, or nothing."""
+"""The wire's key of a delta: an index, an item's id, or nothing."""
 
 
 class EndedCall(Struct):
-    """What is remembered of a call; `digest` is of its arguments, where they are compared with what comes again."""
+    """A finished call; `digest` is of its arguments, if they are compared with a repetition."""
 
     key: Key
     index: int
@@ -22,7 +22,7 @@ class EndedCall(Struct):
     executed_by: ExecutedBy
     digest: str
     is_told: bool
-    """Whether its `done` is out; closed JSON has it at once, all else waits for what shows that the model was done."""
+    """Whether its `done` was emitted; closed JSON has it at once, others wait for evidence that the model finished."""
 
 
 class EndedCalls:
@@ -38,7 +38,7 @@ class EndedCalls:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a call waits for evidence, so that it matters whether the model goes on."""
+        """Return whether a call waits for evidence that the model finished it."""
         return bool(self._untold)
 
     def add(self, call: EndedCall) -> None:
@@ -53,7 +53,7 @@ class EndedCalls:
         return self._by_digest.get(arguments_digest(arguments or _nothing(kind), kind))
 
     def again(self, key: Key, arguments: str, source: str, status: CallStatus | None) -> ToolCallDelta | None:
-        """Return what is new where a call comes again: its status, or that its arguments differ."""
+        """Return what is new when a call is repeated: its status, or that its arguments differ."""
         call = self._calls.get(key)
         if call is None:
             return None
@@ -63,7 +63,7 @@ class EndedCalls:
         return None if status is None or call.is_told else self._tell(call, status=status)
 
     def late(self, key: Key, text: str) -> ToolCallDelta | None:
-        """Return the delta of text that comes for a call; whoever knows how the call ended says what becomes of it."""
+        """Return the delta for text that arrives after the call's end; later operators decide about it."""
         call = self._calls[key]
         if not text:
             return None
@@ -72,7 +72,7 @@ class EndedCalls:
         return ToolCallDelta(call.index, arguments_delta=text, kind=call.kind, executed_by=call.executed_by)
 
     def followed(self) -> list[ToolCallDelta]:
-        """Return the calls that wait for evidence, as finished: the model has begun another part of the answer."""
+        """Return the waiting calls as completed, because the model began another part of the answer."""
         return self.told("completed")
 
     def told(self, status: CallStatus | None = None) -> list[ToolCallDelta]:
@@ -107,5 +107,5 @@ def _nothing(kind: ArgumentsKind) -> str:
 
 
 def digest_of(arguments: str, kind: ArgumentsKind) -> str:
-    """Return the digest of a call's arguments; none at all are an empty object."""
+    """Return the digest of a call's arguments; no arguments count as an empty object."""
     return arguments_digest(arguments or _nothing(kind), kind)

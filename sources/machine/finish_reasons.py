@@ -1,7 +1,7 @@
-"""Why an answer ended: one closed table per API, from the provider's words to ours.
+"""Finish reasons: one closed table per API, from the provider's words to ours.
 
-Regular is an end that the model made itself: what it had begun, it had finished. A word that is in no table is
-irregular.
+A finish is regular if the model ended the answer by itself, so it finished what it began. Unknown words are not
+regular.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from .surrogates import without_halves
 
 
 class Finish(NamedTuple):
-    """The end of an answer in our words, and whether the model made it itself."""
+    """Our finish reason, and whether the model ended the answer by itself."""
 
     reason: FinishReason
     is_regular: bool = False
 
     def told(self, words: str, reason: FinishReason | None = None) -> dict[str, Any]:
-        """Return the fields of the chunk that says it; `words` are the provider's, `reason` is in place of ours."""
+        """Return the fields of the finish chunk; `words` are the provider's, `reason` replaces ours."""
         reason = reason or self.reason
         told = {"is_complete": True, "finish_reason": reason, "finish_reason_raw": without_halves(words)}
         return told if self.is_regular or reason not in REGULAR else {**told, "is_cut": True}
@@ -67,7 +67,7 @@ RESPONSES_FINISHES: FinishReasons = {
     "incomplete": _LENGTH,
     "queued": _OTHER,
 }
-"""By the response's status, and by the reason why it is incomplete."""
+"""By the response's status, and by its reason for being incomplete."""
 
 ANTHROPIC_FINISHES: FinishReasons = {
     "end_turn": _STOP,
@@ -116,7 +116,7 @@ OLLAMA_FINISHES: FinishReasons = {"stop": _STOP, "length": _LENGTH, "load": _OTH
 
 
 def finish_of(table: FinishReasons, word: str) -> Finish:
-    """Return what a provider's word means; `other`, and irregular, for one that the table does not have.
+    """Return the finish for a provider's word; `other`, not regular, for an unknown one.
 
     >>> finish_of(CHAT_FINISHES, "eos"), finish_of(CHAT_FINISHES, "made up")
     (Finish(reason='stop', is_regular=True), Finish(reason='other', is_regular=False))

@@ -1,4 +1,4 @@
-"""What every provider's machine is, so that bridges, wire decoding and operators need to know no provider."""
+"""The interface of provider machines, so that bridges, wire decoding and operators know no provider."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from ...operators.engine.stage import How
 
 
 class Machine(Protocol):
-    """A stage from a provider's items (SDK objects or decoded wire JSON) to ChunkResponses, with two words more.
+    """A stage from a provider's items (SDK objects or decoded wire JSON) to ChunkResponses, with two attributes more.
 
-    `stopped`: nothing more is wanted; what is fed now gives nothing.
-    `failure`: how the stream has to end: with this as its error, at once if `stopped`, else at its end. The chunk
-    that says so has been given. `close(Failed(error))` gives such a chunk for an error from outside. A failure that is
-    no `ProviderError` is the caller's to fix, and has no chunk.
+    `stopped`: the machine ignores further items. `failure`: the error with which the stream must end, at once if
+    `stopped`, else at its end; its chunk has been emitted. `close(Failed(error))` returns such a chunk for an error
+    from outside. A failure that is not a `ProviderError` is the caller's mistake and has no chunk.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""A provider's machine as a stage: it says the stream's failure by raising."""
+"""A provider's machine as a stage, which raises the stream's failure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .provider_error import provider_error
 
 
 class MachineStage:
-    """A stage cannot give values and raise at once, so a failure is raised at the next item or at the end.
+    """A stage cannot return values and raise at once, so a failure is raised at the next item or at the end.
 
     What the machine gives at that end is in `last_words`.
 

@@ -1,4 +1,4 @@
-"""What the machine of one answer remembers whatever the provider: its identity, its texts, its calls, its end."""
+"""The state of one answer, common to all providers: identity, texts, calls, end."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ TextStream: TypeAlias = Literal["reasoning", "content", "refusal"]
 
 
 class OneAnswer(Stateful):
-    """One answer of a provider that streams its parts one after another.
+    """Builds the chunks of one answer whose parts are streamed one after another.
 
         text("content", "Hi")       ChunkResponse(content="Hi")
         call(ToolCallDelta(...))    ChunkResponse(tool_calls=(...,))
         finish(STOP, "end_turn")    ChunkResponse(is_complete=True, ...)
 
-    Every method gives the chunks that its word makes: none, one, or two where half a character had waited in a text
-    that is left now. The first finish counts; a failure stops the stream at once.
+    Each method returns its chunks: none, one, or two if half a surrogate pair was held in a text that ends. The first
+    finish counts; a failure stops the stream at once.
     """
 
     STATE = ("_held", "_made_turn_id", "_usage", "calls", "failure", "finished", "model", "response_id", "stopped")
@@ -44,7 +44,7 @@ class OneAnswer(Stateful):
         self._held: Held = {}
 
     def identify(self, response_id: object, model: object) -> None:
-        """Take an id and a model from the wire; later ones replace earlier ones, but not the turn's id."""
+        """Set id and model from the wire; later values replace earlier ones, but the turn's id stays."""
         if isinstance(response_id, str) and response_id:
             self.response_id = without_halves(response_id)
         if isinstance(model, str) and model:
@@ -69,25 +69,25 @@ class OneAnswer(Stateful):
         return chunks
 
     def followed(self) -> list[ChunkResponse]:
-        """Say of the calls that wait for it that the model had finished them: it begins another part of the answer."""
+        """Complete the waiting calls, because the model begins another part of the answer."""
         return self.call(*self.calls.ended.followed()) if self.calls.ended.is_waiting else []
 
     def other(self, **said: Any) -> list[ChunkResponse]:
-        """Return a chunk of anything else; what waits in a text comes out before it."""
+        """Return a chunk of other fields, after held text."""
         return [*self.leave(), self.chunk(**said)]
 
     def raw(self, event: Any) -> list[ChunkResponse]:
-        """Pass an event on that nothing else stands for."""
+        """Return an unknown event as `raw`."""
         plain = plain_json(event)
         return self.other(raw=(plain if isinstance(plain, dict) else {"value": plain},))
 
     def leave(self, stream: TextStream | None = None) -> list[ChunkResponse]:
-        """Return what waits in the texts other than `stream`, whose second half can come no more."""
+        """Return held surrogates of all texts except `stream`, which cannot be completed any more."""
         left = [name for name in self._held if name != stream]
         return [self.chunk(**{name: rest_of_text(self._held, name)}) for name in left]
 
     def finish(self, finish: Finish, words: str, *, has_calls: bool = False, **said: Any) -> list[ChunkResponse]:
-        """Return the finish, and with it what waited; of a second finish only what else is said.
+        """Return the finish after held text; of a second finish only the other fields.
 
         With `has_calls`, calls that the client has to run, an answer that just stopped did so for them.
         """
@@ -102,20 +102,20 @@ class OneAnswer(Stateful):
         return chunks
 
     def new_usage(self, usage: TokenUsage) -> TokenUsage | None:
-        """Return a usage that differs from the one given last; None for one that says nothing new."""
+        """Return the usage if it differs from the last one, else None."""
         if usage in (self._usage, TokenUsage()):
             return None
         self._usage = usage
         return usage
 
     def fail(self, failure: ProviderError) -> list[ChunkResponse]:
-        """End with an error of the provider: nothing more is wanted."""
+        """Stop with an error of the provider."""
         self.stopped = True
         self.failure = failure
         return [*self.rest(), self.chunk(error=error_fields(failure))]
 
     def close(self, how: How) -> list[ChunkResponse]:
-        """Return what waits, and for an error from outside the chunk that says it; nothing a second time."""
+        """Return held text and, for an error from outside, its chunk; nothing the second time."""
         if self.stopped:
             return []
         self.stopped = True
@@ -125,7 +125,7 @@ class OneAnswer(Stateful):
         return chunks
 
     def rest(self) -> list[ChunkResponse]:
-        """Return everything that waits, because nothing can come for it any more."""
+        """Return all held text and deltas at the end."""
         chunks = self.leave()
         if deltas := self.calls.rest():
             chunks.append(self.chunk(tool_calls=tuple(deltas)))

@@ -1,4 +1,4 @@
-"""The machines of streams without a provider: texts, and chunks that are ready."""
+"""Machines for streams without a provider: text, and ready-made chunks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .surrogates import Held, rest_of_text, whole_text
 
 
 class Chunks(Stateful):
-    """The machine of chunks: they pass as they are.
+    """The machine for chunks, which pass unchanged.
 
     An error from outside is a chunk with `error`, as of every machine, unless a chunk has told it already.
     """
@@ -28,7 +28,7 @@ class Chunks(Stateful):
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         if not isinstance(item, ChunkResponse):
-            message = f"this stream gave ChunkResponses, and now {type(item).__name__}"
+            message = f"this stream yielded ChunkResponses before, and now {type(item).__name__}"
             raise UsageError(message)
         if item.error:
             self._told = item.error
@@ -45,7 +45,7 @@ class Chunks(Stateful):
 
 
 class Texts(Stateful):
-    """The machine of text in pieces: they are the content of chunks, with halves of characters put together.
+    """The machine for text in pieces: they become the content of chunks, with split surrogate pairs joined.
 
     Its end is the one word that a text has for having come whole: it is told as the finish reason `stop`.
     """
@@ -60,7 +60,7 @@ class Texts(Stateful):
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         if not isinstance(item, str):
-            message = f"a stream of text takes text, got {type(item).__name__}"
+            message = f"a stream of text must yield str, got {type(item).__name__}"
             raise UsageError(message)
         content = whole_text(self._held, "content", item)
         return [ChunkResponse(content=content)] if content else []

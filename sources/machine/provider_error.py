@@ -1,4 +1,4 @@
-"""Every way in which a provider, an SDK or a connection fails, as one `ProviderError`."""
+"""Turn the errors of providers, SDKs and connections into `ProviderError`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_MESSAGE = "the provider reported an error without a message"
 
 
 def error_in_body(body: Any) -> ProviderError:
-    """Read the value of the key `error` in a wire event: an object of message, code and type, or whatever it is.
+    """Read the value of `error` in a wire event: usually an object with message, code and type.
 
     >>> str(error_in_body({"message": "try again", "code": 502}))
     'provider error (502, 502): try again'
@@ -33,14 +33,14 @@ def error_in_body(body: Any) -> ProviderError:
 
 
 def error_fields(error: ProviderError) -> dict[str, Any]:
-    """Return what `ChunkResponse.error` says; keys without a value are absent."""
+    """Return the value of `ChunkResponse.error`; empty keys are absent."""
     fields: dict[str, Any] = {"detail": error.detail, "code": error.code, "type": error.type, "status": error.status}
     fields["transport"] = error.transport or None
     return {key: value for key, value in fields.items() if value is not None}
 
 
 def invalid_data(error: Exception) -> ProviderError:
-    """Say that an event's data is not JSON (or not text), with the beginning of it."""
+    """Return the error for event data that is not JSON or not text, with its beginning."""
     if isinstance(error, json.JSONDecodeError):
         begin = without_halves(error.doc[:_SHOWN])
         more = f"... ({len(error.doc):,} characters)" if len(error.doc) > _SHOWN else ""
@@ -48,11 +48,11 @@ def invalid_data(error: Exception) -> ProviderError:
     if isinstance(error, UnicodeDecodeError):
         return ProviderError(f"not UTF-8: {error.reason} at {error.start}", type="invalid_utf8")
     reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-    return ProviderError(f"not JSON that can be read: {reason}", type="invalid_json")
+    return ProviderError(f"unreadable JSON: {reason}", type="invalid_json")
 
 
 def provider_error(error: Exception) -> ProviderError | None:
-    """Translate an exception of an SDK or a transport; None for any other, which is a bug and passes as it is.
+    """Translate an exception of an SDK or a transport; None for any other, which is a bug and is raised unchanged.
 
     SDKs are recognised by the root of the exception's module, so none is imported here. `ProviderError.__cause__`
     is the exception.

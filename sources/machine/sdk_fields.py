@@ -1,4 +1,4 @@
-"""Reading an SDK's pydantic objects and plain dicts alike, without importing or validating anything."""
+"""Read an SDK's pydantic objects and plain dicts alike, without importing or validating anything."""
 
 from __future__ import annotations
 

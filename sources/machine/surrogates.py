@@ -1,4 +1,4 @@
-r"""Halves of characters: providers cut `\ud83d\ude00` in two, and what stays half must never come out."""
+r"""Join surrogate pairs: providers split `\ud83d\ude00`, and a lone surrogate must never be emitted."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _HALF = re.compile("[\ud800-\udfff]")
 _FIRST_HALVES = ("\ud800", "\udbff")
 
 Held: TypeAlias = dict[str, str]
-"""The first half of a character by the name of its text stream, until its second half or the stream's end comes."""
+"""Held high surrogates by text stream, until the low surrogate or the stream's end arrives."""
 
 
 def whole_text(held: Held, stream: str, text: str) -> str:
-    r"""Return the next piece of a text stream in whole characters; a trailing first half is held, a lone one is U+FFFD.
+    r"""Return the next piece of a text stream; a trailing high surrogate is held, a lone one becomes U+FFFD.
 
     >>> held = {}
     >>> whole_text(held, "content", "a\ud83d"), whole_text(held, "content", "\ude00b"), held
@@ -33,12 +33,12 @@ def whole_text(held: Held, stream: str, text: str) -> str:
 
 
 def rest_of_text(held: Held, stream: str) -> str:
-    """Return what is still held of a text stream that has ended: U+FFFD for a lone half, or nothing."""
+    """Return the rest of a text stream at its end: U+FFFD for a held surrogate, or nothing."""
     return "\ufffd" if held.pop(stream, "") else ""
 
 
 def held_dump(held: Held) -> dict[str, int]:
-    """Return what is held as plain data: half a character has no JSON, its number has."""
+    """Return the held surrogates as plain data: their numbers, because JSON cannot represent them."""
     return {stream: ord(half) for stream, half in held.items()}
 
 
@@ -48,12 +48,12 @@ def held_load(state: dict[str, int]) -> Held:
 
 
 def without_halves(text: str) -> str:
-    """Return a text that comes in one piece with its halves joined and each lone one as U+FFFD."""
+    """Return a whole text with surrogate pairs joined and lone ones replaced by U+FFFD."""
     return text if text.isascii() or not _HALF.search(text) else _joined(text)
 
 
 def plain_json(value: Any) -> Any:
-    """Return JSON data, or an SDK's object of it, as plain JSON data of its own, without halves of characters.
+    """Return JSON data, or an SDK's object, as a copy in plain JSON data without lone surrogates.
 
     Of a pydantic object the fields that were set count; fields and extras are read as they stand. What is nested too
     deeply for Python's stack is a text that says so.

@@ -1,4 +1,4 @@
-"""A token count as the wire gives it: a number, or nothing that can be counted with."""
+"""Read a token count of the wire."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _MOST = 2**53  # as far as JSON's numbers are whole; JSON may say Infinity, too
 
 
 def token_count(fields: Fields, name: str) -> int:
-    """Return a count of a usage object; 0 where it is absent or no number.
+    """Return a count of a usage object; 0 if it is absent or not a number.
 
     >>> token_count({"input_tokens": 3}, "input_tokens"), token_count({"input_tokens": None}, "input_tokens")
     (3, 0)

@@ -26,7 +26,7 @@ _ENVELOPE = frozenset(("created_at", "done", "done_reason", "message", "model", 
     "remote_model",
 }
 _SPOKEN = ("thinking", "content", "tool_calls", "images", "response")
-"""Where the model's words are, in a message or beside it."""
+"""Keys of the model's text, in a message or beside it."""
 
 
 class _Answer(Choice):
@@ -55,7 +55,7 @@ class Ollama(Answers[_Answer]):
         super().__init__(_Answer, choices, turn_id, limits)
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
-        """Return what one line of the stream says; nothing for one that says nothing."""
+        """Return the chunks of one line of the stream."""
         if self.stopped:
             return []
         chunk = fields_of(item)
@@ -88,7 +88,7 @@ def _read(answer: _Answer, chunk: Fields) -> None:
             _read_call(answer, call or {}, function)
     answer.call(*answer.calls.owed())
     unknown = {key: plain_json(chunk[key]) for key in chunk if key not in _ENVELOPE and chunk[key]}
-    if images := message.get("images"):  # of which kind they are the wire does not say
+    if images := message.get("images"):  # the wire does not tell their media type
         unknown["images"] = plain_json(images)
     if unknown:
         answer.raw(unknown)

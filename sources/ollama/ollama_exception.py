@@ -19,6 +19,6 @@ def ollama_exception(error: Exception) -> ProviderError | None:
         return found
     if isinstance(error, JSONDecodeError | UnicodeDecodeError | RecursionError):  # out of the SDK's json.loads
         return invalid_data(error)
-    if root == "pydantic_core":  # the SDK validates what the wire gives
+    if root == "pydantic_core":  # the SDK validates the wire's data
         return ProviderError(str(error), type="invalid_response")
     return None

@@ -1,4 +1,4 @@
-"""The parts of a chat delta that its family names and nests in several ways: reasoning, images, speech."""
+"""Parts of a chat delta that providers name and nest differently: reasoning, images, speech."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def add_images(said: dict[str, Any], images: Any) -> None:
 
 
 def add_audio(said: dict[str, Any], raw: list[dict[str, Any]], audio: Fields) -> None:
-    """Read a piece of speech: its transcript is what the answer says; its data is PCM, the one format that streams."""
+    """Read a piece of speech: its transcript is content; its data is PCM, the only format that streams."""
     if isinstance(text := audio.get("transcript"), str) and text:
         said["content"] = said.get("content", "") + text
     if isinstance(data := audio.get("data"), str) and data:

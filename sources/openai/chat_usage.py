@@ -8,7 +8,7 @@ from ...events.chunk_response import TokenUsage
 from ..machine.sdk_fields import Fields, fields_of
 
 _DIGITS = 19
-"""Longer is no count of tokens."""
+"""Longer digits are not a token count."""
 
 
 def chat_usage(given: Any) -> TokenUsage | None:

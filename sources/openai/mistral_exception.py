@@ -1,4 +1,4 @@
-"""`mistral_exception`: what Mistral's SDK raises, as `ProviderError`."""
+"""`mistral_exception`: translate exceptions of Mistral's SDK to `ProviderError`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..machine.sdk_fields import fields_of
 def mistral_exception(error: Exception) -> ProviderError | None:
     """Translate an exception of Mistral's SDK; None for any other.
 
-    An error inside the stream does not pass the SDK's validation: it stands in the body of what that raises.
+    An error inside the stream fails the SDK's validation; the exception's body contains it.
     """
     if type(error).__module__.partition(".")[0] != "mistralai":
         return None

@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions, as all its relatives stream it, to ChunkResponses."""
+"""Decode OpenAI Chat Completions, also of compatible servers, to ChunkResponses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class OpenAIChat(Answers[Choice]):
         super().__init__(Choice, choices, turn_id, limits)
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
-        """Return what one chunk says; nothing for one that says nothing."""
+        """Return the chunks of one SDK chunk or wire dict."""
         if self.stopped:
             return []
         chunk = fields_of(item)
@@ -74,7 +74,7 @@ class OpenAIChat(Answers[Choice]):
     def _read(self, choice: Choice, fields: Fields) -> None:
         delta = fields_of(fields.get("delta"))
         if delta is None:
-            # A whole message, from who streams in form only; beside deltas it repeats what they said.
+            # A whole message, from servers that only pretend to stream; beside deltas it repeats them.
             delta = None if choice.spoke else fields_of(fields.get("message"))
         if delta:
             _read_delta(choice, delta)
@@ -164,7 +164,7 @@ def _key(index: Any) -> Key:
 
 def is_chat_chunk(event: Fields) -> bool:
     """Return whether an item, decoded or as the fields of an SDK's object, is one of this API's."""
-    if event.get("object") == "text_completion":  # the older API: its choices have `text`, which nobody reads here
+    if event.get("object") == "text_completion":  # the older API: its choices have `text`, which is not supported
         return False
     inner = fields_of(event.get("data")) or {}  # Mistral's SDK wraps its chunks in events
     has_choices = isinstance(event.get("choices"), list) or isinstance(inner.get("choices"), list)

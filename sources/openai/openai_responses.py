@@ -1,4 +1,4 @@
-"""OpenAI Responses, as all its relatives stream it, to ChunkResponses."""
+"""Decode OpenAI Responses, also of compatible servers, to ChunkResponses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .responses_items import (
 
 
 class _Text(NamedTuple):
-    """Where an event of text has its text, and what part of which stream it is."""
+    """The key of a text event's text, and the stream that it belongs to."""
 
     stream: TextStream
     number: str
@@ -54,7 +54,7 @@ _COMMANDS = "response.shell_call_command."
 _BEGINS = frozenset({"response.created", "response.queued", "response.in_progress"})
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
 _WITH_PARTS = frozenset({"message", "reasoning"})
-# They frame parts that other events give whole.
+# They frame parts that other events have complete.
 _SILENT = frozenset({"keepalive", "response.content_part.added", "response.content_part.done"}) | {
     "response.reasoning_summary_part.added",
     "response.reasoning_summary_part.done",
@@ -157,7 +157,7 @@ class OpenAIResponses(Stateful):
         return self._answer.call(self._answer.calls.whole(item.number, text, "done"))
 
     def _command(self, event: Fields, what: str) -> list[ChunkResponse]:
-        """Read commands of a shell as lines of one text."""
+        """Return a shell's commands as lines of one text."""
         item, _ = self._items.speaks(event)
         part = _part(event, "command_index")
         text = event.get("delta" if what == "delta" else "command")
@@ -193,7 +193,7 @@ class OpenAIResponses(Stateful):
         return self._answer.call(delta)
 
     def _end(self, raw: Any, item: OutputItem, fields: Fields) -> list[ChunkResponse]:
-        """Take an item's end, which has all of it."""
+        """Process an item's end, which has the complete item."""
         if kind := call_kind(fields):
             chunks = self._call_end(item, fields, kind, "item")
             # The end of what the provider ran has its result, too.
@@ -216,7 +216,7 @@ class OpenAIResponses(Stateful):
         chunks = self._call(item, fields, kind)
         chunks += answer.call(calls.whole(item.number, arguments, source))
         if kind.name == "shell":
-            # The text has the commands; their limits of time and output stand in the action only.
+            # The text has the commands; their limits of time and output are in the action only.
             chunks += answer.call(calls.delta(item.number, native={"action": plain_json(fields.get("action"))}))
         return chunks + answer.call(calls.done(item.number, status))
 
@@ -272,9 +272,9 @@ class OpenAIResponses(Stateful):
         return chunks + answer.finish(finish, words, has_calls=self._has_clients_calls, **said)
 
     def _unsaid_items(self, response: Fields, *, is_regular: bool) -> list[ChunkResponse]:
-        """Take what the response has at its end and no event had; others have it empty, or without some items.
+        """Process items that only the response's end has; some servers leave items out there.
 
-        What comes out only here is no evidence that the model had finished a call: it may have stood before it.
+        Items that appear only here are no evidence that the model finished a call, because they may precede it.
         """
         chunks: list[ChunkResponse] = []
         unsaid: list[tuple[int, object, Fields]] = []
@@ -300,7 +300,7 @@ class OpenAIResponses(Stateful):
         return chunks
 
     def _same(self, number: int, fields: Fields) -> OutputItem | None:
-        """Return the item that an unknown one in the response's end is under another id, as some servers have it."""
+        """Return the known item for an item of the response's end, whose id may have changed."""
         item = self._items.at(number)
         if item is not None and item.kind == fields.get("type") and not item.ended:
             return item
@@ -336,7 +336,7 @@ def _done(number: int, item: object) -> dict[str, Any]:
 
 
 def _is_new_part(item: OutputItem, part: str) -> bool:
-    """Note that a part speaks; tell whether it does so after another part of its item."""
+    """Record that a part has text; return whether another part of its item came before."""
     if part == item.last_part:
         return False
     is_first = not item.parts

@@ -1,4 +1,4 @@
-"""The items of an OpenAI Response's output: which event is of which item, whatever servers do to indexes and ids."""
+"""Assign events of an OpenAI Response to output items, whatever servers do to indexes and ids."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .responses_items import item_ids
 
 
 class OutputItem(Struct):
-    """What is remembered of one item; `parts` are those that have spoken, `is_begun` is a call's."""
+    """One item; `parts` are those that have text, `is_begun` is for calls."""
 
     number: int
     kind: str = ""
-    """Its type, as soon as an event has the item itself."""
+    """Its type, once an event has contained the item itself."""
     ids: list[str] = []  # msgspec gives each instance its own
     parts: set[str] = set()
     last_part: str = ""
@@ -58,7 +58,7 @@ class OutputItems:
         return self._identified(item, fields)
 
     def speaks(self, event: Fields) -> tuple[OutputItem, bool]:
-        """Return the item that an event has a piece of, and whether it is new."""
+        """Return the item of a delta event, and whether it is new."""
         item_id = event.get("item_id")
         item_id = without_halves(item_id) if isinstance(item_id, str) and item_id else None
         item = None if item_id is None else self._by_id.get(item_id)

@@ -1,4 +1,4 @@
-"""The items of an OpenAI Response's output: which are calls, who runs them, and what of them is replayed."""
+"""Output items of an OpenAI Response: which are calls, who runs them, and their `native` data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..machine.surrogates import plain_json, without_halves
 
 
 class CallKind(NamedTuple):
-    """How an item's type is a call. `name`: of the built-in tools; `field`: where the item has its whole arguments."""
+    """A call item's type. `name`: of the built-in tools; `field`: the key of the item's whole arguments."""
 
     name: str | None
     field: str
@@ -34,7 +34,7 @@ CALLS = {
     # A question to a person: the provider makes the call itself, in a later response.
     "mcp_approval_request": CallKind(None, "arguments", "json", "provider"),
 }
-# A word that says neither, such as `in_progress`, says nothing: servers leave it in items that have ended.
+# Other words, such as `in_progress`, mean nothing: servers leave them in items that have ended.
 _STATUSES: dict[object, CallStatus] = {
     "completed": "completed",
     "incomplete": "incomplete",
@@ -58,7 +58,7 @@ _XAI_OWN = "xs_call_"
 
 
 def call_kind(item: Fields) -> CallKind | None:
-    """Return whether an item is a call, and of which kind; a search for tools on the server is none."""
+    """Return the kind of a call item; None for other items, such as a search for tools on the server."""
     kind = CALLS.get(str(item.get("type")))
     if kind is None:
         return None
@@ -70,7 +70,7 @@ def call_kind(item: Fields) -> CallKind | None:
 
 
 def call_native(item: Fields) -> dict[str, Any]:
-    """Return what the provider wants back with a call, but for its name and arguments."""
+    """Return the data that the provider needs back with a call, besides name and arguments."""
     native = {name: plain_json(item[name]) for name in _REPLAYED if item.get(name)}
     if runs_async := item.get("async") or item.get("async_"):  # as the wire and as the SDK name it
         native["async"] = runs_async
@@ -96,13 +96,13 @@ def whole_arguments(item: Fields, kind: CallKind) -> str:
 
 
 def call_status(item: Fields) -> CallStatus | None:
-    """Return what an item says of whether the model finished it."""
+    """Return the status of an item: whether the model finished it."""
     status = item.get("status")
     return _STATUSES.get(status) if isinstance(status, str) else None
 
 
 def announced_arguments(item: Fields, kind: CallKind) -> str:
-    """Return the arguments with which an item begins, where they are whole; an empty object is a place for them."""
+    """Return the complete arguments at an item's start; an empty object is only a placeholder."""
     if kind.kind != "json" and call_status(item) != "completed":
         return ""
     given = whole_arguments(item, kind)

@@ -1,1 +1,1 @@
-"""The table of APIs, and which of them a stream is from."""
+"""The table of APIs, and detection of a stream's API."""

@@ -1,4 +1,4 @@
-"""The machine of a stream that does not say beforehand whose it is: its first item does."""
+"""The machine for a stream whose provider is detected from its first item."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .apis import api_of
 from .item_kinds import KNOWN_APIS, apis_of, described, says_nothing
 
 HELD_AT_MOST = 256
-"""Items before the telling one that are held, to be given to its machine, too; of more the oldest pass as `raw`."""
+"""The most items held before detection, for the detected machine; older ones pass as `raw`."""
 
 _PLAIN: dict[str, Callable[[], Machine]] = {"chunks": Chunks, "texts": Texts}
 
 
 class AnyProvider:
-    """The machine: items of any provider in, what its own machine makes of them out.
+    """The machine for any provider: feeds the items to the provider's own machine.
 
         {"type": "ping"}                              []         held
         {"type": "message_start", "message": {...}}   [...]      Anthropic's machine, from here on
         {"type": "content_block_start", ...}          [...]
 
-    Known are the SDKs' objects, the wire's JSON as dicts, ChunkResponses (they pass) and texts. An error as the first
-    item is told as what it is, whoever's it is. Anything else, and what could be of two, is a `UsageError`.
+    It knows the SDKs' objects, the wire's JSON as dicts, ChunkResponses (which pass) and str. A leading error is
+    reported. Anything else, and an ambiguous item, raises a `UsageError`.
     """
 
     def __init__(self, *, choices: Choices = 0, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -41,7 +41,7 @@ class AnyProvider:
         self._name: str | None = None
         self._held: list[Any] = []
         self._machine: Machine = Chunks()
-        # From the telling item on it is the feed of the provider's machine itself: one call an item, not two.
+        # After detection it is the `feed` of the provider's machine itself: one call per item, not two.
         self.feed: Callable[[Any], list[ChunkResponse]] = self._first
 
     @property
@@ -58,7 +58,7 @@ class AnyProvider:
         return isinstance(self._machine, Texts)
 
     def close(self, how: How, /) -> list[ChunkResponse]:
-        """Return what the provider's machine gives; before the first item it is an error from outside or nothing."""
+        """Close the provider's machine; before detection return the chunk of an error, or nothing."""
         return self._machine.close(how)
 
     def dump(self) -> Any:
@@ -93,7 +93,7 @@ class AnyProvider:
         return [response for each in items for response in self._machine.feed(each)]
 
     def _hold(self, item: Any) -> list[ChunkResponse]:
-        """Hold what says nothing; of what is over the limit nothing is lost."""
+        """Hold an item that does not tell the provider; beyond the limit emit the oldest as `raw`."""
         self._held.append(item)
         if len(self._held) <= HELD_AT_MOST:
             return []
@@ -102,13 +102,13 @@ class AnyProvider:
 
 
 def _name_of(item: Any) -> str | None:
-    """Return whose an item is; None for one that says nothing; `UsageError` for one that says something else."""
+    """Return the API of an item; None for a keep-alive; `UsageError` for an unknown or ambiguous item."""
     if isinstance(item, ChunkResponse):
         return "chunks"
     if isinstance(item, str):
         return "texts"
     if isinstance(item, bytes | bytearray | memoryview):
-        message = f"this stream gives bytes; from_wire(api, ...) reads them, with api one of {KNOWN_APIS}"
+        message = f"this stream yields bytes; use from_wire(api, ...), with api one of {KNOWN_APIS}"
         raise UsageError(message)
     fields = fields_of(item)
     names: list[str] = []
@@ -118,13 +118,13 @@ def _name_of(item: Any) -> str | None:
             return names[0]
         if not names and says_nothing(item):
             return None
-    who = f"may be of {' or '.join(names)}" if names else "does not say which provider's it is"
+    who = f"may be from {' or '.join(names)}" if names else "does not show which provider it is from"
     message = f"the first item of this stream, {described(item)}, {who}; pass api=, one of {KNOWN_APIS}"
     raise UsageError(message)
 
 
 def _names_of_error(fields: Fields) -> list[str]:
-    """Return a machine that reads an error as its provider means it; where providers agree, the first that does."""
+    """Return the machine of the first provider that can read an error."""
     error = fields.get("error")
     inner = fields_of(error) or {}
     if fields.get("type") == "error":

@@ -1,4 +1,4 @@
-"""The providers by name: one table, from which wire decoding and recognition work."""
+"""The table of APIs, for wire decoding and detection."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from ..wire.sse import ServerSentEvent, SseDecoder
 
 
 class NewMachine(Protocol):
-    """Makes a provider's machine of the options that all of them take."""
+    """Makes a provider's machine from the common options."""
 
     def __call__(self, *, choices: Choices, turn_id: str | None, limits: Limits) -> Machine: ...
 
 
 class Decoder(Protocol):
-    """From bytes, cut anywhere, to events; `close` gives what the end of the body completes."""
+    """Decodes bytes, cut anywhere, to events; `close` returns what the end of the body completes."""
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]: ...
     def close(self) -> list[ServerSentEvent]: ...
@@ -63,7 +63,7 @@ def _single(name: str, machine: Callable[..., Machine]) -> NewMachine:
 
     def new_machine(*, choices: Choices, turn_id: str | None, limits: Limits) -> Machine:
         if choices not in (0, "all"):
-            message = f"{name} gives one answer; choices={choices!r} would give none"
+            message = f"{name} has one answer only, so choices={choices!r} does not apply"
             raise UsageError(message)
         return machine(turn_id=turn_id, limits=limits)
 

@@ -1,4 +1,4 @@
-"""What the body of an HTTP response looks like, and which APIs stream such bodies."""
+"""Describe the body of an HTTP response, and find the APIs that stream such bodies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DATA = re.compile(rb"(?:\A|[\r\n])data(?:[:\r\n]|\Z)")
 
 
 def apis_of_body(body: bytes) -> Iterator[str]:
-    r"""Return the names of the APIs that have one of the first events of this body.
+    r"""Yield the names of the APIs that know one of the first events of this body.
 
     >>> [*apis_of_body(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n')]
     ['openai-chat']
@@ -34,7 +34,7 @@ def apis_of_body(body: bytes) -> Iterator[str]:
 
 
 def described_body(body: bytes, *, may_be_cut_json: bool = False) -> str | None:
-    r"""Return what a body looks like; None for keep-alives alone, and for an event stream cut in its first event.
+    r"""Describe a body; None for keep-alives alone, and for an event stream cut in its first event.
 
     `may_be_cut_json`: JSON that does not end may be such a stream.
 

@@ -1,4 +1,4 @@
-"""The machine of an API that was named: an answer of which it understood nothing is an error."""
+"""The machine for a named API: if it understands no item, the stream ends with an error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BYTES = ("bytes", "bytearray", "memoryview")
 
 
 class _Unknown(Struct):
-    """What came while nothing was understood."""
+    """The items so far, while none is understood."""
 
     count: int = 0
     kinds: list[str] = []  # msgspec gives each instance its own
@@ -40,7 +40,7 @@ class _Unknown(Struct):
 
 
 class CheckedMachine(Stateful):
-    """A provider's machine, for an answer that has to be its own.
+    """Wraps a provider's machine and checks that the answer is that provider's.
 
         {"type": "message_start"}    [ChunkResponse(raw=...)]    not of openai-chat
         close(Completed())           []                          `failure` is a UsageError that says whose it looks like
@@ -68,17 +68,17 @@ class CheckedMachine(Stateful):
         self._api = api
         self._unknown = _Unknown()
         self.is_understood = False
-        # From the first understood item on it is the feed of the provider's machine itself: one call an item, not two.
+        # After the first understood item it is the `feed` of the provider's machine itself: one call per item, not two.
         self.feed: Callable[[Any], list[ChunkResponse]] = self._first
 
     def look_at(self, body: bytes) -> None:
-        """Take the beginning of the body whose events were fed, if there were any; called before `close`."""
+        """Set the beginning of the body, for the error message; called before `close`."""
         if not self.is_understood:
             self._unknown.body = described_body(body, may_be_cut_json=api_of(self._api).served.forms != {"sse"})
             self._unknown.apis += [name for name in apis_of_body(body) if name != self._api]
 
     def close(self, how: How, /) -> list[ChunkResponse]:
-        """Return what the provider's machine gives; `failure` says whether nothing was understood."""
+        """Close the provider's machine; set `failure` if no item was understood."""
         is_judged = isinstance(how, Completed) and not self.is_understood and not self._machine.stopped
         if is_judged and (self._unknown.count or self._unknown.body):
             return self._refuse(UsageError(self._message()))
@@ -128,26 +128,26 @@ class CheckedMachine(Stateful):
         unknown = self._unknown
         if unknown.apis:
             name = unknown.apis[0]
-            return f"it looks like {name}: pass api={name!r} to from_stream, from_wire or Pipeline"
+            return f"it looks like {name}; pass api={name!r} to from_stream, from_wire or Pipeline"
         if not unknown.body:
             if all(kind in _NO_API for kind in unknown.kinds):
-                return "texts and ChunkResponses need no api=: leave it out, with from_stream or Pipeline"
+                return "leave api= out for text and ChunkResponses, with from_stream or Pipeline"
             if all(kind in _BYTES for kind in unknown.kinds):
-                return f"from_wire({self._api!r}, ...) reads bytes"
-            return f"pass what the SDK streamed, or another api=, one of {KNOWN_APIS}"
-        return f"look at the status of the response, ask for a stream, or pass another api=, one of {KNOWN_APIS}"
+                return f"use from_wire({self._api!r}, ...) for bytes"
+            return f"pass what the SDK streams, or another api=, one of {KNOWN_APIS}"
+        return f"check the status of the response, request a stream, or pass another api=, one of {KNOWN_APIS}"
 
 
 def checked_machine(
     api: str, *, choices: Choices = 0, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> CheckedMachine:
-    """Return the machine of an API; `UsageError` for an unknown name and for options that the API has not."""
+    """Return the machine of an API; `UsageError` for an unknown name or an option that the API lacks."""
     known = api_of(api)
     return CheckedMachine(known.new_machine(choices=choices, turn_id=turn_id, limits=limits), known.name)
 
 
 class _Refused(Stateful):
-    """The machine of an answer that was not understood: all of it has come out."""
+    """The machine after an answer was refused; it emits nothing."""
 
     stopped = True
 

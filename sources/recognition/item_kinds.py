@@ -1,4 +1,4 @@
-"""What an item of a stream looks like, and which APIs have such items: for recognition and for its errors."""
+"""Describe an item of a stream and find its API, for detection and for error messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..machine.sdk_fields import entries_of, fields_of
 from .apis import APIS
 
 KNOWN_APIS = ", ".join(repr(api.name) for api in APIS)
-# They come from several providers, and say nothing at all.
+# Several providers send them, and they carry no data.
 _KEEP_ALIVES = ("ping", "keepalive")
 _KEYS_SHOWN = 6
 _KEY_LENGTH = 40
@@ -43,7 +43,7 @@ def says_nothing(item: object) -> bool:
 
 
 def described(item: object) -> str:
-    """Return the kind of an item with its type or its keys, of an SDK's object those unknown to it, and nothing else.
+    """Describe an item by its kind and its type or keys (for an SDK object the extra ones), without content.
 
     >>> described({"type": "message_start", "message": {}}), described({"a": 1, "b": 2}), described(42)
     ("a dict of type 'message_start'", "a dict with 'a', 'b'", 'int')

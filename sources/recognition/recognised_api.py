@@ -8,12 +8,12 @@ from .item_kinds import KNOWN_APIS
 
 
 def recognised_api(body: bytes) -> str:
-    r"""Return the name of the API whose first events these are; raises `UsageError` where none is.
+    r"""Return the name of the API that a body's first events belong to; raises `UsageError` if there is none.
 
     >>> recognised_api(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n')
     'openai-chat'
     """
     if (name := next(apis_of_body(body), None)) is not None:
         return name
-    message = f"this body does not say which provider's it is; pass api=, one of {KNOWN_APIS}"
+    message = f"this body does not show which provider it is from; pass api=, one of {KNOWN_APIS}"
     raise UsageError(message)

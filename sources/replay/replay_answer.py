@@ -1,4 +1,4 @@
-"""One answer on its way: written piece by piece, noted in the log, and broken off where a fault demands it."""
+"""Send one answer piece by piece, log it, and cut it if a fault demands it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .replay_pieces import Piece
 
 
 class PlayedAnswer(Response):
-    """The response that plays pieces, and ends as it is told."""
+    """A response that sends pieces and ends as its fault demands."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class PlayedAnswer(Response):
         gate: asyncio.Semaphore | None = None,
     ) -> None:
         super().__init__(headers={"content-type": kind, "cache-control": "no-cache", "x-request-id": str(entry.id)})
-        del self.headers["content-length"]  # the network is told the length by its end
+        del self.headers["content-length"]  # the end of the connection ends the body
         self._log = log
         self._connections = connections
         self._entry = entry
@@ -49,7 +49,7 @@ class PlayedAnswer(Response):
 
     async def _send(self, scope: Scope, send: Send, leaving: asyncio.Future[None]) -> Outcome:
         for piece in self._pieces:
-            await asyncio.wait({leaving}, timeout=piece.delay)  # also without a delay: lets the loop see who left
+            await asyncio.wait({leaving}, timeout=piece.delay)  # also without a delay: lets the loop see closed clients
             if self._gate is not None:
                 allowed = asyncio.ensure_future(self._gate.acquire())
                 waiting: set[asyncio.Future[Any]] = {leaving, allowed}
@@ -75,7 +75,7 @@ class PlayedAnswer(Response):
 
 
 async def _write(send: Send, data: bytes) -> None:
-    """Write, and wait until the operating system has taken it: the server waits before a write, never after."""
+    """Write, and wait until the operating system has taken it; the server itself waits only before a write."""
     for body in (data, b""):
         await send({"type": "http.response.body", "body": body, "more_body": True})
 

@@ -12,7 +12,7 @@ from .replay_forms import framed
 
 
 def replay_api_at(path: str) -> Api | None:
-    """Return the API that a path belongs to, whatever stands before it.
+    """Return the API that a path belongs to, with any prefix.
 
     >>> replay_api_at("/openai/deployments/d/chat/completions").name
     'openai-chat'

@@ -1,4 +1,4 @@
-"""The web application of the replay server: requests in, recordings out, with what goes wrong on demand."""
+"""The web application of the replay server: answers requests with recordings, and with faults on demand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LOG_PATH = "/penstock/log"
 
 
 class Settings(NamedTuple):
-    """How recordings are played where a request says nothing else."""
+    """How recordings are replayed by default."""
 
     pace: Pace = "instant"
     chunk: Chunk | None = None
@@ -92,10 +92,10 @@ class ReplayApp:
             except UsageError as error:
                 raise _Refusal(400, str(error)) from error
         if fault is not None and fault.kind == "status":
-            message = f"HTTP status {fault.number}, asked for by a fault"
+            message = f"HTTP status {fault.number}, as the fault demands"
             raise _Refusal(fault.number, message, fault)
         if not wants_stream:
-            message = "the replay server plays recorded streams only; ask for a stream (stream=True)"
+            message = "the replay server plays recorded streams only; request one with stream=True"
             raise _Refusal(400, message)
         try:
             recording = self._recordings.choose(api.name, model=model, name=request.headers.get(RECORDING_HEADER))

@@ -43,7 +43,7 @@ class Connections:
             transport.abort()
 
     def stop(self) -> None:
-        """Break off whatever is open, and whatever is opened from now on."""
+        """Close all open connections, and those opened later."""
         self.is_stopping = True
         for transport in list(self._open.values()):
             transport.abort()

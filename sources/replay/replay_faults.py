@@ -1,4 +1,4 @@
-"""What can go wrong in a stream, on demand: a fault by its name, and what it makes of a body."""
+"""Faults of a stream on demand: parse a fault, and apply it to a body."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .replay_pieces import is_whole_event, split_events
 
 Kind: TypeAlias = Literal["cut", "stall", "reset", "status", "error", "garbage", "duplicate"]
 Ending: TypeAlias = Literal["finished", "cut", "stall", "reset"]
-ERROR_MESSAGE = "The server had an error while it was streaming (asked for by a fault)"
+ERROR_MESSAGE = "The server had an error while it was streaming (as the fault demands)"
 _FAULT = re.compile(r"([a-z]+):([0-9]{1,12})")
 _ENDINGS: dict[str, Ending] = {"cut": "cut", "stall": "stall", "reset": "reset"}
 
@@ -29,7 +29,7 @@ class Fault(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What is to be sent: the events, how it ends, and where how many bytes are in it that were not recorded."""
+    """A faulty body: the events, how it ends, and which bytes were inserted."""
 
     events: tuple[bytes, ...]
     ending: Ending = "finished"
@@ -38,27 +38,27 @@ class Answer(NamedTuple):
 
 
 def parse_fault(text: str) -> Fault:
-    """Read a fault; `UsageError` says which there are.
+    """Parse a fault; `UsageError` lists the known ones.
 
     >>> parse_fault("cut:120")
     Fault(kind='cut', number=120)
     """
     found = _FAULT.fullmatch(text.strip())
     if found is None or found[1] not in get_args(Kind):
-        message = f"no fault {text[:80]!r}; there are {', '.join(f'{kind}:N' for kind in get_args(Kind))}"
+        message = f"unknown fault {text[:80]!r}; known are {', '.join(f'{kind}:N' for kind in get_args(Kind))}"
         raise UsageError(message)
     fault = Fault(cast("Kind", found[1]), int(found[2]))
     if fault.kind == "status" and not 400 <= fault.number <= 599:
-        message = f"status:{fault.number} is no error; the statuses of errors are 400 to 599"
+        message = f"status:{fault.number} is not an error status; use 400 to 599"
         raise UsageError(message)
     if fault.kind == "duplicate" and fault.number < 1:
-        message = "duplicate:K counts events from 1"
+        message = "duplicate:K needs K of at least 1"
         raise UsageError(message)
     return fault
 
 
 def answer_with(fault: Fault | None, body: bytes, api: Api) -> Answer:
-    """Return what a fault makes of a body; `UsageError` where the body has no such event.
+    """Apply a fault to a body; `UsageError` if the body has no such event.
 
     - `cut`, `stall`, `reset`: the first N bytes, then the end so named.
     - `error`, `garbage`: an event more, at the first boundary of events after N bytes (the end of the body at the

@@ -1,4 +1,4 @@
-"""The three ways in which the bodies of streamed answers are written."""
+"""The three forms of streamed bodies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ..wire.served import Form
 
 
 def form_of(body: bytes) -> Form:
-    """Tell how a body is written, by its first character."""
+    """Return the form of a body, judged by its first character."""
     match body.lstrip(b" \t\r\n\xef\xbb\xbf")[:1]:
         case b"[":
             return "array"
@@ -34,7 +34,7 @@ def content_type(api: str, form: Form) -> str:
 
 
 def framed(form: Form, data: str, event: str = "") -> bytes:
-    r"""Write one event as a body of this form has it.
+    r"""Return one event encoded in this form.
 
     >>> framed("sse", "{}", "ping"), framed("rows", "{}")
     (b'event: ping\ndata: {}\n\n', b'{}\n')

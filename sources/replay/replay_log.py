@@ -1,4 +1,4 @@
-"""What a replay server was asked and how far each answer went, as it happens."""
+"""The log of a replay server: its requests, and how far each answer got."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...events.errors import UsageError
 
 Outcome: TypeAlias = Literal["open", "finished", "client_left", "cut", "reset", "refused", "server_stopped"]
 KEPT = 1000
-"""Requests that a log holds; the oldest are forgotten first."""
+"""The most requests that a log keeps; the oldest are dropped first."""
 
 
 class Write(NamedTuple):
@@ -27,7 +27,7 @@ class Write(NamedTuple):
 
 
 class ReplayEntry(Struct):
-    """One request and its answer; it holds nothing of what was asked but the model's name.
+    """One request and its answer; of the request's content only the model's name is kept.
 
     - `model`, `recording`, `fault`: what the request named, and what answers it; None where there is none.
     - `bytes_total`: of the body as recorded; `bytes_sent` counts a fault's own bytes too, and `sent` tells when.
@@ -50,7 +50,7 @@ class ReplayEntry(Struct):
 
 
 class ReplayLog:
-    """The entries of a server, written by its thread and read by any."""
+    """The entries of a server, written by its thread and read by any thread."""
 
     def __init__(self) -> None:
         self._entries: deque[ReplayEntry] = deque(maxlen=KEPT)
@@ -91,7 +91,7 @@ class ReplayLog:
             self._tell(entry)
 
     def entries(self) -> list[ReplayEntry]:
-        """Return the entries as they are now."""
+        """Return a copy of the entries."""
         with self._changed:
             return [_copy(entry) for entry in self._entries]
 
@@ -128,7 +128,7 @@ class ReplayLog:
                 return _copy(entry)
             there = [f"{each.id} {each.outcome} after {each.bytes_sent} bytes" for each in self._entries]
         wanted = f"request {request or 'any'}, {outcome or 'any outcome'}, {bytes_sent} bytes"
-        message = f"not within {timeout} s: {wanted}; the log has {', '.join(there) or 'nothing'}"
+        message = f"no such entry within {timeout} s: {wanted}; the log has {', '.join(there) or 'nothing'}"
         raise UsageError(message)
 
     def _tell(self, entry: ReplayEntry) -> None:

@@ -1,4 +1,4 @@
-"""A body in the pieces in which it is written, each with the seconds that pass before it."""
+"""Cut a body into pieces to be written, each with a delay before it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _JSON = json.JSONDecoder()
 
 
 class Piece(NamedTuple):
-    """So many seconds of nothing, then these bytes in one write."""
+    """A delay in seconds, then bytes in one write."""
 
     delay: float
     data: bytes
 
 
 def checked_pace(pace: str | float) -> Pace:
-    """Read a pace: `original`, `instant`, or the seconds before each event; `UsageError` for another."""
+    """Parse a pace: `original`, `instant`, or the seconds before each event; `UsageError` for another."""
     match pace:
         case "original":
             return "original"
@@ -48,13 +48,13 @@ def _seconds(pace: str | float) -> float:
     except ValueError:
         seconds = math.nan
     if not (math.isfinite(seconds) and seconds >= 0):
-        message = f"the pace is original, instant or a number of seconds from 0, got {pace!r}"
+        message = f"the pace must be original, instant or a number of seconds from 0, got {pace!r}"
         raise UsageError(message)
     return seconds
 
 
 def checked_chunk(chunk: str | int) -> Chunk:
-    """Read the size of chunks: `event`, or a number of bytes; `UsageError` for another."""
+    """Parse a chunk size: `event`, or a number of bytes; `UsageError` for another."""
     if chunk == "event":
         return "event"
     try:
@@ -62,7 +62,7 @@ def checked_chunk(chunk: str | int) -> Chunk:
     except ValueError:
         size = 0
     if size < 1:
-        message = f"the chunk is event or a number of bytes from 1, got {chunk!r}"
+        message = f"the chunk must be event or a number of bytes from 1, got {chunk!r}"
         raise UsageError(message)
     return size
 
@@ -117,7 +117,7 @@ def pieces_of(
 
 
 def _value_ends(body: bytes) -> list[int]:
-    """Find where the JSON values of a row or an array end; what is no JSON is one piece with what follows it."""
+    """Return where the JSON values of a row or an array end; invalid JSON is joined to what follows it."""
     text = body.decode("latin-1")  # one character a byte, and JSON's own characters are the same
     at = _end(_BEFORE, text, 0)
     ends: list[int] = []

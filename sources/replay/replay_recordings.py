@@ -1,4 +1,4 @@
-"""Recorded bodies by name: where they are found, whose they are, and which of them answers a request."""
+"""Find recorded bodies, detect their APIs, and choose the one that answers a request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN = 20
 
 
 class Timing(NamedTuple):
-    """How the network brought a body: the sizes of its chunks, and where known the second at which each came."""
+    """The network chunks of a body: their sizes, and their arrival times in seconds if known."""
 
     sizes: tuple[int, ...]
     times: tuple[float, ...] | None
@@ -47,7 +47,7 @@ class Recordings:
     """The recordings of a folder and those below it, or of a dictionary; taken in turn where several fit.
 
     `api`: whose they all are, as in `from_wire`; without it each is detected. `left_out` are the files whose body is no
-    stream, or does not say which provider's it is. `UsageError` where nothing is left.
+    stream, or does not show which provider it is from. `UsageError` where nothing is left.
     """
 
     def __init__(self, source: RecordingSource, api: str | None = None) -> None:
@@ -74,7 +74,7 @@ class Recordings:
         return [recording for recording in self.all if recording.api == api]
 
     def choose(self, api: str, *, model: str = "", name: str | None = None) -> Recording:
-        """Return the recording of a name, else one named as the model, else the next; `UsageError` lists what there is.
+        """Return the recording with a name, else one named like the model, else the next; `UsageError` lists them.
 
         Names are looked up among those found before; none is ever made a path.
         """
@@ -156,7 +156,7 @@ def _timing(name: str, entry: Any) -> Timing:
         times = entry.get("network_chunk_times")
         return Timing(sizes, None if times is None else tuple(float(time) for time in times))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        message = f"the timing of {name} has no lists network_chunk_sizes and network_chunk_times: {error!r}"
+        message = f"the timing of {name} needs the lists network_chunk_sizes and network_chunk_times: {error!r}"
         raise UsageError(message) from error
 
 
@@ -169,6 +169,6 @@ def _checked(timing: Timing | None, name: str, body: bytes) -> Timing | None:
     if timing.times is not None and (
         len(timing.times) != len(timing.sizes) or list(timing.times) != sorted(timing.times)
     ):
-        message = f"the timing of {name} needs a time for each chunk, and later ones for later chunks"
+        message = f"the timing of {name} needs one time for each chunk, in ascending order"
         raise UsageError(message)
     return timing

@@ -1,4 +1,4 @@
-"""What the replay server takes of a request: its body within a bound, and never a `Host` that is not the server's."""
+"""Limits of requests to the replay server: the size of the body, and the allowed `Host`s."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOO_LONG = f"the request's body is longer than {LONGEST_BODY // 1024**2} MiB, th
 
 
 class BodyTooLongError(Exception):
-    """The request's body goes beyond the bound; nothing of the rest was read."""
+    """The request's body is too long; the rest was not read."""
 
 
 async def body_within(request: Request, longest: int = LONGEST_BODY) -> bytes:
@@ -34,7 +34,7 @@ async def body_within(request: Request, longest: int = LONGEST_BODY) -> bytes:
 
 
 def json_response(content: Any, status: int) -> Response:
-    """Return an answer in JSON; half a character in it is U+FFFD, for it has no UTF-8."""
+    """Return a JSON response; lone surrogates become U+FFFD."""
     return JSONResponse(plain_json(content), status)
 
 

@@ -1,4 +1,4 @@
-"""`ReplayServer`: recorded answers over HTTP on this machine, for any provider's client, with faults on demand."""
+"""`ReplayServer`: replay recorded answers over HTTP on this machine to any provider's client, with faults on demand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NEEDED = ("h11", "starlette", "uvicorn")
 _FROM_HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
-NOT_INSTALLED = 'the replay server needs two more packages: pip install "penstock[cli]"'
+NOT_INSTALLED = 'the replay server needs two more packages; from a clone, pip install ".[cli]"'
 
 
 class ReplayServer:
@@ -40,8 +40,8 @@ class ReplayServer:
     - `hosts`: more names that requests may have in `Host`, besides localhost, 127.0.0.1, [::1] and `host`; a request
       with another is refused with 403.
 
-    `log` and `wait_for` tell what was sent, and when clients left. `UsageError` for what is none of this, for a port
-    that is taken, and where starlette or uvicorn is missing.
+    `log` and `wait_for` tell what was sent, and when clients left. `UsageError` for a wrong argument, for a port that
+    is taken, and if starlette or uvicorn is missing.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ReplayServer:
         fault: str | None = None,
     ) -> None:
         if not (public or is_this_machine(host)):
-            message = f"{host} may be reached by others; say so with public=True (--public)"
+            message = f"{host} is reachable from other machines; allow that with public=True (--public)"
             raise UsageError(message)
         self.url = ""
         self.recordings = recordings if isinstance(recordings, Recordings) else Recordings(recordings)
@@ -72,7 +72,7 @@ class ReplayServer:
 
     def __enter__(self) -> Self:
         if self._thread is not None:
-            message = "a replay server runs once at a time; make another one"
+            message = "this replay server is already running; make another one"
             raise UsageError(message)
         try:
             from .replay_app import ReplayApp, Settings  # noqa: PLC0415 - what it imports is an extra
@@ -118,7 +118,7 @@ class ReplayServer:
 
     @property
     def log(self) -> list[ReplayEntry]:
-        """The requests so far and how their answers went, each as it is now."""
+        """A copy of the log: the requests so far and the state of their answers."""
         return self._log.entries()
 
     def wait_for(
@@ -129,7 +129,7 @@ class ReplayServer:
         bytes_sent: int = 0,
         timeout: float = 20.0,
     ) -> ReplayEntry:
-        """Wait for a request with this outcome, number (from 1) and at least so many bytes sent, and give its entry.
+        """Wait for a request with this outcome, number (from 1) and bytes sent, and return its entry.
 
         `UsageError` with what there is after `timeout` seconds.
         """

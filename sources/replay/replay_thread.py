@@ -1,4 +1,4 @@
-"""A uvicorn in a thread of its own: up when started, and down, with all that it held, when stopped."""
+"""Run uvicorn in a thread of its own."""
 
 from __future__ import annotations
 

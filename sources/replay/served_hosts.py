@@ -1,4 +1,4 @@
-"""Which `Host` a server on this machine answers to.
+"""The `Host`s that a server on this machine answers to.
 
 A page of the web can let its own name point to this machine (DNS rebinding) and then read what a server here answers.
 The browser sends the page's name as `Host`, so a request with a name that is not the server's is refused.
@@ -56,7 +56,7 @@ class ServedHosts:
         return is_this_machine(host) or host in self._names or (self._takes_addresses and _is_address(host))
 
     def refusal(self, header: str | None) -> str:
-        """Return the sentence for a request whose `Host` is another."""
+        """Return the error message for a request with another `Host`."""
         asked = "a request without Host" if header is None else f"Host {header[:_SHOWN]!r}"
         others = sorted(self._names - {"127.0.0.1", "::1", "localhost"})
         known = ", ".join(["localhost", "127.0.0.1", "[::1]", *others])

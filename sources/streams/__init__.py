@@ -1,1 +1,1 @@
-"""Where streams are read: threads, event loops, files."""
+"""Read streams: threads, event loops, files."""

@@ -1,4 +1,4 @@
-"""Files that are read whole are read within a bound: `/dev/zero` has no end."""
+"""Read whole files up to a maximum size, because `/dev/zero` has no end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST_TEXT = 16 * 1024 * 1024
 
 
 def read_bounded(file: IO[AnyStr], longest: int = LONGEST) -> AnyStr:
-    """Read a file to its end; `UsageError` where it is longer.
+    """Read a file to its end; `UsageError` if it is too long.
 
     >>> import io
     >>> read_bounded(io.BytesIO(b"data: 1"))
@@ -28,6 +28,6 @@ def read_bounded(file: IO[AnyStr], longest: int = LONGEST) -> AnyStr:
 
 
 def too_long(longest: int) -> str:
-    """Return the words for what is longer than is read."""
+    """Return the error message for input that is too long."""
     unit = f"{longest // 1024**2} MiB" if longest >= 1024**2 else f"{longest:,} bytes"
     return f"it is longer than {unit}, the most that is read"

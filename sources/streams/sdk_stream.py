@@ -1,4 +1,4 @@
-"""An SDK's open stream, with its exceptions in our terms and its connection closed where it forgets to."""
+"""An SDK's open stream, with its exceptions translated and its connection always closed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Self, TypeAlias, cast
 from ...events.errors import ProviderError
 
 Translate: TypeAlias = Callable[[Exception], ProviderError | None]
-"""Gives our error for an exception of the SDK's, or None for what passes as it is."""
+"""Returns our error for an exception of the SDK, or None if it is raised unchanged."""
 Check: TypeAlias = Callable[[object], None]
 _ITEMS_IN_ONE_READ = 10_000
 
 
 def translated(source: Any, check: Check, translate: Translate) -> Any:
-    """Return a source whose streams raise our errors; `check` refuses what is none, now or when it is opened."""
+    """Return a source whose streams raise our errors; `check` refuses other values, now or when it is opened."""
     check(source)
     if not callable(source):
         return _wrapped(source, translate)
@@ -99,7 +99,7 @@ class _AsyncStream:
             raise
 
     async def aclose(self) -> None:
-        """Close the stream and what it stands on.
+        """Close the stream and its underlying generators and response.
 
         Closing an async generator does not close one that it loops over. Google's are four of these, and the response
         at their bottom stays open until it is collected; a cancellation where they wait goes through all of them.
@@ -117,7 +117,7 @@ class _AsyncStream:
 
 
 async def _cancellation() -> bool:
-    """Take a cancellation that this task has yet to be told of: it would break off the closing."""
+    """Consume a pending cancellation of this task, which would interrupt the closing."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         try:
@@ -133,7 +133,7 @@ def _is_googles(stream: Any) -> bool:
 
 
 class _Cancelled:
-    """Let a generator run to where it waits, and cancel it there: in this task, without cancelling the task."""
+    """Run a generator to its next await and cancel it there, without cancelling this task."""
 
     def __init__(self, stream: AsyncGenerator[Any, None]) -> None:
         self._stream = stream
@@ -153,7 +153,7 @@ class _Cancelled:
             return
 
     def _waiting(self) -> Any:
-        """Return the step in which it waits; items that had come already are passed over, at most one read of them."""
+        """Return the awaitable that it waits for; items that have arrived are skipped, at most one read of them."""
         for _ in range(_ITEMS_IN_ONE_READ):
             step = self._stream.__anext__().__await__()
             try:

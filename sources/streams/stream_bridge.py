@@ -1,4 +1,4 @@
-"""From a provider's stream, sync or async, open or yet to be asked for, to an Observable: here is the I/O."""
+"""Turn a provider's stream, sync or async, open or not yet requested, into an Observable; does the I/O."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ..machine.provider_error import provider_error
 _LOGGER = logging.getLogger("penstock")
 
 Check: TypeAlias = Callable[[object], None]
-"""Raises `UsageError` for what is no stream of this source's."""
+"""Raises `UsageError` for anything but a stream of this source."""
 
 
 def bridge(source: object, new_machine: Callable[[], Machine], check: Check) -> Observable[ChunkResponse]:
-    """Run a stream, or what a zero-argument callable gives at subscription, through a fresh machine.
+    """Feed a stream, or the result of a zero-argument callable at subscription, to a new machine.
 
     - A callable may also be async, or give an awaitable; it is called once per subscription.
     - An open stream or iterator has one subscriber; a second one gets a `UsageError`.
@@ -44,7 +44,9 @@ def bridge(source: object, new_machine: Callable[[], Machine], check: Check) -> 
     ) -> abc.DisposableBase:
         nonlocal is_taken
         if is_open and is_taken:
-            message = "an open stream has one subscriber; pass a zero-argument callable that starts the request anew"
+            message = (
+                "an open stream can be subscribed to once; pass a zero-argument callable that starts a new request"
+            )
             observer.on_error(UsageError(message))
             return Disposable()
         is_taken = True
@@ -109,14 +111,14 @@ class _Run:
         except RuntimeError:
             if inspect.iscoroutine(stream):
                 stream.close()
-            message = "an async stream needs a running event loop: subscribe inside a coroutine, on the loop's thread"
+            message = "an async stream needs a running event loop; subscribe inside a coroutine, on the loop's thread"
             self._observer.on_error(UsageError(message))
             return Disposable()
         pump = _Pump(stream, self._feed_async, self._end, self._check)
         return pump.start(loop)
 
     def _pull(self, stream: Iterable[Any]) -> Exception | None:
-        """Feed until the end; give what the stream raised. What the consumer raises goes on to the caller."""
+        """Feed all items; return the exception of the stream. An exception of the consumer is raised."""
         try:
             iterator = iter(stream)
         except Exception as error:  # noqa: BLE001 - told by on_error
@@ -133,7 +135,7 @@ class _Run:
         return None
 
     def _feed_async(self, item: Any) -> tuple[bool, Exception | None]:
-        """Feed one item; give whether more is wanted, and what the machine raised."""
+        """Feed one item; return whether to go on, and the exception of the machine."""
         error = None if self._disposed else self._feed(item)
         return not (self._disposed or self._machine.stopped), error
 

@@ -1,4 +1,4 @@
-"""What a source says to whoever passes no stream."""
+"""Check the argument of a source."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from ...events.errors import UsageError
 
 
 def check_stream(source: object, *, name: str, create: str, helpers: str, whole: str) -> None:
-    """Raise `UsageError` for what is no stream, saying what to pass instead.
+    """Raise `UsageError` for anything but a stream, naming what to pass instead.
 
     `name`: the source's; `create`: the call that gives a stream; `helpers`: the module of the SDK's `.stream()`
     helpers; `whole`: an attribute that a whole answer has and a stream has not.
     """
-    wanted = f"pass {create}, or a lambda: that calls it"
+    wanted = f"pass {create}, or a lambda that calls it"
     kind = type(source).__name__
     if inspect.iscoroutine(source):
         source.close()
-        message = f"{name} got a coroutine that nobody awaits; await it first, or {wanted}"
+        message = f"{name} got a coroutine that was not awaited; await it, or {wanted}"
     elif type(source).__module__.startswith(helpers):
-        message = f"{name} got the .stream() helper's {kind}, which parses everything again; {wanted}"
+        message = f"{name} got the .stream() helper's {kind}, which parses everything twice; {wanted}"
     elif hasattr(source, whole):
         message = f"{name} got a whole {kind}, not a stream; {wanted}"
     elif isinstance(source, str | bytes | dict) or hasattr(source, "__pydantic_fields_set__"):
@@ -28,7 +28,7 @@ def check_stream(source: object, *, name: str, create: str, helpers: str, whole:
     elif callable(source) or isinstance(source, Iterable | AsyncIterable):
         return
     elif inspect.isawaitable(source):
-        message = f"{name} got a {kind} that nobody awaits; await it first, or {wanted}"
+        message = f"{name} got a {kind} that was not awaited; await it, or {wanted}"
     else:
-        message = f"{name} got a {kind}, which is no stream; {wanted}"
+        message = f"{name} got a {kind}, which is not a stream; {wanted}"
     raise UsageError(message)

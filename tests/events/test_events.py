@@ -217,7 +217,7 @@ def test_from_json_says_what_is_no_event_and_which_types_there_are(data: bytes |
         from_json(data)
 
 
-@pytest.mark.parametrize("data", ["\ud800", "[" * 100_000], ids=["half a character", "endless nesting"])
+@pytest.mark.parametrize("data", ["\ud800", "[" * 100_000], ids=["a lone surrogate", "endless nesting"])
 def test_from_json_refuses_half_characters_and_endless_nesting_as_it_refuses_all_else(data: str) -> None:
     with pytest.raises(UsageError, match="not the JSON form of an event"):
         from_json(data)

@@ -59,7 +59,7 @@ def test_the_end_and_a_notice_tell(dialect: str, text: str, mistyped: list[str],
         assert call.arguments == arguments
         tool = "write_file" if "path" in arguments else "f"
         assert notices == [
-            Notice("mistyped_argument", f"argument {key!r} of {tool} is no value of its type, its text was kept")
+            Notice("mistyped_argument", f"argument {key!r} of {tool} does not fit its type; its text was kept")
             for key in mistyped
         ]
 

@@ -590,7 +590,7 @@ def test_a_loop_that_stood_still_takes_no_ones_turn():
 @pytest.mark.parametrize("wrong", [0, -1, None, "10", True, float("nan"), float("inf")])
 def test_a_bound_that_is_no_number_of_seconds_is_refused(wrong: Any):
     for make in (lambda: Pipeline(close_timeout=wrong), lambda: FanOut([], close_timeout=wrong)):
-        with pytest.raises(UsageError, match="close_timeout= is a number of seconds above 0, got"):
+        with pytest.raises(UsageError, match="close_timeout= must be a number of seconds above 0, got"):
             make()
 
 

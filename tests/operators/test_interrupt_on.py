@@ -232,7 +232,7 @@ def test_two_subscribers_have_each_their_own_state_and_signal() -> None:
 
 def test_what_is_no_signal_or_no_operator_is_refused() -> None:
     for wrong in (to_segments(), "stop", threading.Event()):
-        with pytest.raises(UsageError, match="takes the signal first, an Observable such as a Subject"):
+        with pytest.raises(UsageError, match="needs an Observable such as a Subject as its first argument"):
             interrupt_on(wrong)  # type: ignore[arg-type]
     plain: Any = rx.map(str)
     with pytest.raises(UsageError, match=r"interrupt_on\(\.\.\.\) takes Penstock operators"):

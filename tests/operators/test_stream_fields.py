@@ -553,7 +553,7 @@ def test_the_operator_pickles_and_has_no_state_of_its_own() -> None:
 
 
 def test_wrong_options_are_usage_errors_when_the_operator_is_made() -> None:
-    with pytest.raises(UsageError, match="two specs for the tool 'f'"):
+    with pytest.raises(UsageError, match="two specs are for the tool 'f'"):
         stream_fields([FieldSpec("f", "a"), FieldSpec("f", "b")])
     with pytest.raises(UsageError, match="start must be 'deferred' or 'immediate', got 'late'"):
         stream_fields(start="late")  # type: ignore[arg-type]

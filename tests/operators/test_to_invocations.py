@@ -294,9 +294,7 @@ def test_a_models_instance_with_a_name_is_no_tool() -> None:
     class Named(BaseModel):
         name: str = "add"
 
-    with pytest.raises(
-        UsageError, match=r"got Named\(name='add'\); penstock.pipeline.tools.tool\(...\) makes a tool of a function"
-    ):
+    with pytest.raises(UsageError, match=r"got Named\(name='add'\); use penstock.tool\(...\) for a function"):
         to_invocations([Named()])
 
 

@@ -224,7 +224,7 @@ def test_the_tools_of_an_operator_may_be_the_pipelines():
         ),
         ([to_segments(turn_id="a")], {"turn_id": "b"}, "turn_id= has two values: to_segments(turn_id=...)"),
         ([lift(Louder)], {"turn_id": "b"}, "turn_id= is given by to_segments"),
-        ([to_segments()], {"eager": True}, "eager= goes to the operators themselves"),
+        ([to_segments()], {"eager": True}, "pass eager= to the operators themselves"),
         ([to_segments, stream_fields()], {}, "takes Penstock operators, got <function to_segments"),
         ([hermes], {}, "takes Penstock operators, got <TextStrategy hermes>"),
         ([api_tool_call], {}, "takes Penstock operators, got <function api_tool_call"),

@@ -189,8 +189,8 @@ def test_a_strategy_is_a_name_a_function_an_operator_or_several(strategy: Any):
     ("strategy", "message"),
     [
         ("yaml", "unknown strategy 'yaml'; known are 'api_tool_call'"),
-        ("native", "its name is 'api_tool_call' now"),
-        (5, "a strategy is a name, an operator, several, or a function that makes one; got 5"),
+        ("native", "it is now called 'api_tool_call'"),
+        (5, "a strategy must be a name, an operator, several, or a function that returns one; got 5"),
         ([], "needs at least one operator"),
         (["x"], "unknown dialect 'x'; known are"),
         ([1], "takes Penstock operators, got 1"),
@@ -234,8 +234,8 @@ def test_text_that_looks_like_a_call_is_noticed_when_asked_for():
     ("options", "message"),
     [
         ({"eagre": True}, "unknown option 'eagre'; api_tool_call takes fields, start, eager"),
-        ({"strategy": api_tool_call(), "eager": True}, "eager= goes to the operators themselves"),
-        ({"strategy": api_tool_call(), "turn_id": "t"}, "turn_id= goes to the operators themselves"),
+        ({"strategy": api_tool_call(), "eager": True}, "pass eager= to the operators themselves"),
+        ({"strategy": api_tool_call(), "turn_id": "t"}, "pass turn_id= to the operators themselves"),
         ({"api": "openay"}, "unknown api 'openay'"),
         ({"choices": -1}, "choices="),
         ({"when_full": "wait", "sinks": [collect]}, "when_full"),
@@ -974,7 +974,7 @@ def test_a_name_of_a_setting_is_understood_in_code_as_well():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Pipeline(limits={"depth": 3}), "limits= is a Limits"),
+        (lambda: Pipeline(limits={"depth": 3}), "limits= must be a Limits"),
         (lambda: Pipeline(fields=FieldSpec("f", "a")), "put it in a list"),
         (lambda: Pipeline(sinks=collect), "put it in a list"),  # type: ignore[arg-type]
         (lambda: Pipeline(to_segments), "to_segments does not"),  # type: ignore[arg-type]

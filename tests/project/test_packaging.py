@@ -197,7 +197,7 @@ sys.exit(command.load()())
     done = run(installed / "bin" / "python", "-c", code, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     (line,) = (done.stdout + done.stderr).splitlines()
-    assert 'pip install "penstock[cli]"' in line
+    assert 'pip install ".[cli]"' in line
 
 
 def test_the_make_targets_that_the_readme_names_exist():

@@ -230,7 +230,7 @@ def test_ctrl_c_in_a_callback_is_not_contained():
 
 
 def test_what_cannot_be_called_is_refused_and_so_is_nothing():
-    with pytest.raises(UsageError, match="on_notice= is a function of one argument, got 5"):
+    with pytest.raises(UsageError, match="on_notice= must be a function of one argument, got 5"):
         callbacks(on_notice=5)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"at least one of on_segment=, .* on_error="):
         callbacks()

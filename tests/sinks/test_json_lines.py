@@ -152,7 +152,7 @@ def test_final_stores_neither_updates_nor_progress():
 
 @pytest.mark.parametrize("delta", [ChunkResponse(content="x"), ToolCallDelta(0), Fragment((), "DONE")])
 def test_what_is_only_a_delta_is_refused_by_final_with_what_stores_it(delta: Any):
-    with pytest.raises(UsageError, match=rf'a {type(delta).__name__} is a delta; events="all" stores it'):
+    with pytest.raises(UsageError, match=rf'cannot store a {type(delta).__name__}, which is a delta; use events="all"'):
         stored([delta])
 
 
@@ -332,8 +332,8 @@ def test_a_closed_file_is_told_to_the_caller():
     ("wrong", "words"),
     [
         ({"file": 5}, "takes a path or an open file, got int"),
-        ({"file": io.BytesIO(), "events": "deltas"}, "events= is one of 'final', 'all', got 'deltas'"),
-        ({"file": "x", "mode": "wb"}, "mode= is one of 'a', 'w', 'x', got 'wb'"),
+        ({"file": io.BytesIO(), "events": "deltas"}, "events= must be one of 'final', 'all', got 'deltas'"),
+        ({"file": "x", "mode": "wb"}, "mode= must be one of 'a', 'w', 'x', got 'wb'"),
     ],
 )
 def test_a_wrong_argument_is_told_at_once(wrong: dict[str, Any], words: str):

@@ -331,7 +331,7 @@ def test_a_streams_exception_is_shown_and_passes(kernel: Kernel):
 
 @pytest.mark.parametrize("rate", [0, -1, float("nan")])
 def test_a_rate_that_is_none_is_told_at_once(rate: float):
-    with pytest.raises(UsageError, match="max_updates_per_second= is a number above 0"):
+    with pytest.raises(UsageError, match="max_updates_per_second= must be above 0"):
         notebook_view(max_updates_per_second=rate)
 
 

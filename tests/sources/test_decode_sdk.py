@@ -171,7 +171,7 @@ def test_undecided_it_goes_on_from_its_dump():
 def test_its_options_are_looked_at_at_once_and_it_pickles():
     with pytest.raises(UsageError, match="unknown api"):
         decode_sdk("claude")
-    with pytest.raises(UsageError, match="gives one answer"):
+    with pytest.raises(UsageError, match="has one answer only"):
         decode_sdk("anthropic", choices=1)
     operator = pickle.loads(pickle.dumps(decode_sdk(turn_id="t")))
     assert list(drive(ITEMS, operator)) == by_wire([BODY])[0]

@@ -107,11 +107,11 @@ def test_what_is_no_stream_is_a_usage_error_that_says_what_to_pass():
     for source, words in [
         (manager, ".stream() helper"),
         (beta, ".stream() helper"),
-        (later, "await it first"),
+        (later, "await it, or"),
         (message, "whole Message"),
         ("text", "got a str"),
         ({"type": "message_start"}, "got a dict"),
-        (5, "which is no stream"),
+        (5, "which is not a stream"),
     ]:
         with pytest.raises(UsageError) as raised:
             from_anthropic(source)

@@ -107,11 +107,11 @@ def test_what_is_no_stream_is_a_usage_error_that_says_what_to_pass():
     async def begin() -> None: ...
 
     for source, words in [
-        (begin(), "await it first"),
+        (begin(), "await it, or"),
         (Whole(), "whole Whole"),
         ("text", "got a str"),
         ({"candidates": []}, "got a dict"),
-        (5, "which is no stream"),
+        (5, "which is not a stream"),
     ]:
         with pytest.raises(UsageError) as raised:
             from_gemini(source)

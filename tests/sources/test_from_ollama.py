@@ -75,10 +75,10 @@ def test_what_is_no_stream_is_a_usage_error_that_says_what_to_pass():
     async def begin() -> None: ...
 
     for source, words in [
-        (begin(), "await it first"),
+        (begin(), "await it, or"),
         ("text", "got a str"),
         ({"message": {}}, "got a dict"),
-        (5, "which is no stream"),
+        (5, "which is not a stream"),
     ]:
         with pytest.raises(UsageError) as raised:
             from_ollama(source)

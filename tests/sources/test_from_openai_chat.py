@@ -325,11 +325,11 @@ def test_what_is_no_stream_is_a_usage_error_that_says_what_to_pass():
 
     for source, words in [
         (client.chat.completions.stream(model="m", messages=[]), ".stream() helper"),
-        (start(), "await it first"),
+        (start(), "await it, or"),
         (completion, "whole ChatCompletion"),
         ("text", "got a str"),
         ({"choices": []}, "got a dict"),
-        (5, "which is no stream"),
+        (5, "which is not a stream"),
     ]:
         with pytest.raises(UsageError) as raised:
             from_openai_chat(source)

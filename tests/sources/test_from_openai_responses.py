@@ -92,11 +92,11 @@ def test_what_is_no_stream_is_a_usage_error_that_says_what_to_pass():
     later = RESPONSES.create(openai.AsyncOpenAI(base_url="http://127.0.0.1:9", api_key="none"))
     for source, words in [
         (client.responses.stream(model="m", input="-"), ".stream() helper"),
-        (later, "await it first"),
+        (later, "await it, or"),
         (response, "whole Response"),
         ("text", "got a str"),
         ({"type": "response.created"}, "got a dict"),
-        (5, "which is no stream"),
+        (5, "which is not a stream"),
     ]:
         with pytest.raises(UsageError) as raised:
             from_openai_responses(source)

@@ -295,14 +295,14 @@ def check(source: object) -> str:
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("text", "got a bare str; pass [text], or an iterable of texts"),
-        (b"data", "got bytes; from_wire(api, ...) reads"),
-        (bytearray(b"data"), "got bytearray; from_wire(api, ...) reads"),
-        ({"choices": []}, "got a dict, not a stream; pass create(..., stream=True), or a lambda: that calls it"),
-        (5, "got a int, which is no stream"),
-        (None, "got a NoneType, which is no stream"),
-        (ChunkResponse(content="a"), "got a ChunkResponse, which is no stream"),
-        (reactivex.empty(), "got an Observable, which needs no source: source.pipe(...)"),
+        ("text", "got a bare str; pass [text], or an iterable of str"),
+        (b"data", "got bytes; use from_wire(api, ...) for"),
+        (bytearray(b"data"), "got bytearray; use from_wire(api, ...) for"),
+        ({"choices": []}, "got a dict, not a stream; pass create(..., stream=True), or a lambda that calls it"),
+        (5, "got a int, which is not a stream"),
+        (None, "got a NoneType, which is not a stream"),
+        (ChunkResponse(content="a"), "got a ChunkResponse, which is not a stream"),
+        (reactivex.empty(), "got an Observable, which needs no source; use source.pipe(...)"),
     ],
 )
 def test_what_is_no_stream_is_refused_at_once(source: Any, words: str):
@@ -332,7 +332,7 @@ def test_whole_answers_of_every_sdk_are_refused():
 def test_a_coroutine_that_nobody_awaits_is_refused_and_closed():
     async def create() -> None: ...
 
-    assert "from_stream got a coroutine that nobody awaits; await it first" in check(create())
+    assert "from_stream got a coroutine that was not awaited; await it" in check(create())
 
 
 def test_the_helpers_that_parse_again_are_refused():
@@ -362,9 +362,9 @@ def test_a_stream_in_which_googles_sdk_would_run_functions_is_refused():
 def test_options_that_are_wrong_are_told_at_once():
     with pytest.raises(UsageError, match="unknown api 'claude'; known are 'openai-chat'"):
         from_stream([], "claude")
-    with pytest.raises(UsageError, match="choices= is the number of one answer"):
+    with pytest.raises(UsageError, match="choices= must be an index from 0"):
         from_stream([], choices=-1)
-    with pytest.raises(UsageError, match="anthropic-messages gives one answer"):
+    with pytest.raises(UsageError, match="anthropic-messages has one answer only"):
         from_stream([], "anthropic", choices=1)
 
 

@@ -58,7 +58,7 @@ def test_any_text_comes_out_as_it_is_but_for_lone_halves(pieces: list[str]):
 
 @pytest.mark.parametrize("wrong", [b"bytes", 5, None])
 def test_what_is_no_text_is_said_at_once(wrong: Any):
-    with pytest.raises(UsageError, match="from_text takes a text"):
+    with pytest.raises(UsageError, match="from_text takes a str"):
         from_text(wrong)
 
 

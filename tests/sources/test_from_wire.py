@@ -220,7 +220,7 @@ def test_the_operator_tells_a_fatal_error_after_its_values_and_closes_what_follo
         ("Internal Server Error", "invalid_json", "not JSON: Expecting value at 0 in 'Internal Server Error'"),
         ('{"a": ', "invalid_json", "not JSON: Expecting value at 6"),
         ("[" * 200_000, "invalid_json", "nested too deeply"),
-        ('{"n": ' + "1" * 5000 + "}", "invalid_json", "not JSON that can be read: Exceeds the limit"),
+        ('{"n": ' + "1" * 5000 + "}", "invalid_json", "unreadable JSON: Exceeds the limit"),
     ],
 )
 def test_data_that_is_not_json_is_a_fatal_error(data: str, type_: str, detail: str):
@@ -310,7 +310,7 @@ def test_a_list_serves_any_number_of_subscribers_and_an_iterator_one():
     chunks, [end] = collected(once)
     assert chunks == []
     assert isinstance(end, UsageError)
-    assert "one subscriber" in str(end)
+    assert "subscribed to once" in str(end)
 
 
 def test_async_bytes_give_the_same():

@@ -35,7 +35,7 @@ def test_the_end_of_the_test_has_stopped_them():
 
 def test_a_server_that_runs_does_not_run_twice_and_one_that_stopped_runs_again():
     server = ReplayServer({"one": BODY})
-    with server, pytest.raises(Exception, match="once at a time"):
+    with server, pytest.raises(Exception, match="already running"):
         server.__enter__()
     with server:
         assert server.url
@@ -84,7 +84,7 @@ try:
 except UsageError as error:
     print(error)
 """
-    assert in_a_new_process(code) == 'the replay server needs two more packages: pip install "penstock[cli]"\n'
+    assert in_a_new_process(code) == 'the replay server needs two more packages; from a clone, pip install ".[cli]"\n'
 
 
 def test_the_server_needs_no_pytest():

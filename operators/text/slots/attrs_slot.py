@@ -42,7 +42,7 @@ class AttrsSlot(Stateful):
         self._quote = ""
 
     def feed(self, text: str, position: int) -> int:
-        """Read a text from `position` on; give where it stops being attributes."""
+        """Read a text from `position` on; return where the attributes end."""
         while position < len(text) and not self.ended:
             position = self._step(text, position)
         return position

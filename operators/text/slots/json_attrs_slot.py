@@ -33,7 +33,7 @@ class JsonAttrsSlot(Stateful):
         self._values = FragmentAggregator()
 
     def feed(self, text: str, position: int) -> int:
-        """Read a text from `position` on; give where the object ends in it."""
+        """Read a text from `position` on; return where the object ends."""
         begin = self._machine.at
         for piece in self._machine.feed(text[position:]):
             if not isinstance(piece, Fragment):

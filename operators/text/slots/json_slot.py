@@ -323,7 +323,7 @@ class JsonSlot(Stateful):
         return self._stripped
 
     def _start(self, found: list[Found], at: int) -> None:
-        """Say that a call begins; `at`: where that became certain."""
+        """Report the beginning of a call; `at`: where it became certain."""
         self._started = self._found_any = True
         begin = self._args_from if self._args_from >= 0 else at
         found.append(Found("start", begin, due=at, name=self.name, call_id=self.call_id))

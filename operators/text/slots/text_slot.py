@@ -108,7 +108,7 @@ class TextSlot(Stateful):
         return self._settled(self._decoded(inner, ends=bool(rest)))
 
     def hold(self, piece: str) -> None:
-        """Let what may be trimmed wait."""
+        """Hold text that may be trimmed."""
         self._held.append(piece)
         self._held_length += len(piece)
         self.held_length += len(piece)
@@ -125,7 +125,7 @@ class TextSlot(Stateful):
         return held
 
     def _settled(self, text: str) -> str:
-        """Note what waits now; `text` is what is given."""
+        """Record the held text; `text` is emitted."""
         self.held_length = held = self._held_length + (self._entities.withheld_length if self._entities else 0)
         self.is_open = self._begun and held == self._held_length
         self.is_clear = not held and (self._begun or not self.item.trim)
@@ -160,7 +160,7 @@ class TextSlot(Stateful):
         return text
 
     def verbatim(self, piece: str) -> str:
-        """Take a piece that is text as it stands; give it with what came before it and is certain now."""
+        """Return a plain piece of text after the held text that is now certain."""
         before = self.held_length if self._begun else 0
         held = self.take_held()
         held = self._decoded(held if self._begun else "", ends=True)

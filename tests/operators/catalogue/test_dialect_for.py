@@ -229,7 +229,7 @@ def test_a_pattern_agrees_with_whole_words_and_numbers_only() -> None:
 
 @pytest.mark.parametrize("nothing", ["", " ", "/", "*"])
 def test_a_name_or_a_pattern_with_nothing_in_it_is_refused(nothing: str) -> None:
-    with pytest.raises(UsageError, match="a model's name is a text such as"):
+    with pytest.raises(UsageError, match="a model's name must be a str such as"):
         dialect_for(nothing)
-    with pytest.raises(UsageError, match="a pattern of a model's name is a text such as"):
+    with pytest.raises(UsageError, match="a pattern of a model's name must be a str such as"):
         dialect_for("qwen3", more={nothing: ModelDialect(("hermes",))})

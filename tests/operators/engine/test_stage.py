@@ -314,7 +314,7 @@ def test_take_stops_in_the_middle_of_one_items_outputs() -> None:
 def test_feed_after_the_close_is_a_usage_error_and_a_second_close_gives_nothing() -> None:
     chain = stage(log())
     assert chain.close() == ["a:Completed"]
-    with pytest.raises(UsageError, match=r"closed; take a new one with stage"):
+    with pytest.raises(UsageError, match=r"closed; make a new one with stage"):
         chain.feed("x")
     assert chain.close(Failed(ValueError("x"))) == []
 
@@ -364,7 +364,7 @@ def test_a_dumped_chain_goes_on_in_another_one_and_a_closed_one_is_closed_there(
 
 
 def test_a_state_of_another_number_of_stages_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="this state is of 1 stages, the chain has 2"):
+    with pytest.raises(UsageError, match="the state has 1 stages, the chain has 2"):
         stage(log(), log("b")).load(stage(log()).dump())
 
 

@@ -100,8 +100,8 @@ def test_a_search_that_fails_late_again_and_again_does_not_explode() -> None:
     ("markers", "words"),
     [
         ([], "at least one"),
-        (["<a>", ""], "empty marker"),
-        ("<a>", "bare text '<a>'"),
+        (["<a>", ""], "at least one character"),
+        ("<a>", "bare str '<a>'"),
         ([["<a>"]], r"got \['<a>'\]"),
         ([b"<a>"], "got b'<a>'"),
         (["a" * length for length in range(1, 1500)], "nest too deeply"),

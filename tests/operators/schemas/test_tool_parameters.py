@@ -83,17 +83,17 @@ def test_without_parameters_nothing_is_known_of_them():
 @pytest.mark.parametrize(
     ("tools", "words"),
     [
-        ("add", "tools are a list"),
-        (None, "tools are a list"),
-        (7, "tools are a list"),
-        ([7], "a tool is a pydantic model"),
-        ([int], "a tool is a pydantic model"),
+        ("add", "tools must be a list"),
+        (None, "tools must be a list"),
+        (7, "tools must be a list"),
+        ([7], "a tool must be a pydantic model"),
+        ([int], "a tool must be a pydantic model"),
         ([{"parameters": ADD}], "got the keys 'parameters'"),
         ([{"name": "add", "parameters": "many"}], "must be a JSON Schema; got 'many'"),
-        ({"add": 7}, "a tool is a pydantic model"),
-        ({7: None}, "name is a text, got 7"),
+        ({"add": 7}, "a tool must be a pydantic model"),
+        ({7: None}, "name must be a str, got 7"),
         ([{"name": "add"}, Tool("add", ADD)], "two tools are named 'add'"),
-        ([Tool("add", "many")], "a tool is a pydantic model"),
+        ([Tool("add", "many")], "a tool must be a pydantic model"),
     ],
 )
 def test_what_is_no_tool_is_told(tools: Any, words: str):

@@ -245,63 +245,67 @@ def test_the_first_alternative_that_can_carry_a_call_is_taken():
     )
     assert render_call(dialect, "f", {"a": "x", "b": "</b>"}) == "<f><a>x</a><b><![CDATA[</b>]]></b></>"
     assert (
-        can_render(dialect, "f", {"a": "]]></a>"})
-        == "the value ']]></a>' has ']]>' in it, or runs into it, which ends it"
+        can_render(dialect, "f", {"a": "]]></a>"}) == "the value ']]></a>' contains or forms ']]>', which would end it"
     )
 
 
 REFUSED: list[tuple[Dialect, str, dict[str, Any], str]] = [
-    (HERMES, "", {}, "a call needs a name"),
-    (HERMES, "f", {"a": float("inf")}, "argument 'a' is inf, which JSON has no number for"),
-    (HERMES, "f", {"a": ["\ud800"]}, "argument 'a' has half of a surrogate pair"),
-    (HERMES, "f", {"\ud800": 1}, "half of a surrogate pair"),
-    (HERMES, "f", {"a": {1: 2}}, "argument 'a' has the key 1, which is no text"),
-    (HERMES, "f", {"a": (1,)}, "argument 'a' is a tuple, which is no JSON value"),
-    (HERMES, "f", {"a": object()}, "argument 'a' is a object, which is no JSON value"),
-    (HERMES, "f", {"a": 10**4300}, "argument 'a' is too long a number"),
-    (HERMES, "f", {1: 2}, "the name of an argument is a text"),  # type: ignore[dict-item]
+    (HERMES, "", {}, "the call has no name"),
+    (HERMES, "f", {"a": float("inf")}, "argument 'a' is inf, which JSON cannot represent"),
+    (HERMES, "f", {"a": ["\ud800"]}, "argument 'a' has a lone surrogate"),
+    (HERMES, "f", {"\ud800": 1}, "a lone surrogate"),
+    (HERMES, "f", {"a": {1: 2}}, "argument 'a' has the key 1, which is not a str"),
+    (HERMES, "f", {"a": (1,)}, "argument 'a' is a tuple, which is not a JSON value"),
+    (HERMES, "f", {"a": object()}, "argument 'a' is a object, which is not a JSON value"),
+    (HERMES, "f", {"a": 10**4300}, "argument 'a' has too many digits"),
+    (HERMES, "f", {1: 2}, "an argument name must be a str"),  # type: ignore[dict-item]
     (RAW_TAGS, "f g", {}, r"the name 'f g' has characters other than [\w.:/-]"),
-    (RAW_TAGS, "f", {"a>b": "x"}, "the key 'a>b' has '>' in it"),
+    (RAW_TAGS, "f", {"a>b": "x"}, "the key 'a>b' contains or forms '>'"),
     (RAW_TAGS, "f", {"": "x"}, "an empty key cannot be written"),
-    (RAW_TAGS, "f", {"a": "x</parameter>y"}, "has '</parameter>' in it, or runs into it, which ends it"),
-    (RAW_TAGS, "f", {"a": "x\r"}, "has blanks at its edges that would be taken off"),
-    (RAW_TAGS, "f", {"a": 5}, "argument 'a' would come back as '5': its schema says so"),
-    (RAW_TAGS, "f", {"n": "5"}, "argument 'n' would come back as 5: its schema says so"),
-    (RAW_TAGS, "f", {"n": True}, "argument 'n' would come back as 'true'"),
-    (RAW_TAGS, "f", {"s": "null"}, "argument 's' would come back as None"),
-    (RAW_TAGS, "f", {"x": {}}, "argument 'x' would come back as '{}'"),
+    (RAW_TAGS, "f", {"a": "x</parameter>y"}, "contains or forms '</parameter>', which would end it"),
+    (RAW_TAGS, "f", {"a": "x\r"}, "has whitespace at its ends that the reader would strip"),
+    (RAW_TAGS, "f", {"a": 5}, "argument 'a' would be read back as '5': its schema says so"),
+    (RAW_TAGS, "f", {"n": "5"}, "argument 'n' would be read back as 5: its schema says so"),
+    (RAW_TAGS, "f", {"n": True}, "argument 'n' would be read back as 'true'"),
+    (RAW_TAGS, "f", {"s": "null"}, "argument 's' would be read back as None"),
+    (RAW_TAGS, "f", {"x": {}}, "argument 'x' would be read back as '{}'"),
     (PYTHONIC, "f", {"a b": 1}, "the parameter name 'a b' cannot stand before '='"),
-    (GEMMA, "f", {"a": 'x<|"|>'}, "has the quote '<|\"|>' in it"),
-    (ATTRIBUTES, "'\"", {}, "the attribute 'name' would need both kinds of quotes"),
-    (TAGS, "f", {"a": "</a>"}, "has '</a>' in it"),
-    (FLAGS, "f", {"a": ["</p>"]}, "has '</p>' in it"),
+    (GEMMA, "f", {"a": 'x<|"|>'}, "contains or forms the quote '<|\"|>'"),
+    (ATTRIBUTES, "'\"", {}, "the attribute 'name' contains both kinds of quotes"),
+    (TAGS, "f", {"a": "</a>"}, "contains or forms '</a>'"),
+    (FLAGS, "f", {"a": ["</p>"]}, "contains or forms '</p>'"),
     (IDS, "f", {"a": [[]] * 2 + [float("nan")]}, "argument 'a' is nan"),
     (
         Dialect("folded", (NAME, "<V>", Text("value"), "</V>"), ignore_case=True),
         "f",
         {"input": "</v>"},
-        "has '</V>' in it",
+        "contains or forms '</V>'",
     ),
     (
         Dialect("aliased", (NAME, "|", Text("value"), "[end]"), aliases=(("[END]", "[end]"),)),
         "f",
         {"input": "[END]"},
-        "has '[END]' in it",
+        "contains or forms '[END]'",
     ),
-    (Dialect("overlap", (NAME, "[", Text("value"), "]]")), "f", {"input": "a]"}, "runs into it"),
-    (Dialect("stripped", (NAME, "[", Text("value", trim="blanks"), "]")), "f", {"input": " a"}, "blanks at its edges"),
+    (Dialect("overlap", (NAME, "[", Text("value"), "]]")), "f", {"input": "a]"}, "contains or forms"),
+    (
+        Dialect("stripped", (NAME, "[", Text("value", trim="blanks"), "]")),
+        "f",
+        {"input": " a"},
+        "whitespace at its ends",
+    ),
     (Dialect("json_next", (NAME, Json(name=()))), "f", {"a": {}}, ""),
     (
         Dialect("no_call", ("<think>", Text("reasoning"), "</think>")),
         "f",
         {"a": 1},
-        "there is no place for the argument 'a'",
+        "it cannot carry the argument 'a'",
     ),
-    (Dialect("no_arguments", ("<", NAME, ">")), "f", {"a": 1, "b": 2}, "there is no place for the arguments 'a', 'b'"),
-    (Dialect("body", (NAME, "<", Text("value"), ">")), "f", {}, "its grammar asks for the argument 'input'"),
-    (Dialect("keyed", (NAME, "<", Text("key"), ">")), "f", {}, "a parameter's name where no parameter is"),
-    (Dialect("two", (Call(NAME, ";"), Call(NAME, ";"))), "f", {}, "its grammar asks for another call"),
-    (Dialect("numbered", (Text("id", "a-b"), NAME, ";")), "f", {}, "it needs an id: give the call one"),
+    (Dialect("no_arguments", ("<", NAME, ">")), "f", {"a": 1, "b": 2}, "it cannot carry the arguments 'a', 'b'"),
+    (Dialect("body", (NAME, "<", Text("value"), ">")), "f", {}, "its grammar needs the argument 'input'"),
+    (Dialect("keyed", (NAME, "<", Text("key"), ">")), "f", {}, "a parameter name outside of a parameter"),
+    (Dialect("two", (Call(NAME, ";"), Call(NAME, ";"))), "f", {}, "its grammar needs another call"),
+    (Dialect("numbered", (Text("id", "a-b"), NAME, ";")), "f", {}, "this dialect requires call_id"),
     (Dialect("flagged", (NAME, "<", Text("value", typing="flagged"), ">")), "f", {"input": 1}, "values are text there"),
     (Dialect("tag", ("<", NAME, Attrs(), ">")), "f", {}, ""),
     (Dialect("tag", ("<", NAME, Attrs(), ">")), "f", {"a b": "x"}, "'a b' cannot be the name of an attribute"),
@@ -327,11 +331,13 @@ def test_without_a_schema_raw_values_are_text():
         == "<tool_call><function=f><parameter=n>\n5\n</parameter></function></tool_call>"
     )
     said = can_render(RAW_TAGS, "f", {"n": 5})
-    assert said == "argument 'n' would come back as '5': give the schema= of the tool's parameters"
+    assert said == "argument 'n' would be read back as '5': give the schema= of the tool's parameters"
 
 
 def test_an_id_that_must_say_the_name_does():
-    assert can_render(SECTION, "f", {}, call_id="functions.g:7") == "the id 'functions.g:7' does not say the name 'f'"
+    assert (
+        can_render(SECTION, "f", {}, call_id="functions.g:7") == "call_id 'functions.g:7' does not contain the name 'f'"
+    )
 
 
 def test_a_value_that_ends_at_the_last_marker_may_hold_it_but_not_with_the_closer_behind_it():

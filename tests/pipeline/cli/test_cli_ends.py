@@ -192,7 +192,7 @@ def test_a_body_without_a_stream_is_told(
 def test_a_recording_of_another_api_is_told(penstock: Penstock, arguments: list[str]):
     code, out, err = penstock(*arguments, "--api", "gemini", ONE_CALL)
     assert (code, out) == (2, "")
-    assert err.endswith("no event of gemini in it: its events are those of openai-chat; leave --api out\n")
+    assert err.endswith("it has no event of gemini; its events are those of openai-chat, so leave --api out\n")
     assert len(err.splitlines()) == 1
 
 

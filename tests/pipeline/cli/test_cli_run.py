@@ -115,7 +115,7 @@ def test_an_error_of_the_provider_is_a_line_with_its_words_and_is_not_tried_agai
     assert (code, out) == (2, "")
     (line,) = err.splitlines()
     assert line.startswith("penstock: provider error (429")
-    assert "HTTP status 429, asked for by a fault" in line
+    assert "HTTP status 429, as the fault demands" in line
     assert len(server.log) == 1
 
 
@@ -167,7 +167,7 @@ def test_a_server_elsewhere_needs_a_key_and_another_variable_may_have_it(
 @pytest.mark.parametrize(
     ("provider", "module", "command"),
     [
-        ("gemini", "google.genai", 'pip install "penstock[gemini]"'),
+        ("gemini", "google.genai", 'pip install ".[gemini]"'),
         ("mistral", "mistralai.client", "pip install mistralai"),
         ("ollama", "ollama", "pip install ollama"),
         ("openai", "openai", "pip install openai"),

@@ -89,7 +89,7 @@ def test_the_two_forms_of_the_last_answer_say_the_same() -> None:
 def test_without_googles_sdk_openais_other_api_plays_and_says_so() -> None:
     code, out, err = run("demo", "--pace", "0", without="google.genai")
     assert (code, err) == (0, "")
-    assert 'in place of google-genai: pip install "penstock[gemini]"' in out
+    assert 'in place of google-genai: pip install ".[gemini]"' in out
     assert "write_file docs/garden.md\n" in out
 
 

@@ -41,5 +41,7 @@ def test_each_provider_takes_the_names_of_its_rule_and_no_others(provider: str, 
     if name in TAKEN[provider]:
         check_name(name, PROVIDERS[provider])
     else:
-        with pytest.raises(UsageError, match=rf"{provider} takes no tool named '{name}': .*; rename it with tool"):
+        with pytest.raises(
+            UsageError, match=rf"{provider} does not accept the tool name '{name}': .*; rename it with tool"
+        ):
             check_name(name, PROVIDERS[provider])

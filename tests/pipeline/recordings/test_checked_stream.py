@@ -44,7 +44,7 @@ def test_a_recording_is_no_stream_of_another_api(name: str, path: Path, other: s
         return
     with pytest.raises(UsageError) as told:
         checked_stream(body, other)
-    assert str(told.value) == f"no event of {other} in it: its events are those of {name}; leave --api out"
+    assert str(told.value) == f"it has no event of {other}; its events are those of {name}, so leave --api out"
 
 
 @pytest.mark.parametrize("api", [None, *FOLDERS])
@@ -56,15 +56,18 @@ def test_a_recording_is_no_stream_of_another_api(name: str, path: Path, other: s
         (b"\n" * 10_000, "it is empty"),
         (b"<!doctype html><html><body>502 Bad Gateway</body></html>", "HTML"),
         (b"\xef\xbb\xbf\n  <html>", "HTML"),
-        (b'{"error": {"message": "bad key", "type": "invalid_request_error"}}', "error that came instead: .*bad key"),
+        (
+            b'{"error": {"message": "bad key", "type": "invalid_request_error"}}',
+            "error response, not a stream: .*bad key",
+        ),
         (b'{"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}', "overloaded_error.*busy"),
         (b'[{"error": {"code": 400, "message": "API key not valid", "status": "X"}}]', "400.*API key not valid"),
         (b'{\n  "error": "model not found"\n}\n', "model not found"),
         (b"Bad Gateway\n", "--api"),
         (b"Bad Gateway\n" * 1000, "--api"),
         (b"\x00\x01 nothing", "--api"),
-        (b'{"detail": "Not Found"}', "a whole JSON document, and no stream"),
-        (b'{"id": "r", "object": "response", "output": []}', "a whole JSON document, and no stream"),
+        (b'{"detail": "Not Found"}', "a whole JSON document, not a stream"),
+        (b'{"id": "r", "object": "response", "output": []}', "a whole JSON document, not a stream"),
         (b'{"object": "chat.completion", "choices": [{"message": {"content": "Hi"}}]}', "a whole JSON document"),
         (b"null", "a whole JSON document|--api"),
         (b"[" * 100_000, "--api"),

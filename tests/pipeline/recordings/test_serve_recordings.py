@@ -78,7 +78,7 @@ def test_a_server_for_others_warns():
         assert url.startswith("http://127.0.0.1:")
         assert process.stderr is not None
         line = process.stderr.readline()
-    assert line.startswith("penstock: warning: whoever reaches 0.0.0.0")
+    assert line.startswith("penstock: warning: anyone who can reach 0.0.0.0")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_help_shows_examples_with_options_that_exist():
 
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
 def test_without_the_server_packages_one_line_says_what_to_install(missing: str):
-    line = 'penstock: the replay server needs two more packages: pip install "penstock[cli]"\n'
+    line = 'penstock: the replay server needs two more packages; from a clone, pip install ".[cli]"\n'
     assert run("serve-recordings", str(STREAMS), without=missing) == (2, "", line)
 
 

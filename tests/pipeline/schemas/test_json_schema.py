@@ -51,8 +51,8 @@ def test_what_is_given_is_a_copy_to_the_bottom():
 @pytest.mark.parametrize(
     ("schema", "fault"),
     [
-        ({"type": "OBJECT"}, "'OBJECT' is no type of JSON Schema"),
-        ({"properties": {"a": {"type": ["string", "STRING"]}}}, "'STRING' is no type of JSON Schema at properties/a"),
+        ({"type": "OBJECT"}, "'OBJECT' is not a JSON Schema type"),
+        ({"properties": {"a": {"type": ["string", "STRING"]}}}, "'STRING' is not a JSON Schema type at properties/a"),
         ({"properties": []}, "'properties' cannot be []"),
         ({"properties": {"a": {"required": True}}}, "'required' cannot be True at properties/a"),
         ({"items": {"anyOf": {}}}, "'anyOf' cannot be {} at items"),

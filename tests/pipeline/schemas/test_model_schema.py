@@ -97,7 +97,7 @@ def test_what_json_schema_cannot_say_is_a_usage_error_of_one_line():
         a: range
 
     with pytest.raises(
-        UsageError, match="the parameters of Odd have no JSON Schema: Cannot generate a JsonSchema"
+        UsageError, match="the parameters of Odd cannot be turned into a JSON Schema: Cannot generate a JsonSchema"
     ) as raised:
         model_schema(Odd, "Odd")
     assert "\n" not in str(raised.value)
@@ -107,5 +107,5 @@ def test_a_model_that_is_not_complete_is_a_usage_error():
     class Waiting(BaseModel):
         a: Missing  # type: ignore[name-defined]  # noqa: F821
 
-    with pytest.raises(UsageError, match="have no JSON Schema: `Waiting` is not fully defined"):
+    with pytest.raises(UsageError, match="cannot be turned into a JSON Schema: `Waiting` is not fully defined"):
         model_schema(Waiting, "Waiting")

@@ -60,7 +60,7 @@ def test_the_root_has_its_type_its_properties_and_what_is_required():
 
 def test_recursion_is_a_usage_error():
     root = {"type": "object", "properties": {"me": {"$ref": "#"}}}
-    with pytest.raises(UsageError, match="tool 'f': Ollama has no place for '#', which refers to itself; unfold it"):
+    with pytest.raises(UsageError, match="tool 'f': Ollama cannot take '#', which refers to itself; inline it"):
         ollama_parameters(root, "f")
 
 

@@ -129,8 +129,8 @@ def test_the_message_names_the_cycle_and_not_the_way_to_it() -> None:
     with pytest.raises(UsageError) as raised:
         tool(schema, name="f")
     assert str(raised.value) == (
-        "the parameters of tool 'f': the references '#/$defs/B' -> '#/$defs/C' -> '#/$defs/B' come back to where they "
-        "began without a property or an item between, so no value decides them; take one of them out"
+        "the parameters of tool 'f': the references '#/$defs/B' -> '#/$defs/C' -> '#/$defs/B' form a cycle "
+        "without a property or an item between them; remove one"
     )
 
 
@@ -206,7 +206,7 @@ def test_refused_are_exactly_the_cycles_that_take_nothing_in(
 ) -> None:
     schema = described(graph)
     if is_cyclic(graph):
-        with pytest.raises(UsageError, match="come back to where they began"):
+        with pytest.raises(UsageError, match="form a cycle"):
             tool(schema, name="f")
         return
     made = tool(schema, name="f")

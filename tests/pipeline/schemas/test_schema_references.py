@@ -33,9 +33,9 @@ def test_references_lead_to_any_place_in_the_schema():
 )
 def test_a_reference_that_leads_nowhere_is_a_usage_error_that_names_it(reference: str):
     root: dict[str, Any] = {"type": "object", "$defs": {"A": {}}, "anyOf": [{}]}
-    with pytest.raises(UsageError, match=r"\$ref .* leads to nothing"):
+    with pytest.raises(UsageError, match=r"\$ref .* is not in the schema"):
         definition(root, reference)
-    with pytest.raises(UsageError, match=r"the parameters of tool 'f': .*leads to nothing"):
+    with pytest.raises(UsageError, match=r"the parameters of tool 'f': .*is not in the schema"):
         object_schema({**root, "properties": {"a": {"$ref": reference}}}, "tool 'f'")
 
 
@@ -142,7 +142,7 @@ def test_what_json_cannot_say_is_told_in_the_description_or_a_usage_error():
     schema: dict[str, Any] = {"properties": {"a": {"default": float("inf")}}}
     assert object_schema(schema, "f")["properties"] == {"a": {"description": '{"default": Infinity}'}}
     for odd in (float("inf"), {1, 2}):
-        with pytest.raises(UsageError, match="the parameters of f are no JSON: "):
+        with pytest.raises(UsageError, match="the parameters of f are not JSON: "):
             object_schema({"properties": {"a": {"enum": [odd]}}}, "f")
 
 
@@ -170,5 +170,5 @@ def test_a_schema_of_anything_else_is_a_usage_error_that_says_what_it_is(given: 
 
 
 def test_a_malformed_schema_is_a_usage_error():
-    with pytest.raises(UsageError, match="the parameters of f: 'STRING' is no type of JSON Schema at properties/a"):
+    with pytest.raises(UsageError, match="the parameters of f: 'STRING' is not a JSON Schema type at properties/a"):
         object_schema({"properties": {"a": {"type": "STRING"}}}, "f")

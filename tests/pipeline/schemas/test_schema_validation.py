@@ -51,7 +51,7 @@ def test_a_schema_says_which_draft_it_is_of():
     check_schema(tuple_of_draft_7, "f")
     assert faults({"a": [1]}, tuple_of_draft_7)[0]["loc"] == ("a", 0)
     with pytest.raises(
-        UsageError, match=r"the parameters of tool 'f' are no JSON Schema: .* at \$\.properties\.a\.items"
+        UsageError, match=r"the parameters of tool 'f' are not a JSON Schema: .* at \$\.properties\.a\.items"
     ):
         check_schema({key: value for key, value in tuple_of_draft_7.items() if key != "$schema"}, "f")
 
@@ -68,5 +68,5 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch):
 def test_without_jsonschema_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "jsonschema", None)
     monkeypatch.setitem(sys.modules, "jsonschema.exceptions", None)
-    with pytest.raises(UsageError, match=r'^validate=True needs .*: pip install "penstock\[jsonschema\]"$'):
+    with pytest.raises(UsageError, match=r'^validate=True needs .*: from a clone, pip install "\.\[jsonschema\]"$'):
         check_schema(SCHEMA, "f")

@@ -148,8 +148,8 @@ def test_what_strict_modes_cannot_carry_is_a_usage_error_that_says_where_and_wha
     with pytest.raises(UsageError) as raised:
         strict(schema, mode)
     message = str(raised.value)
-    assert message.startswith(f"tool 'f': {mode.provider}'s strict mode has no place for {said}")
-    assert message.endswith(", or strict=False")
+    assert message.startswith(f"tool 'f': {mode.provider}'s strict mode does not allow {said}")
+    assert message.endswith(", or use strict=False")
 
 
 def test_the_root_may_have_no_properties_but_no_alternatives_and_no_others():
@@ -159,7 +159,7 @@ def test_the_root_may_have_no_properties_but_no_alternatives_and_no_others():
     assert strict(closed) == {**closed, "required": []}
     with pytest.raises(UsageError, match="an object with any properties; name them"):
         strict_schema({**empty, "additionalProperties": True}, OPENAI, "f")
-    with pytest.raises(UsageError, match="'anyOf' at the root; put it into a property"):
+    with pytest.raises(UsageError, match="'anyOf' at the root; move it into a property"):
         strict_schema({**empty, "oneOf": []}, OPENAI, "f")
 
 
@@ -167,7 +167,7 @@ def test_recursion_is_openais_alone():
     node = {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/Node"}, NULL]}}, "required": ["next"]}
     root = {**described({"$ref": "#/$defs/Node"}), "$defs": {"Node": node}}
     assert strict_schema(root, OPENAI, "f")["$defs"]["Node"] == {**node, "additionalProperties": False}
-    with pytest.raises(UsageError, match=r"no place for '#/\$defs/Node', which refers to itself; unfold it"):
+    with pytest.raises(UsageError, match=r"does not allow '#/\$defs/Node', which refers to itself; inline it"):
         strict_schema(root, ANTHROPIC, "f")
 
 

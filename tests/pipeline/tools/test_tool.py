@@ -100,7 +100,7 @@ def test_a_model_is_a_tool_with_its_docstring():
 def test_a_json_schema_is_a_tool_that_cannot_be_called():
     made = tool({"name": "f", "description": "d", "input_schema": SCHEMA, "strict": True})
     assert (made.name, made.description, made.parameters, made.strict) == ("f", "d", SCHEMA, True)
-    with pytest.raises(UsageError, match="tool 'f' was made of a JSON Schema: there is nothing to call"):
+    with pytest.raises(UsageError, match="tool 'f' was made from a JSON Schema, so it has no function to call"):
         made()
 
 
@@ -139,16 +139,16 @@ def test_a_function_without_a_name_takes_one():
 @pytest.mark.parametrize("name", ["", "a b", "é", "a\n", "x" * 129, "<lambda>", "a/b"])
 def test_a_name_that_no_provider_takes_is_a_usage_error(name: str):
     with pytest.raises(
-        UsageError, match=r"is no name for a tool: letters, digits and _ - \. : only, 1 to 128; see name="
+        UsageError, match=r"is not a valid tool name; use 1 to 128 letters, digits and _ - \. : only, or pass name="
     ):
         Tool(name=name)
-    with pytest.raises(UsageError, match="is no name for a tool"):
+    with pytest.raises(UsageError, match="is not a valid tool name"):
         tool(lambda: None)
 
 
 @pytest.mark.parametrize("value", [3, "add", int, Path, BaseModel, [add], object()])
 def test_what_no_tool_can_be_made_of_is_a_usage_error(value: Any):
-    with pytest.raises(UsageError, match="a tool is made of a function, a pydantic model or a JSON Schema; got"):
+    with pytest.raises(UsageError, match="a tool must be a function, a pydantic model or a JSON Schema; got"):
         tool(value)
 
 
@@ -172,15 +172,13 @@ def test_several_values_of_any_kind_become_tools_in_their_order():
 
 
 def test_two_of_one_name_are_a_usage_error():
-    with pytest.raises(
-        UsageError, match=r"two tools are named 'double'; give one of them another: tool\(..., name=...\)"
-    ):
+    with pytest.raises(UsageError, match=r"two tools are named 'double'; rename one with tool\(..., name=...\)"):
         as_tools([double, tool({"name": "double"})])
 
 
 @pytest.mark.parametrize("value", [add, double, Point, {"name": "f"}, "add", 3])
 def test_one_alone_is_a_usage_error(value: Any):
-    with pytest.raises(UsageError, match="tools= takes several: put it in a list"):
+    with pytest.raises(UsageError, match="tools= must be an iterable of tools; put it in a list"):
         as_tools(value)
 
 
@@ -225,7 +223,7 @@ def test_a_json_schema_takes_every_object_unless_asked_to_validate():
 
 
 def test_a_schema_that_is_none_is_told_when_the_tool_is_made():
-    with pytest.raises(UsageError, match="the parameters of tool 'f' are no JSON Schema"):
+    with pytest.raises(UsageError, match="the parameters of tool 'f' are not a JSON Schema"):
         tool({"name": "f", "parameters": {"type": "object", "minProperties": "x"}}, validate=True)
 
 
@@ -318,7 +316,7 @@ def test_partials_and_objects_run_with_what_they_hold():
     assert tool(Adder.plain).run(called("plain", a=1)) == 1
     assert tool(vars(Adder)["plain"]).run(called("plain", a=1)) == 1
     assert tool(Adder.of_class).run(called("of_class", a=1)) == "Adder1"
-    with pytest.raises(UsageError, match=r"make the tool below it, tool\(TheClass.method\)"):
+    with pytest.raises(UsageError, match=r"write tool\(TheClass.method\) below it"):
         tool(vars(Adder)["of_class"])
 
 

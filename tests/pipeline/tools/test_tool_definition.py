@@ -73,14 +73,14 @@ def test_the_same_parameters_under_two_names_are_one():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"a": {"type": "string"}}, "a tool's definition has a 'name' and 'parameters'; got the keys 'a'"),
+        ({"a": {"type": "string"}}, "a tool definition needs 'name' and 'parameters', got the keys 'a'"),
         ({"toolSpec": {"name": "f"}}, "got the keys 'toolSpec'"),
         ({"type": "function", "properties": {}}, "got the keys 'properties'"),
         ({"name": {"type": "string"}}, "got the keys 'name'"),
-        ({"type": "object", "name": {"type": "string"}}, "'name' beside the JSON Schema of tool 'g' is a text"),
-        ({"name": "f", "parameters": SCHEMA, "required": ["a"]}, "'required' of tool 'g' stands beside its schema"),
-        ({"type": "object", "parameters": SCHEMA}, "'type' of tool 'g' stands beside its schema"),
-        ({"name": "f", "arguments": SCHEMA}, "a JSON Schema under 'arguments'; parameters stand under 'parameters'"),
+        ({"type": "object", "name": {"type": "string"}}, "'name' beside the JSON Schema of tool 'g' must be a str"),
+        ({"name": "f", "parameters": SCHEMA, "required": ["a"]}, "'required' of tool 'g' is beside its schema"),
+        ({"type": "object", "parameters": SCHEMA}, "'type' of tool 'g' is beside its schema"),
+        ({"name": "f", "arguments": SCHEMA}, "its JSON Schema under 'arguments'; move it to 'parameters'"),
         (
             {"parameters": SCHEMA, "input_schema": {"type": "object"}},
             "different parameters under 'parameters', 'input_",
@@ -116,18 +116,21 @@ def test_a_plain_schema_is_the_parameters_of_a_tool_named_as_said_or_as_its_titl
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (SCHEMA, "a JSON Schema does not say the tool's name"),
-        ({"type": "web_search"}, "a tool of type 'web_search' is no function with parameters: add it to the request"),
-        ({"type": "custom", "name": "f", "format": {"type": "text"}}, "a tool of type 'custom' is no function"),
-        ({"type": "web_search_20250305", "name": "web_search"}, "'web_search_20250305' is no function"),
-        ({"type": "function", "function": "f"}, "'function' must hold the definition of a tool; got 'f'"),
+        (SCHEMA, "a JSON Schema has no tool name"),
+        ({"type": "web_search"}, "a tool of type 'web_search' has no parameters of its own; add it to the request"),
+        (
+            {"type": "custom", "name": "f", "format": {"type": "text"}},
+            "a tool of type 'custom' has no parameters of its own",
+        ),
+        ({"type": "web_search_20250305", "name": "web_search"}, "'web_search_20250305' has no parameters of its own"),
+        ({"type": "function", "function": "f"}, "'function' must be a tool definition, got 'f'"),
         (
             {"type": "function", "function": {"parameters": {}}},
-            "has a 'name' and 'parameters'; got the keys 'parameters'",
+            "needs 'name' and 'parameters', got the keys 'parameters'",
         ),
         ({"function_declarations": []}, "got the keys 'function_declarations'"),
         ({"name": "f", "parameters": "{}"}, "the parameters of tool 'f' must be a JSON Schema; got '{}'"),
-        ({}, "a tool's definition has a 'name'"),
+        ({}, "a tool definition needs 'name'"),
     ],
     ids=str,
 )

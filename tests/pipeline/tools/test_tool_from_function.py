@@ -112,7 +112,7 @@ def test_an_alias_with_several_names_and_one_that_is_taken_are_usage_errors():
     def taken(a: Annotated[int, Field(alias="b")], b: int): ...
 
     for function in (several, path):
-        with pytest.raises(UsageError, match=r"parameter 'a' of f\(\) must have one name: Field\(alias=\.\.\.\); got"):
+        with pytest.raises(UsageError, match=r"parameter 'a' of f\(\) needs one name with Field\(alias=\.\.\.\), got"):
             function_model(function, "f")
     with pytest.raises(UsageError, match=r"two parameters of f\(\) are named 'b'"):
         function_model(taken, "f")
@@ -197,18 +197,18 @@ def test_methods_partials_wrappers_and_coroutines_are_functions(
 def test_what_is_called_without_being_a_function_needs_a_name():
     model = function_model(Shop(), "visit")
     assert list(model.model_fields) == ["what"]
-    with pytest.raises(UsageError, match=r"has no name; give it one: tool\(..., name=...\)"):
+    with pytest.raises(UsageError, match=r"has no name; pass one with tool\(..., name=...\)"):
         function_name(Shop())
 
 
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda *words: None, r"f\(\) takes \*words; a tool's parameters have names: write them out"),
-        (lambda **options: None, r"f\(\) takes \*\*options;"),
-        (Shop.buy, r"f\(\) is a method that is not bound; make the tool of an object's: tool\(thing.f\)"),
+        (lambda *words: None, r"f\(\) takes \*words, but a tool's parameters need names: write them"),
+        (lambda **options: None, r"f\(\) takes \*\*options, but"),
+        (Shop.buy, r"f\(\) is unbound; pass a bound method: tool\(thing.f\)"),
         (print, r"f\(\) takes \*args"),
-        (max, r"f\(\) does not say what it takes; write a function around it that does"),
+        (max, r"f\(\) has no signature to read; wrap it in a function that has one"),
     ],
 )
 def test_what_no_model_can_call_by_name_is_a_usage_error(function: Callable[..., Any], said: str):
@@ -222,11 +222,12 @@ def test_an_annotation_that_cannot_be_resolved_or_validated_is_a_usage_error():
     def odd(a: range): ...
 
     with pytest.raises(
-        UsageError, match=r"of f\(\) cannot be read: name 'Nothing' is not defined; what they name must"
+        UsageError, match=r"of f\(\) cannot be resolved: name 'Nothing' is not defined; import those names"
     ):
         function_model(unknown, "f")
     with pytest.raises(
-        UsageError, match=r"the parameters of f\(\) make no model: Unable to generate pydantic-core"
+        UsageError,
+        match=r"the parameters of f\(\) cannot be turned into a pydantic model: Unable to generate pydantic-core",
     ) as raised:
         function_model(odd, "f")
     assert "\n" not in str(raised.value)

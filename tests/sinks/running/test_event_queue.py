@@ -163,10 +163,10 @@ def test_a_second_stream_and_a_second_reader_are_refused_and_the_first_ones_go_o
     queue = new_queue()
     writing = Writing(queue, Stream(1, 2), "plain")
     assert writing.ended() is None
-    with pytest.raises(UsageError, match="had its stream; make a new queue"):
+    with pytest.raises(UsageError, match="was already used; make a new queue"):
         queue([3])
     reader = aiter(queue) if isinstance(queue, AsyncQueue) else iter(queue)
-    with pytest.raises(UsageError, match="has a reader, or had one"):
+    with pytest.raises(UsageError, match="already has a reader"):
         aiter(queue) if isinstance(queue, AsyncQueue) else iter(queue)
 
     async def rest() -> list[Any]:
@@ -185,7 +185,7 @@ def test_an_observable_runs_into_it(new_queue: Any):
 @pytest.mark.parametrize("new_queue", QUEUES)
 @pytest.mark.parametrize("maxsize", [0, -3, "4"])
 def test_a_size_that_is_none_is_refused(new_queue: Any, maxsize: Any):
-    with pytest.raises(UsageError, match="maxsize="):
+    with pytest.raises(UsageError, match="maxsize must be at least 1"):
         new_queue(maxsize)
 
 

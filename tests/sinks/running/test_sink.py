@@ -214,7 +214,7 @@ def test_where_the_sink_needs_an_async_stream_a_plain_one_is_refused_before_its_
 
 @pytest.mark.parametrize("events", ["text", b"bytes", 5, None])
 def test_what_is_no_stream_is_refused(events: Any):
-    with pytest.raises(UsageError, match=f"a sink takes a stream of events, got {type(events).__name__}"):
+    with pytest.raises(UsageError, match=f"a sink must be called with a stream of events, got {type(events).__name__}"):
         each_event(lambda: Note([]))(events)
 
 

@@ -115,7 +115,7 @@ def test_chunks_that_are_ready_pass_as_they_are():
     machine = AnyProvider()
     assert [given for chunk in chunks for given in machine.feed(chunk)] == chunks
     assert machine.feed(chunks[0])[0] is chunks[0]
-    with pytest.raises(UsageError, match="gave ChunkResponses, and now dict"):
+    with pytest.raises(UsageError, match="yielded ChunkResponses before, and now dict"):
         machine.feed({"choices": []})
 
 
@@ -216,17 +216,17 @@ class Strange:
 @pytest.mark.parametrize(
     ("item", "described"),
     [
-        ({"foo": 1, "bar": 2}, "a dict with 'foo', 'bar', does not say"),
-        (dict.fromkeys("abcdefgh", 1), "a dict with 'a', 'b', 'c', 'd', 'e', 'f', ..., does not say"),
-        ({"object": "text_completion", "choices": [{"text": "a"}]}, "a dict with 'object', 'choices', does not say"),
+        ({"foo": 1, "bar": 2}, "a dict with 'foo', 'bar', does not show"),
+        (dict.fromkeys("abcdefgh", 1), "a dict with 'a', 'b', 'c', 'd', 'e', 'f', ..., does not show"),
+        ({"object": "text_completion", "choices": [{"text": "a"}]}, "a dict with 'object', 'choices', does not show"),
         ({"contentBlockIndex": 0, "start": {}}, "'contentBlockIndex'"),
-        ({"type": "message-start", "delta": {"message": {"role": "assistant"}}}, "does not say"),
-        ({"type": ["ping"]}, "does not say"),
-        (5, "int, does not say"),
-        (["a"], "list, does not say"),
-        (Strange(), "test_any_provider.Strange, does not say"),
+        ({"type": "message-start", "delta": {"message": {"role": "assistant"}}}, "does not show"),
+        ({"type": ["ping"]}, "does not show"),
+        (5, "int, does not show"),
+        (["a"], "list, does not show"),
+        (Strange(), "test_any_provider.Strange, does not show"),
         (ProviderError("x"), "penstock.events.errors.ProviderError"),
-        ({"choices": [], "candidates": []}, "may be of openai-chat or gemini"),
+        ({"choices": [], "candidates": []}, "may be from openai-chat or gemini"),
     ],
 )
 def test_a_first_item_of_nobody_or_of_two_is_refused_with_its_kind_and_the_known_apis(item: Any, described: str):
@@ -240,16 +240,14 @@ def test_a_first_item_of_nobody_or_of_two_is_refused_with_its_kind_and_the_known
 
 @pytest.mark.parametrize("item", [b"data: {}", bytearray(b"x"), memoryview(b"x")])
 def test_bytes_are_sent_to_from_wire(item: Any):
-    with pytest.raises(
-        UsageError, match=r"gives bytes; from_wire\(api, \.\.\.\) reads them, with api one of 'openai-chat'"
-    ):
+    with pytest.raises(UsageError, match=r"yields bytes; use from_wire\(api, \.\.\.\), with api one of 'openai-chat'"):
         AnyProvider().feed(item)
 
 
 def test_the_answer_that_was_chosen_is_looked_for_and_one_that_cannot_be_is_refused():
     items = [{"choices": [{"index": 0, "delta": {"content": "a"}}, {"index": 1, "delta": {"content": "b"}}]}]
     assert [chunk.content for chunk in run(AnyProvider(choices=1), items)[0]] == ["b"]
-    with pytest.raises(UsageError, match="gives one answer"):
+    with pytest.raises(UsageError, match="has one answer only"):
         AnyProvider(choices=1).feed({"type": "message_start", "message": {}})
 
 

@@ -75,7 +75,7 @@ def error_of(events: Iterator[Any]) -> Exception:
 
 
 def has_error(body: bytes) -> bool:
-    """Return whether a machine of any API may find an error of a provider's, or JSON that is none, in this body."""
+    """Return whether a machine of any API may find an error of a provider's, or invalid JSON, in this body."""
     return re.search(rb'"error": ?[{"]|event: error|this is not JSON', body) is not None
 
 
@@ -179,17 +179,17 @@ def test_the_chat_sdk_with_its_own_body_is_understood():
 @pytest.mark.parametrize(
     ("item", "said"),
     [
-        (Event(), "is not of openai-chat: test_checked_machine.Event; pass what the SDK streamed, or another api="),
-        (42, "is not of openai-chat: int; pass what the SDK streamed"),
-        ("a text", "is not of openai-chat: str; texts and ChunkResponses need no api="),
-        (ChunkResponse(content="Hi"), "penstock.events.chunk_response.ChunkResponse; texts and ChunkResponses need no"),
-        (b"data: {}", "is not of openai-chat: bytes; from_wire('openai-chat', ...) reads bytes"),
+        (Event(), "is not of openai-chat: test_checked_machine.Event; pass what the SDK streams, or another api="),
+        (42, "is not of openai-chat: int; pass what the SDK streams"),
+        ("a text", "is not of openai-chat: str; leave api= out for text and ChunkResponses"),
+        (ChunkResponse(content="Hi"), "penstock.events.chunk_response.ChunkResponse; leave api= out for text"),
+        (b"data: {}", "is not of openai-chat: bytes; use from_wire('openai-chat', ...) for bytes"),
         ({"foo": "secret", "bar": 1}, "is not of openai-chat: a dict with 'foo', 'bar'; pass what"),
         ({"type": "a secret", "b": 1}, "is not of openai-chat: a dict with 'type', 'b'; pass what"),
         ({"k" * 99: 1}, f"a dict with '{'k' * 39}...; pass what"),
         ({"type": "message_stop"}, "a dict of type 'message_stop'; pass what"),
         ({"object": "text_completion", "choices": [{"text": "secret"}]}, "a dict with 'object', 'choices'; pass what"),
-        ([HELLO["gemini"]], "list; it looks like gemini: pass api='gemini' to from_stream, from_wire or Pipeline"),
+        ([HELLO["gemini"]], "list; it looks like gemini; pass api='gemini' to from_stream, from_wire or Pipeline"),
     ],
 )
 def test_it_names_kinds_keys_and_types_and_what_to_do_and_no_content(item: Any, said: str):
@@ -207,10 +207,10 @@ def test_it_names_a_few_of_many():
 
 
 BODIES = [
-    (b"<!DOCTYPE html>\n<html><body>data: secret</body></html>", "it is HTML or XML; look at the status"),
+    (b"<!DOCTYPE html>\n<html><body>data: secret</body></html>", "it is HTML or XML; check the status"),
     (b'{"detail": "secret", "code": 1}', "with 'detail', 'code'; "),
     (b'{\n  "detail": "secret",\n  "code": 1\n}\n', "with 'detail', 'code'; "),
-    (b"upstream said: secret\n", "it is text; look at the status of the response, ask for a stream, or pass another"),
+    (b"upstream said: secret\n", "it is text; check the status of the response, request a stream, or pass another"),
     (b"no line end", "it is text"),
 ]
 

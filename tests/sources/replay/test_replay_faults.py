@@ -55,7 +55,7 @@ def test_an_event_comes_in_at_the_first_boundary_after_so_many_bytes(case: tuple
     assert sent[:at] == body[:at]
     assert sent[at + answer.inserted :] == (b"" if kind == "error" else body[at:])
     added = sent[at : at + answer.inserted]
-    assert (b"asked for by a fault" if kind == "error" else b"{not JSON") in added
+    assert (b"as the fault demands" if kind == "error" else b"{not JSON") in added
 
 
 @pytest.mark.parametrize(("api", "body"), BODIES)
@@ -64,7 +64,7 @@ def test_an_error_is_an_event_of_its_own_after_any_event(api: str, body: bytes):
         size = sum(map(len, split_events(body)[:count]))
         sent = b"".join(answer_with(parse_fault(f"error:{size}"), body, API[api]).events)
         data = split_events(sent)[-1].decode().strip("[], \r\n").rpartition("data: ")[2]
-        assert "asked for by a fault" in json.dumps(json.loads(data))
+        assert "as the fault demands" in json.dumps(json.loads(data))
 
 
 def test_an_event_is_doubled_and_one_that_is_not_there_is_a_usage_error():

@@ -113,7 +113,7 @@ def test_a_status_is_the_status_of_the_provider_error(sdk: Sdk, run: Any, status
         entry = server.wait_for("refused")
     assert isinstance(end, ProviderError)
     assert (end.status, end.transport) == (status, False)
-    assert "asked for by a fault" in end.detail
+    assert "as the fault demands" in end.detail
     assert [chunk.error is not None for chunk in chunks] == [True]
     assert (entry.status, entry.fault, entry.recording) == (status, f"status:{status}", None)
 

@@ -245,7 +245,7 @@ def test_over_tls_a_reader_is_woken_by_an_end_without_a_farewell(tmp_path: Path)
     assert isinstance(reader.end, openai.APIConnectionError)
     cause = reader.end.__cause__
     assert isinstance(cause, httpx2.RemoteProtocolError)
-    assert "peer closed connection" in str(cause), "the reader took something for text that is none"
+    assert "peer closed connection" in str(cause), "the reader took something else for text"
 
 
 # What it leaves alone

@@ -69,7 +69,7 @@ def strategy_maker(
     if _is_chain(strategy):
         chain = with_tools(_ready_made(strategy, options), tools) or chain_of([pass_through(limits=limits)])
         return lambda turn_id: with_turn_id(chain, turn_id)
-    maker = strategy
+    maker = cast("Callable[..., Any]", strategy)
     given = _checked(maker, tools, {"start": settings.start, "eager": settings.eager, "limits": limits}, options)
     if tools == ():
         return lambda turn_id: chain_of([pass_through(turn_id=turn_id, limits=limits)])

@@ -58,7 +58,7 @@ class ChainCode:
         """Return the code of a value; `name`: of what, for a complaint."""
         if type(value) is not tuple:
             return self._item(value, name)
-        several: tuple[Any, ...] = value
+        several = cast("Any", value)
         for constant, known in _CONSTANTS.items():
             if several == known:
                 return self._written(known, constant)

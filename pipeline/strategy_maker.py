@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeGuard, cast
 
 from ..events.errors import UsageError
 from ..operators.engine.limits import Limits
@@ -66,10 +66,10 @@ def strategy_maker(
             raise UsageError(message)
         ready = chain_of([strategy])
         return lambda turn_id: _ready_made(ready, options, [] if turn_id is None else ["turn_id"])
-    if isinstance(strategy, tuple):
+    if _is_chain(strategy):
         chain = with_tools(_ready_made(strategy, options), tools) or chain_of([pass_through(limits=limits)])
         return lambda turn_id: with_turn_id(chain, turn_id)
-    maker = strategy
+    maker = cast("Callable[..., Any]", strategy)
     given = _checked(maker, tools, {"start": settings.start, "eager": settings.eager, "limits": limits}, options)
     if tools == ():
         return lambda turn_id: chain_of([pass_through(turn_id=turn_id, limits=limits)])
@@ -93,6 +93,10 @@ def _checked(
         message = f"a strategy function must take (tools, *, turn_id=...); {name} does not: {error}"
         raise UsageError(message) from error
     return given
+
+
+def _is_chain(strategy: object) -> TypeGuard[Chain]:
+    return isinstance(strategy, tuple)
 
 
 def _ready_made(chain: Chain, options: Iterable[str], more: Iterable[str] = ()) -> Chain:

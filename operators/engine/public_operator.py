@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial, wraps
 from inspect import Parameter, signature
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from .stage import Operator
 from .step import Step, kept, lasting
@@ -45,9 +45,9 @@ def _made(
 
     @wraps(function)
     def made(*args: P.args, **kwargs: P.kwargs) -> Operator[In, Out]:
-        given: Any = [lasting(each) for each in args]
-        named: Any = {key: lasting(each) for key, each in kwargs.items()}
-        operator = function(*given, **named)
+        given: list[Any] = [lasting(each) for each in args]
+        named: dict[str, Any] = {key: lasting(each) for key, each in kwargs.items()}
+        operator = cast("Callable[..., Operator[In, Out]]", function)(*given, **named)
         by_position: list[Any] = []
         settings: dict[str, Any] = {}
         for name, value in called.bind(*given, **named).arguments.items():

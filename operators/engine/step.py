@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import signature
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from msgspec import Struct
 
@@ -65,14 +65,14 @@ def kept(value: Any) -> Any:
     return dict(cast("Mapping[Any, Any]", value)) if isinstance(value, dict) else value
 
 
-def stage_name(factory: object) -> str:
+def stage_name(factory: Any) -> str:
     """Return the name by which somebody wrote what makes a stage.
 
     >>> stage_name(partial(dict, a=1))
     'dict'
     """
-    while isinstance(factory, partial):
-        factory = getattr(factory, "func", None)
+    while _is_partial(factory):
+        factory = factory.func
     written = str(getattr(factory, "__qualname__", type(factory).__qualname__))
     return written.rpartition(".")[2]
 
@@ -87,7 +87,7 @@ def short_form(value: Any) -> str:
         return quoted(value if len(value) <= _LONGEST else value[:_LONGEST] + "…")
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(short_form, cast('Iterable[Any]', value)))}]"
-    if type(value) is partial:
+    if _is_partial(value):
         return f"partial({stage_name(value)}{', …' if value.args or value.keywords else ''})"
     name = getattr(value, "name", None) or getattr(value, "__name__", None)
     if isinstance(name, str):
@@ -107,3 +107,7 @@ def quoted(text: str) -> str:
     """
     literal = repr(text)
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal else literal
+
+
+def _is_partial(value: object) -> TypeGuard[partial[Any]]:
+    return isinstance(value, partial)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from keyword import iskeyword
 from math import isfinite
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard, cast
 
 from msgspec import Struct
 from msgspec.structs import fields
@@ -56,12 +56,13 @@ class ChainCode:
 
     def setting(self, name: str, value: Any) -> str:
         """Return the code of a value; `name`: of what, for a complaint."""
+        if type(value) is not tuple:
+            return self._item(value, name)
+        several = cast("Any", value)
         for constant, known in _CONSTANTS.items():
-            if value is known or (type(value) is tuple and value == known):
+            if several == known:
                 return self._written(known, constant)
-        if isinstance(value, tuple):
-            return f"[{', '.join(self._item(each, name) for each in cast('Iterable[Any]', value))}]"
-        return self._item(value, name)
+        return f"[{', '.join(self._item(each, name) for each in several)}]"
 
     def named(self, thing: object, name: str, *, called: str = "", short: str = "") -> str:
         """Return the name of a tool, a function or a class.
@@ -83,9 +84,8 @@ class ChainCode:
             return "..." if value is ... else repr(value)
         if type(value) is float and isfinite(value):
             return repr(value)
-        if isinstance(value, Operator):
-            operator: Operator[Any, Any] = value
-            return self.operator(operator)
+        if _is_operator(value):
+            return self.operator(value)
         if isinstance(value, _VALUES):
             return self._struct(value, name)
         if type(value) in (tuple, list, set, frozenset, dict):
@@ -97,17 +97,12 @@ class ChainCode:
         if isinstance(value, dict):
             pairs = cast("Mapping[Any, Any]", value).items()
             return f"{{{', '.join(f'{self._item(key, name)}: {self._item(each, name)}' for key, each in pairs)}}}"
+        kind = type(value).__name__
         items = [self._item(each, name) for each in value]
-        inside = ", ".join(sorted(items) if isinstance(value, set | frozenset) else items)
-        match value:
-            case list():
-                return f"[{inside}]"
-            case tuple():
-                return f"({inside}{',' if len(items) == 1 else ''})"
-            case set() if items:
-                return f"{{{inside}}}"
-            case _:
-                return f"{type(value).__name__}({{{inside}}})" if items else f"{type(value).__name__}()"
+        if kind in ("set", "frozenset"):
+            return f"{kind}({{{', '.join(sorted(items))}}})" if items else f"{kind}()"
+        inside = ", ".join(items)
+        return f"[{inside}]" if kind == "list" else f"({inside}{',' if len(items) == 1 else ''})"
 
     def _struct(self, value: Struct, name: str) -> str:
         kind = type(value)
@@ -132,6 +127,10 @@ class ChainCode:
             message = f"{name}: {why or f'{short} has no name that code could use'}; {_ADVICE}"
             raise UsageError(message)
         return short
+
+
+def _is_operator(value: object) -> TypeGuard[Operator[Any, Any]]:
+    return isinstance(value, Operator)
 
 
 def _importable(thing: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -44,6 +44,10 @@ class Louder:
         assert state is None
 
 
+def log(_number: int) -> Louder:
+    return Louder()
+
+
 @pytest.mark.parametrize(
     ("operator", "written"),
     [
@@ -58,7 +62,7 @@ class Louder:
         (within("text", holdback("x")), 'within("text", holdback("x"))'),
         (to_invocations({"f": None}), "to_invocations(tools={'f': None})"),
         (lift(Louder), "lift(Louder)"),
-        (lift(partial(cast("Any", Louder), 1)), "lift(partial(Louder, …))"),
+        (lift(partial(log, 1)), "lift(partial(log, …))"),
         (compose(holdback("x"), lift(Louder)), 'compose(holdback("x"), lift(Louder))'),
         (holdback("x" * 99), f'holdback("{"x" * 60}…")'),
     ],

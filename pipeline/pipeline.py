@@ -53,11 +53,12 @@ class Pipeline:
                                                                 └──  sinks
 
     >>> from penstock.events import ChunkResponse
-    >>> for event in Pipeline().stream([ChunkResponse(content="Hi", finish_reason="stop", is_complete=True)]):
+    >>> answer = [ChunkResponse(content="Hi", finish_reason="stop", is_complete=True)]
+    >>> for event in Pipeline(turn_id="t").stream(answer):
     ...     print(event)
-    SegmentStart(segment_id='text_0', segment_type='text', ...)
-    SegmentContent(segment_id='text_0', segment_type='text', delta='Hi', ...)
-    SegmentEnd(segment_id='text_0', segment_type='text', status='complete', ...)
+    SegmentStart(segment_id='t:text_0', segment_type='text', turn_id='t')
+    SegmentContent(segment_id='t:text_0', segment_type='text', delta='Hi', turn_id='t', raw='Hi')
+    SegmentEnd(segment_id='t:text_0', segment_type='text', status='complete', turn_id='t')
 
     - `strategy`: a name, an operator, several in a list, or a function that makes one of `tools=` and options, as
       `api_tool_call` is, or a `Dialect`. The default is PENSTOCK_STREAM_PARSER, else `api_tool_call` for a provider's

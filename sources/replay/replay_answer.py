@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -50,7 +51,7 @@ class PlayedAnswer(Response):
         for piece in self._pieces:
             await asyncio.wait({leaving}, timeout=piece.delay)  # also without a delay: lets the loop see who left
             if self._gate is not None:
-                allowed = asyncio.ensure_future(self._gate.acquire())
+                allowed: asyncio.Future[Any] = asyncio.ensure_future(self._gate.acquire())
                 await asyncio.wait({leaving, allowed}, return_when=asyncio.FIRST_COMPLETED)
                 allowed.cancel()
             if leaving.done():

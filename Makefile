@@ -16,9 +16,11 @@ SHARED ?=
 ROOMS := command events operators pipeline sinks sources
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
+# Each worker is a process and runs one test at a time in its main thread: signals, profilers and ports are its own.
+ALL_CORES := -n auto --dist worksteal
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test check lint types test-all test-shared mutants fuzz bench docs wheel clean
+.PHONY: help demo test laws check lint types test-all test-shared mutants fuzz bench docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -26,8 +28,12 @@ help: ## print this list
 demo: $(READY) ## show a file being written while the model is still writing it; needs no API key
 	@$(RUN)/penstock demo
 
-test: $(READY) ## run the tests
-	$(RUN)/python -m pytest
+test: $(READY) ## run the tests, in at most 240 s on two cores: property tests with 25 examples, brute force less deep
+	@echo 'at most 240 s on two quiet cores; pytest says at its end how long it took'
+	$(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=quick
+
+laws: $(READY) ## run in full what `make test` shortens: all examples, all texts; the two together run everything
+	$(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=repeatable -m 'hypothesis or laws'
 
 check: lint types ## ruff, mypy and pyright
 
@@ -69,18 +75,19 @@ test-shared: $(READY) ## run the tests over outside corpora: make test-shared SH
 mutants: $(READY) ## run the laws against deliberately broken copies; each must be caught
 	$(RUN)/python tests/mutants.py
 
-# A test that sets its own number of examples keeps it.
+# A test that asks for more or fewer than a hundred gets more or fewer here too.
 fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones every time
 	$(RUN)/python -c 'import sys, hypothesis as h, pytest; \
 		h.settings.register_profile("fuzz", max_examples=$(EXAMPLES), deadline=None, derandomize=False); \
-		sys.exit(pytest.main(["-m", "hypothesis", "--hypothesis-profile=fuzz", "-W", "ignore:Module already"]))'
+		sys.exit(pytest.main(["-m", "hypothesis or laws", "--hypothesis-profile=fuzz", "-W", "ignore:Module already"]))'
 
 bench: $(READY) ## measure in plain function calls of the same run, against bounds
 	$(RUN)/python benchmarks/bench.py
 
-docs: $(READY) ## write the pages of operators and of dialects anew from the code
+docs: $(READY) ## write the page of strategies anew, and the whole pages of operators and dialects into build/docs
 	$(RUN)/python docs/make_operators_page.py
 	$(RUN)/python docs/make_dialects_page.py
+	$(RUN)/python docs/make_strategies_page.py
 
 wheel: $(READY) ## build the sdist, and from it the wheel, into dist/
 	rm -rf dist

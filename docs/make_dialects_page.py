@@ -1,51 +1,36 @@
-"""Makes dialect-catalogue.md, with `python docs/make_dialects_page.py`, of the dialects themselves.
+"""Completes dialect-catalogue.md with an entry for each dialect: for the site, or with `make docs` in `build/docs`.
 
-Their own renderers write the calls on it, so it runs where Penstock is installed.
+The dialects' own renderers write the calls on it, so it runs where Penstock is installed.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.catalogue.catalogue import about_dialect, catalogue_entry
-from penstock.operators.catalogue.provenance import PROVENANCE
 
-PAGE = Path(__file__).with_name("dialect-catalogue.md")
-HEAD = """\
-# Catalogue of dialects
-
-<!-- Made by make_dialects_page.py of the dialects: change those, then run it. -->
-<!-- fmt: off -->
-
-Every format in which `parse_text` finds calls, and `render_call` writes them. `penstock strategies NAME` shows the
-same on a terminal, `penstock strategies --find TEXT` searches. Which one a model uses, and how to read several at once:
-[dialects](dialects.md). One of your own takes ten lines: [a new dialect](new-dialect.md).
-
-How to read the grammars: markers stand in quotes, what the model fills in stands in capitals. `?` is once or not at
-all, `*` any number of times, `+` at least once, `|` between ways of which one is taken. `JSON {…}` ends where its
-brackets close, other slots where what may follow them begins; blanks between items do not matter. Keys in JSON may come
-in any order; where two are named, either will do.
-
-“Models” are the patterns by which `dialect_for` finds it in a model's name; “servers' names” are what vLLM and SGLang
-call it in `--tool-call-parser`, where that is another name than here.
-
-“Cannot carry” is what the renderer refuses, because reading it would give another call: variations of the call that is
-shown were tried, those that fail are listed.\
-"""
+HEAD = Path(__file__).with_name("dialect-catalogue.md")
+MADE = Path(__file__).parents[1] / "build" / "docs" / HEAD.name
 
 
-def page() -> str:
+def whole_page() -> str:
     """Return the whole page."""
-    names = sorted(DIALECTS)
-    rows = [f"| [`{name}`](#{name}) | {_cell(about_dialect(name))} | {_cell(_proof(name))} |" for name in names]
+    rows = [f"| [`{name}`](#{name}) | {_cell(about_dialect(name))} | {_cell(_proof(name))} |" for name in DIALECTS]
     contents = "\n".join(("| dialect | models and form | known by |", "| --- | --- | --- |", *rows))
-    return "\n\n".join((HEAD, contents, *(f"## {name}\n\n{catalogue_entry(name)}" for name in names))) + "\n"
+    entries = (f"## {name}\n\n{catalogue_entry(name)}" for name in DIALECTS)
+    return "\n\n".join((HEAD.read_text(encoding="utf-8").rstrip(), contents, *entries)) + "\n"
+
+
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    """Return a page as mkdocs shows it."""
+    return whole_page() if page.file.src_uri == HEAD.name else markdown
 
 
 def _proof(name: str) -> str:
-    provenance = PROVENANCE[name]
-    return ", ".join(provenance.proven_by) or provenance.written_from
+    dialect = DIALECTS[name]
+    return ", ".join(dialect.proven_by) or dialect.written_from
 
 
 def _cell(text: str) -> str:
@@ -53,4 +38,5 @@ def _cell(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    MADE.parent.mkdir(parents=True, exist_ok=True)
+    MADE.write_text(whole_page(), encoding="utf-8")

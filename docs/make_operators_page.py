@@ -1,4 +1,4 @@
-"""Makes operators.md, with `python docs/make_operators_page.py`, of the docstrings and signatures in the code.
+"""Completes operators.md with every public name of `operators/`: for the site, or with `make docs` in `build/docs`.
 
 It reads the files and imports nothing, so any Python from 3.11 on will do, with nothing installed.
 """
@@ -8,82 +8,48 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "operators"
-PAGE = Path(__file__).with_name("operators.md")
-
-# By what goes in and what comes out; a name that is public and stands nowhere is an error.
-GROUPS: dict[str, tuple[str, ...]] = {
-    "`ChunkResponse` → `SegmentEvent`": ("to_segments",),
-    "`str` or `ChunkResponse` → `SegmentEvent`": (
-        *("parse_text", "split_reasoning"),
-        *("dialect_for", "ModelDialect", "Dialect", "render_call", "dialect_instructions"),
-    ),
-    "`SegmentEvent` → `SegmentEvent`": (
-        *("stream_fields", "FieldSpec", "FILE_TOOLS", "MARKED_FILE_TOOLS"),
-        *("within", "whole_calls", "detect_text_calls"),
-    ),
-    "`SegmentEvent` → `ToolInvocation` or `InvocationFailed`": ("to_invocations",),
-    "`SegmentEvent` → the arguments of a call while they grow": (
-        "partial_arguments",
-        "PartialArguments",
-        "argument_progress",
-        "tool_call_updates",
-    ),
-    "`str` → `str`": ("holdback", "strip_markers"),
-    "`str` → `Fragment` → values": ("json_fragments", "extract_json_fields", "aggregate_fragments", "PathValue"),
-    "Observable → Observable": ("interrupt_on",),
-    "To run them": ("drive", "adrive", "stage", "compose"),
-    "To write one": ("lift", "Stage", "Operator", "Completed", "Failed", "Interrupted"),
-    "Limits": ("Limits",),
+HEAD = Path(__file__).with_name("operators.md")
+MADE = Path(__file__).parents[1] / "build" / "docs" / HEAD.name
+DIALECTS = "Dialects"
+ROOMS = {
+    "calls": "Fields that stream",
+    "catalogue": DIALECTS,
+    "grammar": DIALECTS,
+    "writing": DIALECTS,
+    "engine": "To run operators, and to write one",
 }
-HEAD = """\
-# Operators
-
-<!-- Made by make_operators_page.py of the docstrings: change those, then run it. -->
-<!-- fmt: off -->
-
-An operator takes a stream of one kind and gives one of another. Each stands in a file of its name in `operators/`, and
-all are imported from `penstock.operators`. Each runs in four ways: `source.pipe(a, b)` on an Observable,
-`drive(items, a, b)` in a plain loop, `adrive(items, a, b)` in an async one, and `stage(a, b).feed(item)` step by step.
-
-In the pictures time runs to the right: `--` is time that passes, `|` the end of the stream; S, C and E are the START,
-CONTENT and END of a segment.\
-"""
+"""What stands in these sub-folders is told under these titles, after the operators."""
 
 
-def page() -> str:
+def whole_page() -> str:
     """Return the whole page."""
-    files = _public()
-    names = [name for group in GROUPS.values() for name in group]
-    if missing := files.keys() - set(names):
-        message = f"put {', '.join(sorted(missing))} into a group of GROUPS in {Path(__file__).name}"
-        raise SystemExit(message)
-    if gone := set(names) - files.keys():
-        message = f"{', '.join(sorted(gone))} of GROUPS in {Path(__file__).name} is not public in operators/__init__.py"
-        raise SystemExit(message)
-    found = {name: _Definition(name, FOLDER / f"{file.replace('.', '/')}.py") for name, file in files.items()}
-    blocks = [HEAD, _contents(found)]
-    for title, group in GROUPS.items():
-        blocks.append(f"## {title}")
-        blocks += [block for name in group for block in found[name].blocks()]
+    sections: dict[str, list[_Definition]] = {"The operators": []}
+    for module, names in _public():
+        *room, stem = module.split(".")
+        section = sections.setdefault(ROOMS.get(room[0], room[0]), []) if room else sections["The operators"]
+        path = FOLDER.joinpath(*room, f"{stem}.py")
+        section += [_Definition(name, path) for name in sorted(names, key=lambda name: (name != stem, name))]
+    blocks = [HEAD.read_text(encoding="utf-8").rstrip()]
+    for title, section in sections.items():
+        rows = (f"| {each.link()} | {each.gives()} | {each.summary()} |" for each in section)
+        blocks += [f"## {title}", "\n".join(("| | returns | |", "| --- | --- | --- |", *rows))]
+        blocks += [block for each in section for block in each.blocks()]
     return "\n\n".join(blocks) + "\n"
 
 
-def _public() -> dict[str, str]:
-    """Return the public names with the files they come from."""
-    tree = ast.parse((FOLDER / "__init__.py").read_text(encoding="utf-8"))
-    return {
-        alias.name: node.module
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom) and node.module
-        for alias in node.names
-    }
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    """Return a page as mkdocs shows it."""
+    return whole_page() if page.file.src_uri == HEAD.name else markdown
 
 
-def _contents(found: dict[str, _Definition]) -> str:
-    rows = (f"| {title} | {', '.join(found[name].link() for name in group)} |" for title, group in GROUPS.items())
-    return "\n".join(("| from → to | |", "| --- | --- |", *rows))
+def _public() -> Iterator[tuple[str, list[str]]]:
+    """Yield the files with public names, and these."""
+    for node in ast.parse((FOLDER / "__init__.py").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module, [alias.name for alias in node.names]
 
 
 class _Definition:
@@ -100,6 +66,16 @@ class _Definition:
 
     def link(self) -> str:
         return f"[`{self._name}`](#{self._title.lower().replace(' ', '-')})"
+
+    def gives(self) -> str:
+        """Return the type that a function returns."""
+        returns = self._node.returns if isinstance(self._node, ast.FunctionDef) else None
+        return f"`{self._written(returns)}`".replace("|", r"\|") if returns is not None else ""
+
+    def summary(self) -> str:
+        """Return the first line of a docstring."""
+        documented = self._node if isinstance(self._node, ast.FunctionDef | ast.ClassDef) else None
+        return ((documented and ast.get_docstring(documented)) or "").partition("\n")[0].replace("|", r"\|")
 
     def blocks(self) -> Iterator[str]:
         yield f"### {self._title}"
@@ -179,4 +155,5 @@ def _code(text: str, language: str = "py") -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    MADE.parent.mkdir(parents=True, exist_ok=True)
+    MADE.write_text(whole_page(), encoding="utf-8")

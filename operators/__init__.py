@@ -15,6 +15,7 @@ from .interrupt_on import interrupt_on
 from .json_fragments import json_fragments
 from .parse_text import parse_text
 from .partial_arguments import PartialArguments, partial_arguments
+from .schemas.value_typing import TypingRules
 from .split_reasoning import split_reasoning
 from .stream_fields import stream_fields
 from .strip_markers import strip_markers
@@ -40,6 +41,7 @@ __all__ = [
     "PartialArguments",
     "PathValue",
     "Stage",
+    "TypingRules",
     "adrive",
     "aggregate_fragments",
     "argument_progress",

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 from ..events.errors import UsageError
 from ..events.fragment import Fragment, JsonError, Path
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
+from .engine.state import Stateful
 from .machines.fragment_aggregator import FragmentAggregator
 
 
@@ -19,6 +21,7 @@ class PathValue(NamedTuple):
     value: Any
 
 
+@public_operator
 def aggregate_fragments(depth: int = 0) -> Operator[Fragment | JsonError, Any]:
     """Return each value at one depth when it is complete: 0 for the whole, 1 for each argument of a call.
 
@@ -41,7 +44,9 @@ def aggregate_fragments(depth: int = 0) -> Operator[Fragment | JsonError, Any]:
     return lift(partial(_AggregateFragments, depth))
 
 
-class _AggregateFragments:
+class _AggregateFragments(Stateful):
+    STATE = ("_aggregator", "_inside")
+
     def __init__(self, depth: int) -> None:
         self._depth = depth
         self._aggregator = FragmentAggregator()
@@ -65,10 +70,3 @@ class _AggregateFragments:
 
     def close(self, how: How) -> Sequence[Any]:  # noqa: ARG002 - nothing depends on it
         return ()
-
-    def dump(self) -> Any:
-        return [self._inside, self._aggregator.dump()]
-
-    def load(self, state: Any) -> None:
-        self._inside, aggregator = state
-        self._aggregator.load(aggregator)

@@ -11,9 +11,12 @@ from .calls.call_arguments import CallArguments
 from .calls.each_call import each_call
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.public_operator import public_operator
 from .engine.stage import Operator
+from .engine.state import Stateful
 
 
+@public_operator
 def argument_progress(
     *,
     keep_segments: bool = False,
@@ -46,8 +49,8 @@ def argument_progress(
     return each_call(_Progress, keep_segments=keep_segments, fields=fields, limits=limits)
 
 
-class _Progress:
-    __slots__ = ("call",)
+class _Progress(Stateful):
+    STATE = __slots__ = ("call",)
 
     def __init__(self, call: CallArguments) -> None:
         self.call = call
@@ -58,9 +61,3 @@ class _Progress:
         return [ToolCallArgumentProgress(call.segment_id, call.name, piece) for piece in pieces]
 
     start = end = content
-
-    def dump(self) -> Any:
-        return None
-
-    def load(self, state: Any) -> None:
-        """Nothing to go on from: the call has it all."""

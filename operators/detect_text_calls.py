@@ -9,7 +9,9 @@ from typing import Any
 from ..events.segment_event import SegmentEvent
 from ..events.tool_invocation import Notice
 from .calls.segment_end import OpenSegments
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
+from .engine.state import Stateful
 
 _BLANKS = r"\s{0,16}"
 _NAME = r"[^\W\d][\w.:/-]{0,63}"
@@ -65,6 +67,7 @@ _DETAIL = (
 
 
 # Any, and not what flows here: it may stand between any two operators, invocations among the events or not.
+@public_operator
 def detect_text_calls() -> Operator[Any, Any]:
     """Warn of tool calls that a model wrote as text where native calls were expected; every event passes unchanged.
 
@@ -86,14 +89,16 @@ def detect_text_calls() -> Operator[Any, Any]:
     return lift(_DetectTextCalls)
 
 
-class _Text:
+class _Text(Stateful):
     """The text of one segment, as far as it is not decided, or the beginning of the call in it.
 
     Text is searched in blocks: a place is decided when `REACH` characters from it on are there, so that where a text is
     cut makes no difference. A character is searched once, `REACH` of a block twice.
     """
 
-    __slots__ = ("_at_begin", "_length", "_pieces", "_wanted", "snippet")
+    STATE = ("_at_begin", "_length", "_wanted", "snippet")
+    PIECES = ("_pieces",)
+    __slots__ = (*STATE, *PIECES)
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -135,15 +140,10 @@ class _Text:
         self._length = len(text)
         self._wanted = wanted
 
-    def dump(self) -> Any:
-        return ["".join(self._pieces), self._wanted, self._at_begin, self.snippet]
 
-    def load(self, state: Any) -> None:
-        text, wanted, self._at_begin, self.snippet = state
-        self._keep(text, wanted)
+class _DetectTextCalls(Stateful):
+    STATE = ("_called", "_open", "_texts")
 
-
-class _DetectTextCalls:
     def __init__(self) -> None:
         self._texts: dict[tuple[str | None, str], _Text] = {}
         self._called: set[str | None] = set()
@@ -189,17 +189,8 @@ class _DetectTextCalls:
             if not text.snippet:
                 del self._texts[identity]
 
-    def dump(self) -> Any:
-        texts = [[*identity, text.dump()] for identity, text in self._texts.items()]
-        return {"texts": texts, "called": list(self._called), "open": self._open.dump()}
-
-    def load(self, state: Any) -> None:
-        self._texts = {}
-        for turn_id, segment_id, text in state["texts"]:
-            self._texts[turn_id, segment_id] = _Text()
-            self._texts[turn_id, segment_id].load(text)
-        self._called = set(state["called"])
-        self._open.load(state["open"])
+    def new_part(self, _name: str, _state: Any, /) -> _Text:
+        return _Text()
 
 
 def _is_native_call(start: SegmentEvent) -> bool:

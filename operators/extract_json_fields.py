@@ -10,12 +10,15 @@ from typing import Any, TypeAlias, cast
 from ..events.errors import UsageError
 from ..events.fragment import Fragment, JsonError
 from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.public_operator import public_operator
 from .engine.stage import Completed, How, Operator, lift
+from .engine.state import Stateful
 from .machines.json_machine import JsonMachine
 
 FieldPath: TypeAlias = tuple[str | int | EllipsisType, ...]
 
 
+@public_operator
 def extract_json_fields(
     *paths: str | FieldPath,
     limits: Limits = DEFAULT_LIMITS,
@@ -80,7 +83,9 @@ class _Container:
         self.seen = set(seen)
 
 
-class _ExtractJsonFields:
+class _ExtractJsonFields(Stateful):
+    STATE = ("_depth", "_failed", "_machine", "_passing")
+
     def __init__(self, paths: tuple[FieldPath, ...], limits: Limits) -> None:
         self._machine = JsonMachine(limits)
         self._root = _Node()
@@ -112,27 +117,18 @@ class _ExtractJsonFields:
         return self._select(self._machine.close(cut=not isinstance(how, Completed)))
 
     def dump(self) -> Any:
-        return {
-            "machine": self._machine.dump(),
-            "seen": [sorted(container.seen) for container in self._around],
-            "depth": self._depth,
-            "passing": self._passing,
-            "failed": self._failed,
-        }
+        return {**super().dump(), "seen": [sorted(container.seen) for container in self._around]}
 
-    def load(self, state: Any) -> None:
-        self._machine.load(state["machine"])
+    def load(self, state: Any, /) -> None:
+        super().load(state)
         # The path to the innermost of these containers is how the machine's own path begins.
-        steps = state["machine"]["path"]
+        steps = self._machine.path
         nodes: tuple[_Node, ...] = (self._root,)
         self._around = []
         for depth, seen in enumerate(state["seen"]):
             if depth:
                 nodes = _following(nodes, steps[depth - 1])
             self._around.append(_Container(nodes, seen))
-        self._depth = state["depth"]
-        self._passing = state["passing"]
-        self._failed = state["failed"]
 
     def _select(self, fragments: Sequence[Fragment | JsonError]) -> Sequence[Fragment | JsonError]:
         out: list[Fragment | JsonError] = []

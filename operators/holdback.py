@@ -6,10 +6,12 @@ import re
 from functools import partial
 
 from ..events.errors import UsageError
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .machines.marker_search import Node, marker_search
 
 
+@public_operator
 def holdback(*markers: str) -> Operator[str, str]:
     """Let text through as soon as it is certain to belong to no marker; a marker comes whole, as an item of its own.
 

@@ -25,6 +25,7 @@ from .engine.stage import (
     lift,
     stage,
 )
+from .engine.state import Stateful
 
 RxOperator: TypeAlias = Callable[[Observable[Any]], Observable[Any]]
 
@@ -178,8 +179,10 @@ class _Run:
         self._signal.dispose()
 
 
-class _PassSegments:
+class _PassSegments(Stateful):
     """Passes everything, and at the close ends the segments that are open."""
+
+    STATE = ("_open",)
 
     def __init__(self) -> None:
         self._open = OpenSegments()
@@ -191,9 +194,3 @@ class _PassSegments:
 
     def close(self, how: How) -> Iterable[Any]:
         return self._open.ends(how)
-
-    def dump(self) -> Any:
-        return self._open.dump()
-
-    def load(self, state: Any) -> None:
-        self._open.load(state)

@@ -7,10 +7,12 @@ from functools import partial
 
 from ..events.fragment import Fragment, JsonError
 from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.public_operator import public_operator
 from .engine.stage import Completed, How, Operator, lift
 from .machines.json_machine import JsonMachine
 
 
+@public_operator
 def json_fragments(*, limits: Limits = DEFAULT_LIMITS) -> Operator[str, Fragment | JsonError]:
     """Return the pieces of a JSON value as they arrive.
 

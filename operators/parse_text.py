@@ -10,10 +10,12 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..events.segment_event import SegmentEvent
 from .calls.answer_segments import AnswerSegments, Segment
-from .catalogue.dialects_named import dialects_named
+from .catalogue.dialects_named import dialect_name, dialects_named
 from .catalogue.table import DIALECTS
 from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
+from .engine.state import Stateful
 from .engine.turn_ids import TurnIds
 from .grammar.dialect import Dialect
 from .grammar.dialect_positions import compiled
@@ -23,6 +25,7 @@ from .text.text_engine import TextEngine
 from .text.text_options import TextOptions
 
 
+@public_operator(positional=dialect_name)
 def parse_text(  # noqa: PLR0913 - each has a default that serves most
     *dialects: str | Dialect,
     tools: Any = None,
@@ -91,15 +94,20 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     return lift(partial(_ParseText, found, options, turn_id))
 
 
-class _Answer:
+class _Answer(Stateful):
     """One of n answers: its segments, and the reader of its text."""
 
+    STATE = ("engine", "number", "segments")
+
     def __init__(self, number: int, ids: TurnIds, dialects: tuple[Dialect, ...], options: TextOptions) -> None:
+        self.number = number
         self.segments = AnswerSegments(number, ids, options.limits, eager=False, with_arguments=False)
         self.engine = TextEngine(compiled(dialects), self.segments, options)
 
 
-class _ParseText:
+class _ParseText(Stateful):
+    STATE = ("_answers", "_text_only", "ids")
+
     def __init__(self, dialects: tuple[Dialect, ...], options: TextOptions, turn_id: str | None) -> None:
         self.ids = TurnIds(turn_id)
         self._limits = options.limits
@@ -154,20 +162,12 @@ class _ParseText:
             segments.close_calls(how, finish, events)
         return events
 
-    def dump(self) -> Any:
-        return [
-            self.ids.dump(),
-            self._text_only,
-            [[number, each.segments.dump(), each.engine.dump()] for number, each in self._answers.items()],
-        ]
+    def load(self, state: Any, /) -> None:
+        super().load(state)
+        self._engine = self._answers[0].engine
 
-    def load(self, state: Any) -> None:
-        ids, self._text_only, answers = state
-        self.ids.load(ids)
-        for number, segments, engine in answers:
-            answer = self._answer(number)
-            answer.segments.load(segments)
-            answer.engine.load(engine)
+    def new_part(self, _name: str, state: Any, /) -> _Answer:
+        return self._new(state["number"])
 
     def _feed_chunk(self, chunk: ChunkResponse, events: list[Segment]) -> None:
         self._text_only = False

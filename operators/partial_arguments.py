@@ -13,11 +13,14 @@ from .calls.call_arguments import CallArguments
 from .calls.each_call import each_call
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.public_operator import public_operator
 from .engine.stage import Operator
+from .engine.state import Stateful
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.live_view import ObjectView
 
 
+@public_operator
 def partial_arguments(
     *,
     keep_segments: bool = False,
@@ -92,8 +95,9 @@ class PartialArguments(Struct, frozen=True, gc=False, eq=False):
         )
 
 
-class _Partial:
-    __slots__ = ("_values", "_view", "call")
+class _Partial(Stateful):
+    STATE = ("_values", "call")
+    __slots__ = (*STATE, "_view")
 
     def __init__(self, call: CallArguments) -> None:
         self.call = call
@@ -124,9 +128,3 @@ class _Partial:
         return PartialArguments(
             call.segment_id, call.name, call.turn_id, changed, finished, is_complete, status, self._view
         )
-
-    def dump(self) -> Any:
-        return self._values.dump()
-
-    def load(self, state: Any) -> None:
-        self._values.load(state)

@@ -6,11 +6,13 @@ from typing import Literal
 
 from ..events.chunk_response import ChunkResponse
 from .calls.answer_segments import Segment
+from .engine.public_operator import public_operator
 from .engine.stage import Operator
 from .grammar.dialect import Dialect
 from .parse_text import parse_text
 
 
+@public_operator
 def split_reasoning(
     *markers: tuple[str, str],
     starts_in_reasoning: bool = False,

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, Literal, TypeAlias, cast
-
-from msgspec import convert, to_builtins
 
 from ..events.errors import UsageError
 from ..events.fragment import Fragment, JsonError, Path
@@ -16,7 +13,9 @@ from ..events.tool_invocation import Notice
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .calls.segment_end import RESERVED, OpenSegments, end_payload, end_status, error_detail
 from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, StageChain, lift, stage
+from .engine.state import Stateful
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.json_machine import JsonMachine
 from .strip_markers import strip_markers
@@ -24,6 +23,7 @@ from .strip_markers import strip_markers
 Segment: TypeAlias = SegmentEvent | Notice
 
 
+@public_operator
 def stream_fields(
     specs: Iterable[FieldSpec] = FILE_TOOLS,
     *,
@@ -74,20 +74,19 @@ def stream_fields(
     return lift(partial(_StreamFields, by_tool, limits, deferred=start == "deferred", ignore_case=ignore_case))
 
 
-class _FieldCall:
+class _FieldCall(Stateful):
     """One call of a tool with a spec: what is known of its arguments and what has not been given out yet."""
 
-    __slots__ = (
+    STATE = (
+        "tool",
         "arguments",
         "content",
         "content_length",
         "due",
         "duplicate",
         "error",
-        "field_path",
         "fragments",
         "held",
-        "live_path",
         "machine",
         "metadata",
         "no_object",
@@ -95,15 +94,18 @@ class _FieldCall:
         "opened",
         "raw",
         "segment_id",
-        "segment_type",
-        "spec",
         "started",
         "stripping",
         "turn_id",
     )
+    __slots__ = (*STATE, "limits", "field_path", "live_path", "segment_type", "spec")
 
-    def __init__(self, spec: FieldSpec, segment_id: str, turn_id: str | None, metadata: dict[str, Any]) -> None:
+    def __init__(
+        self, spec: FieldSpec, limits: Limits, segment_id: str, turn_id: str | None, metadata: dict[str, Any]
+    ) -> None:
         self.spec = spec
+        self.tool = spec.tool
+        self.limits = limits
         self.segment_type = spec.segment_type
         self.segment_id = segment_id
         self.turn_id = turn_id
@@ -130,52 +132,13 @@ class _FieldCall:
         Nothing where sentinels are taken out of the content: as it is, it would have them.
         """
 
-    def dump(self) -> dict[str, Any]:
-        state = {name: getattr(self, name) for name in _PLAIN}
-        # As JSON text: arguments may have infinities and integers of any size, which not every encoding has.
-        events = to_builtins([self.fragments, self.held])
-        state["values"] = json.dumps([self.metadata, self.arguments, self.due, events])
-        state["error"] = to_builtins(self.error)
-        for name in ("open_value", "machine", "stripping"):
-            part = getattr(self, name)
-            state[name] = None if part is None else part.dump()
-        return {**state, "tool": self.spec.tool}
-
-    @classmethod
-    def loaded(cls, state: dict[str, Any], spec: FieldSpec, limits: Limits) -> _FieldCall:
-        call = cls(spec, "", None, {})
-        for name in _PLAIN:
-            setattr(call, name, state[name])
-        call.metadata, call.arguments, call.due, events = json.loads(state["values"])
-        call.fragments, call.held = convert(events, tuple[list[Fragment], list[SegmentEvent]])
-        call.error = convert(state["error"], JsonError | None)
-        if state["open_value"] is not None:
-            call.open_value = FragmentAggregator()
-            call.open_value.load(state["open_value"])
-        if state["machine"] is not None:
-            call.machine = JsonMachine(limits)
-            call.machine.load(state["machine"])
-        if call.stripping is not None and state["stripping"] is not None:
-            call.stripping.load(state["stripping"])
-        else:
-            call.stripping = None
-        return call
+    def new_part(self, name: str, _state: Any, /) -> FragmentAggregator | JsonMachine:
+        return FragmentAggregator() if name == "open_value" else JsonMachine(self.limits)
 
 
-_PLAIN = (
-    "segment_id",
-    "turn_id",
-    "content",
-    "content_length",
-    "raw",
-    "opened",
-    "duplicate",
-    "no_object",
-    "started",
-)
+class _StreamFields(Stateful):
+    STATE = ("_calls", "_others")
 
-
-class _StreamFields:
     def __init__(self, specs: dict[str, FieldSpec], limits: Limits, *, deferred: bool, ignore_case: bool) -> None:
         self._specs = {tool.casefold(): spec for tool, spec in specs.items()} if ignore_case else specs
         self._ignore_case = ignore_case
@@ -231,7 +194,7 @@ class _StreamFields:
         return name.casefold() if self._ignore_case else name
 
     def _start(self, spec: FieldSpec, event: SegmentEvent) -> list[Segment]:
-        call = _FieldCall(spec, event.segment_id, event.turn_id, event.payload["metadata"])
+        call = _FieldCall(spec, self._limits, event.segment_id, event.turn_id, event.payload["metadata"])
         self._calls[event.turn_id, event.segment_id] = call
         events: list[Segment] = []
         self._take(call, event)
@@ -380,15 +343,8 @@ class _StreamFields:
         call.error = call.machine.error
         return [item for item in items if isinstance(item, Fragment)]
 
-    def dump(self) -> Any:
-        return {"calls": [call.dump() for call in self._calls.values()], "others": self._others.dump()}
-
-    def load(self, state: Any) -> None:
-        calls = [
-            _FieldCall.loaded(each, self._specs[self._tool(each["tool"])], self._limits) for each in state["calls"]
-        ]
-        self._calls = {(call.turn_id, call.segment_id): call for call in calls}
-        self._others.load(state["others"])
+    def new_part(self, _name: str, state: Any, /) -> _FieldCall:
+        return _FieldCall(self._specs[self._tool(state["tool"])], self._limits, "", None, {})
 
 
 def _known(call: _FieldCall) -> dict[str, Any]:

@@ -7,7 +7,9 @@ from functools import partial
 from typing import Literal, TypeAlias
 
 from ..events.errors import UsageError
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
+from .engine.state import Stateful
 from .machines.marker_search import marker_pattern
 
 BLANKS = " \t\r\n"
@@ -16,6 +18,7 @@ Phase: TypeAlias = Literal["before", "newline", "inside", "unmarked"]
 """Before the start marker is decided; right after it; in the content; or there is no start marker: all passes."""
 
 
+@public_operator
 def strip_markers(start: str, end: str) -> Operator[str, str]:
     r"""Take the marker before a content and the one after it off, if they are there; one stream is one content.
 
@@ -45,11 +48,13 @@ def strip_markers(start: str, end: str) -> Operator[str, str]:
     return lift(partial(_StripMarkers, start, end))
 
 
-class _StripMarkers:
+class _StripMarkers(Stateful):
     # Cost: what is withheld is read again only when it turns out to be content, apart from the beginning of a marker,
     # which is shorter than the marker. Blanks, of which there may be any number, are kept as the pieces they came in.
 
-    __slots__ = ("_begun", "_end", "_phase", "_search", "_start", "_withheld")
+    STATE = ("_begun", "_phase")
+    PIECES = ("_withheld",)
+    __slots__ = (*STATE, *PIECES, "_end", "_search", "_start")
 
     def __init__(self, start: str, end: str) -> None:
         self._start = start
@@ -78,14 +83,6 @@ class _StripMarkers:
         text = self._take("")
         ended = self._phase == "inside" and text.startswith(self._end)
         return [text] if text and not ended else []
-
-    def dump(self) -> list[str]:
-        return [self._phase, "".join(self._withheld)]
-
-    def load(self, state: tuple[Phase, str], /) -> None:
-        self._phase, text = state
-        self._withheld = [text] if text else []
-        self._begun = text.lstrip(BLANKS) if self._phase == "before" else text[: len(self._end)]
 
     def _look_for_start(self, item: str) -> list[str]:
         begun = (self._begun + item).lstrip(BLANKS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Protocol, TypeAlias, cast, get_args
@@ -19,7 +18,9 @@ from .calls.same_arguments import arguments_digest, value_digest
 from .calls.segment_end import RESERVED, OpenSegments, end_payload, end_status, error_detail
 from .calls.validated import validated
 from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
+from .engine.state import Stateful
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.whole_json import decode_json
 from .schemas.tool_parameters import known_name
@@ -47,6 +48,7 @@ Result: TypeAlias = SegmentEvent | ToolInvocation | InvocationFailed | Notice
 _REASONS = frozenset(get_args(FailureReason))
 
 
+@public_operator
 def to_invocations(
     tools: Tools | None = None,
     *,
@@ -89,8 +91,8 @@ def to_invocations(
     )
 
 
-class _Call:
-    __slots__ = ("content", "metadata", "name", "raw", "segment_type", "turn_id", "unparsed", "values")
+class _Call(Stateful):
+    STATE = __slots__ = ("content", "metadata", "name", "raw", "segment_type", "turn_id", "unparsed", "values")
 
     def __init__(self, segment_type: str, turn_id: str | None, name: str, metadata: dict[str, Any]) -> None:
         self.segment_type = segment_type
@@ -102,11 +104,13 @@ class _Call:
         self.unparsed: list[str] = []  # JSON text that came without fragments
         self.content: list[str] = []  # decoded content of a field segment that came without fragments
 
+    def new_part(self, _name: str, _state: Any, /) -> FragmentAggregator:
+        return FragmentAggregator()
 
-_PLAIN = ("segment_type", "turn_id", "name", "raw", "unparsed", "content")
 
+class _ToInvocations(Stateful):
+    STATE = ("_calls", "_invoked", "_others", "_settled")
 
-class _ToInvocations:
     def __init__(
         self,
         validators: dict[str, Model | ToolLike] | None,
@@ -308,34 +312,8 @@ class _ToInvocations:
         model, errors = validated(validate, arguments)
         return ("", [], model) if errors is None else ("invalid", errors, None)
 
-    def dump(self) -> Any:
-        return {
-            "calls": [
-                {
-                    "id": segment_id,
-                    "values": None if call.values is None else call.values.dump(),
-                    "metadata": json.dumps(call.metadata),
-                    **{name: getattr(call, name) for name in _PLAIN},
-                }
-                for (_, segment_id), call in self._calls.items()
-            ],
-            "others": self._others.dump(),
-            "settled": [list(identity) for identity in self._settled],
-            "invoked": [[*key, first] for key, first in self._invoked.items()],
-        }
-
-    def load(self, state: Any) -> None:
-        self._calls = {}
-        for each in state["calls"]:
-            call = _Call(each["segment_type"], each["turn_id"], each["name"], json.loads(each["metadata"]))
-            call.raw, call.unparsed, call.content = each["raw"], each["unparsed"], each["content"]
-            if each["values"] is not None:
-                call.values = FragmentAggregator()
-                call.values.load(each["values"])
-            self._calls[call.turn_id, each["id"]] = call
-        self._others.load(state["others"])
-        self._settled = {(turn_id, segment_id) for turn_id, segment_id in state["settled"]}
-        self._invoked = {(turn_id, given_id, digest): first for turn_id, given_id, digest, first in state["invoked"]}
+    def new_part(self, _name: str, _state: Any, /) -> _Call:
+        return _Call("", None, "", {})
 
 
 def _refuses(spec: FieldSpec, call: _Call) -> bool:

@@ -8,10 +8,13 @@ from typing import Any
 from ..events.chunk_response import ChunkResponse
 from .calls.answer_segments import AnswerSegments, Segment
 from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
+from .engine.state import Stateful
 from .engine.turn_ids import TurnIds
 
 
+@public_operator
 def to_segments(
     *,
     turn_id: str | None = None,
@@ -48,7 +51,9 @@ def to_segments(
     return lift(partial(_ToSegments, turn_id, limits, eager=eager, end_arguments=end_arguments))
 
 
-class _ToSegments:
+class _ToSegments(Stateful):
+    STATE = ("_choices", "ids")
+
     def __init__(self, turn_id: str | None, limits: Limits, *, eager: bool, end_arguments: bool) -> None:
         self.ids = TurnIds(turn_id)
         self._new_choice = partial(
@@ -87,14 +92,14 @@ class _ToSegments:
         return events
 
     def dump(self) -> Any:
-        return [self.ids.dump(), self._choice.number, [choice.dump() for choice in self._choices.values()]]
+        return {**super().dump(), "choice": self._choice.number}
 
-    def load(self, state: Any) -> None:
-        ids, current, choices = state
-        self.ids.load(ids)
-        for each in choices:
-            self._choice_of(each[0]).load(each)
-        self._choice_of(current)
+    def load(self, state: Any, /) -> None:
+        super().load(state)
+        self._choice = self._choices[state["choice"]]
+
+    def new_part(self, _name: str, state: Any, /) -> AnswerSegments:
+        return self._new_choice(state["number"])
 
     def _choice_of(self, number: int) -> AnswerSegments:
         if number not in self._choices:

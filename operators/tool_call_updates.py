@@ -12,9 +12,12 @@ from .calls.call_arguments import CallArguments
 from .calls.each_call import each_call
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .engine.limits import DEFAULT_LIMITS
+from .engine.public_operator import public_operator
 from .engine.stage import Operator
+from .engine.state import Stateful
 
 
+@public_operator
 def tool_call_updates(
     *,
     message_id: str | None = None,
@@ -49,8 +52,8 @@ def tool_call_updates(
     return each_call(partial(_Updates, message_id), keep_segments=keep_segments, fields=fields, limits=DEFAULT_LIMITS)
 
 
-class _Updates:
-    __slots__ = ("_message_id", "call")
+class _Updates(Stateful):
+    STATE = __slots__ = ("_message_id", "call")
 
     def __init__(self, message_id: str | None, call: CallArguments) -> None:
         self.call = call
@@ -72,9 +75,3 @@ class _Updates:
     def _update(self, text: str, *, is_complete: bool, status: str | None = None) -> ToolCallUpdate:
         call = self.call
         return ToolCallUpdate(call.segment_id, call.name, text, is_complete, self._message_id, status)
-
-    def dump(self) -> Any:
-        return None
-
-    def load(self, state: Any) -> None:
-        """Nothing to go on from: the call has it all."""

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from msgspec import convert, to_builtins
-
 from ..events.segment_event import SegmentEvent, Status
 from .calls.segment_end import OpenSegments, end_payload, end_status
+from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
+from .engine.state import Stateful
 
 Identity: TypeAlias = tuple[str | None, str]
 End: TypeAlias = tuple[Status, str | None]
 
 
 # Any, and not what flows here: it may stand between any two operators, invocations among the events or not.
+@public_operator
 def whole_calls() -> Operator[Any, Any]:
     """Hold a call in text back until it is complete; one that breaks off or is malformed is text again.
 
@@ -39,7 +39,9 @@ def whole_calls() -> Operator[Any, Any]:
     return lift(_WholeCalls)
 
 
-class _WholeCalls:
+class _WholeCalls(Stateful):
+    STATE = ("_broken", "_open", "_queue", "_undecided")
+
     def __init__(self) -> None:
         self._queue: list[SegmentEvent] = []
         """From the START of the first call on that is not decided."""
@@ -94,21 +96,6 @@ class _WholeCalls:
         if event.type != "SEGMENT_CONTENT":
             self._open.note(event)
         return event
-
-    def dump(self) -> Any:
-        # The events as JSON text: arguments may have infinities and integers of any size.
-        return {
-            "queue": json.dumps(to_builtins(self._queue)),
-            "undecided": sorted(self._undecided, key=str),
-            "broken": [[*identity, *how] for identity, how in self._broken.items()],
-            "open": self._open.dump(),
-        }
-
-    def load(self, state: Any) -> None:
-        self._queue = convert(json.loads(state["queue"]), list[SegmentEvent])
-        self._undecided = {(turn_id, segment_id) for turn_id, segment_id in state["undecided"]}
-        self._broken = {(turn_id, segment_id): (how, why) for turn_id, segment_id, how, why in state["broken"]}
-        self._open.load(state["open"])
 
 
 def _text(start: SegmentEvent, raw: str, status: Status, reason: str | None) -> list[SegmentEvent]:

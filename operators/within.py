@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import Any, NoReturn, TypeAlias, cast
 
-from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
 from ..events.errors import ProviderError, UsageError
 from ..events.fragment import Fragment
 from ..events.segment_event import SegmentEvent
 from .calls.segment_end import OpenSegments, end_payload
-from .engine.stage import Completed, Failed, How, Interrupted, Operator, StageChain, checked_operators, compose, stage
+from .engine.public_operator import public_operator
+from .engine.stage import (
+    Completed,
+    Failed,
+    How,
+    Interrupted,
+    Operator,
+    StageChain,
+    checked_operators,
+    compose,
+    lift,
+    stage,
+)
+from .engine.state import Stateful
 
 Selector: TypeAlias = str | Collection[str] | Callable[[SegmentEvent], bool]
 
@@ -22,6 +33,7 @@ _NO_CALLS = frozenset(("text", "reasoning", "refusal", "media"))
 
 
 # Any, and not what flows here: it may stand between any two operators, invocations among the events or not.
+@public_operator
 def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, Any]:
     """Run text operators on the content of the chosen segments; everything else passes unchanged.
 
@@ -49,7 +61,7 @@ def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, 
     one; when it or the predicate raises, that does. Before, every open segment is ended.
     """
     text_operator = compose(*checked_operators(operators, "within"))
-    return Operator(partial(_Within, _checked_selector(selector), text_operator), _Raise)
+    return lift(partial(_Within, _checked_selector(selector), text_operator))
 
 
 def _checked_selector(selector: object) -> frozenset[str] | Callable[[SegmentEvent], bool]:
@@ -65,32 +77,10 @@ def _checked_selector(selector: object) -> frozenset[str] | Callable[[SegmentEve
     raise UsageError(message)
 
 
-class _Raised(Struct):
-    """The last event from `_Within` where an exception ends the stream; see `_Raise`."""
-
-    error: Exception
-
-
-class _Raise:
-    """The stage behind `_Within`: raises where that must not, because its last events would be lost."""
-
-    def feed(self, event: Any) -> Iterable[Any]:
-        if type(event) is _Raised:
-            raise event.error
-        return (event,)
-
-    def close(self, _how: How) -> Iterable[Any]:
-        return ()
-
-    def dump(self) -> None: ...
-
-    def load(self, _state: None) -> None: ...
-
-
-class _Text:
+class _Text(Stateful):
     """One chosen segment: its operators, and the source text that no event has accounted for yet."""
 
-    __slots__ = ("chain", "fragments", "raw", "unparsed")
+    STATE = __slots__ = ("chain", "fragments", "raw", "unparsed")
 
     def __init__(self, chain: StageChain[str, str]) -> None:
         self.chain = chain
@@ -117,7 +107,9 @@ class _Text:
         return taken
 
 
-class _Within:
+class _Within(Stateful):
+    STATE = ("_open", "_texts")
+
     def __init__(
         self, selector: frozenset[str] | Callable[[SegmentEvent], bool], text_operator: Operator[str, str]
     ) -> None:
@@ -127,6 +119,7 @@ class _Within:
         self._open = OpenSegments()
         self._error: Exception | None = None
         """What the user's code raised first; the stream ends with it."""
+        self.last_words: list[Any] = []
 
     def feed(self, event: Any) -> Iterable[Any]:
         if type(event) is not SegmentEvent:
@@ -140,11 +133,15 @@ class _Within:
         else:
             self._open.note(event)
             events = (event,) if text is None else self._end(self._texts.pop(identity), event, _how(event))
-        return events if self._error is None else self._last(list(events))
+        if self._error is not None:
+            self._fail(events)
+        return events
 
     def close(self, how: How) -> Iterable[Any]:
         events = self._ends(how)
-        return events if self._error is None else self._last(events)
+        if self._error is not None:
+            self._fail(events)
+        return events
 
     def _start(self, event: SegmentEvent, former: _Text | None) -> list[Any]:
         events: list[Any] = []
@@ -159,7 +156,7 @@ class _Within:
         try:
             if selector(event) if callable(selector) else event.segment_type in selector:
                 self._texts[event.turn_id, event.segment_id] = _Text(stage(self._text_operator))
-        except Exception as error:  # noqa: BLE001 - raised by `_Raise`
+        except Exception as error:  # noqa: BLE001 - raised after the ENDs
             self._error = error
         return events
 
@@ -167,7 +164,7 @@ class _Within:
         delta = event.payload["delta"]
         try:
             items = text.chain.feed(delta)
-        except Exception as error:  # noqa: BLE001 - raised by `_Raise`
+        except Exception as error:  # noqa: BLE001 - raised after the ENDs
             self._error = error
             items = text.chain.last_words
         if len(items) == 1 and items[0] is delta and not text.raw:
@@ -178,7 +175,7 @@ class _Within:
     def _end(self, text: _Text, end: SegmentEvent, how: How) -> list[SegmentEvent]:
         try:
             items = text.chain.close(how)
-        except Exception as error:  # noqa: BLE001 - raised by `_Raise`
+        except Exception as error:  # noqa: BLE001 - raised after the ENDs
             self._error = self._error or error
             items = text.chain.last_words
         events = self._contents(text, end, items)
@@ -214,27 +211,14 @@ class _Within:
             events += (end,) if text is None else self._end(text, end, how)
         return events
 
-    def _last(self, events: list[Any]) -> list[Any]:
-        """Return all that there is to say before the exception, and the exception."""
+    def _fail(self, events: Iterable[Any]) -> NoReturn:
+        """Raise the exception; all that there is to say before it is in `last_words`."""
         error = cast("Exception", self._error)
-        return [*events, *self._ends(Failed(error)), _Raised(error)]
+        self.last_words = [*events, *self._ends(Failed(error))]
+        raise error
 
-    def dump(self) -> Any:
-        texts = [
-            # Fragments as JSON text: arguments may have infinities and integers of any size.
-            [*identity, text.chain.dump(), text.raw, text.unparsed, json.dumps(to_builtins(text.fragments))]
-            for identity, text in self._texts.items()
-        ]
-        return {"texts": texts, "open": self._open.dump()}
-
-    def load(self, state: Any) -> None:
-        self._texts = {}
-        for turn_id, segment_id, chain, raw, unparsed, fragments in state["texts"]:
-            text = self._texts[turn_id, segment_id] = _Text(stage(self._text_operator))
-            text.chain.load(chain)
-            text.raw, text.unparsed = raw, unparsed
-            text.fragments = convert(json.loads(fragments), list[Fragment])
-        self._open.load(state["open"])
+    def new_part(self, _name: str, _state: Any, /) -> _Text:
+        return _Text(stage(self._text_operator))
 
 
 def _how(end: SegmentEvent) -> How:

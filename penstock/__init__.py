@@ -72,8 +72,17 @@ def __getattr__(name: str) -> Any:
             if name in names.__all__:
                 value = globals()[name] = getattr(names, name)
                 return value
-    message = f"module {__name__!r} has no attribute {name!r}"
+    message = f"module {__name__!r} has no attribute {name!r}; {_hint(name)}"
     raise AttributeError(message)
+
+
+def _hint(name: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a message
+
+    if near := get_close_matches(name, __all__, 1):
+        return f"did you mean {near[0]!r}?"
+    rooms = ", ".join(f"{__name__}.{room}" for room in _ROOMS)
+    return f"look for it in {rooms}"
 
 
 def __dir__() -> list[str]:

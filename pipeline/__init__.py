@@ -1,27 +1,36 @@
-"""The top floor: `Pipeline`, ready-made strategies, tools, settings, and the command line."""
+"""The top floor: `Pipeline`, ready-made strategies, tools, settings, and the command line.
 
-from .pipeline import Pipeline
-from .runs.async_run import AsyncRun
-from .runs.run import Run
-from .settings import Settings
-from .strategies.strategies import STRATEGIES, api_tool_call, pass_through
-from .strategies.text_strategies import (
-    auto,
-    harmony,
-    hermes,
-    json,
-    pythonic,
-    qwen3_coder,
-    sentinel,
-    structured_output,
-    tool_call,
-    xml,
-)
-from .strategies.text_strategy import TextStrategy
-from .tools.file_tools import FILE_TOOL_DEFINITIONS
-from .tools.tool import Tool, as_tools, tool
-from .tools.tool_choice import tool_choice
-from .tools.tool_schemas import tool_schemas
+Each name is imported when it is first asked for: the command line is here, too, and its help needs none of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from .pipeline import Pipeline
+    from .runs.async_run import AsyncRun
+    from .runs.run import Run
+    from .settings import Settings
+    from .strategies.strategies import STRATEGIES, api_tool_call, pass_through
+    from .strategies.text_strategies import (
+        auto,
+        harmony,
+        hermes,
+        json_answer,
+        pythonic,
+        qwen3_coder,
+        sentinel,
+        tool_call,
+    )
+    from .strategies.text_strategies import json as json
+    from .strategies.text_strategies import xml as xml
+    from .strategies.text_strategy import TextStrategy
+    from .tools.file_tools import FILE_TOOL_DEFINITIONS
+    from .tools.tool import Tool, as_tools, tool
+    from .tools.tool_choice import tool_choice
+    from .tools.tool_schemas import tool_schemas
 
 __all__ = [
     "FILE_TOOL_DEFINITIONS",
@@ -37,15 +46,54 @@ __all__ = [
     "auto",
     "harmony",
     "hermes",
-    "json",
+    "json_answer",
     "pass_through",
     "pythonic",
     "qwen3_coder",
     "sentinel",
-    "structured_output",
     "tool",
     "tool_call",
     "tool_choice",
     "tool_schemas",
-    "xml",
 ]
+
+_FILES: Final = {
+    "pipeline": ("Pipeline",),
+    "runs.async_run": ("AsyncRun",),
+    "runs.run": ("Run",),
+    "settings": ("Settings",),
+    "strategies.strategies": ("STRATEGIES", "api_tool_call", "pass_through"),
+    "strategies.text_strategies": (
+        *(
+            "auto",
+            "harmony",
+            "hermes",
+            "json",
+            "json_answer",
+            "pythonic",
+            "qwen3_coder",
+            "sentinel",
+            "tool_call",
+            "xml",
+        ),
+    ),
+    "strategies.text_strategy": ("TextStrategy",),
+    "tools.file_tools": ("FILE_TOOL_DEFINITIONS",),
+    "tools.tool": ("Tool", "as_tools", "tool"),
+    "tools.tool_choice": ("tool_choice",),
+    "tools.tool_schemas": ("tool_schemas",),
+}
+"""Where each name is; `json` and `xml` are not for `import *`, which would hide Python's own modules."""
+
+
+def __getattr__(name: str) -> Any:
+    for file, names in _FILES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f".{file}", __name__), name)
+            return value
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *(name for names in _FILES.values() for name in names)})

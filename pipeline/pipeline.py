@@ -17,7 +17,8 @@ from ..events.errors import UsageError
 from ..operators.engine.attempts import Attempts
 from ..operators.engine.limits import Limits
 from ..operators.engine.stage import Operator, stage
-from ..operators.interrupt_on import interruptible
+from ..operators.engine.step import lasting
+from ..operators.interrupt_on import interrupt_on, interruptible
 from ..operators.writing.dialect_instructions import dialect_instructions
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
@@ -26,20 +27,21 @@ from ..sources.from_stream import any_exception, any_machine, check_any_stream, 
 from ..sources.machine.choices import Choices
 from ..sources.streams.sdk_stream import translated
 from ..sources.streams.wake_stream import wake_stream
+from .chain import Chain, Part, chain_of, dialect_in, operator_of, parted, place_of
+from .pipeline_code import INDENT, pipeline_code
 from .providers.providers import provider_of
 from .runs.async_run import AsyncRun
 from .runs.flow import Flow
 from .runs.run import Run
 from .settings import DEFAULT_IN_TEXT, Settings, settings_from_environment
 from .strategies.text_strategies import TEXT_STRATEGIES
-from .strategies.text_strategy import TextStrategy
 from .strategy_by_stream import Machines, strategy_by_stream
 from .strategy_maker import StrategyLike, resolved, strategy_maker
 from .tools.tool import Tool, as_tools
 from .tools.tool_choice import tool_choice
 from .tools.tool_schemas import schemas_for
 
-_NewStrategy: TypeAlias = Callable[[str | None], Operator[ChunkResponse, Any]]
+_NewChain: TypeAlias = Callable[[str | None], Chain]
 _Cancellable = TypeVar("_Cancellable", bound="Run | AsyncRun | _Signal")
 
 
@@ -56,7 +58,7 @@ class Pipeline:
     SEGMENT_CONTENT {'delta': 'Hi'}
     SEGMENT_END {'status': 'complete'}
 
-    - `strategy`: a name, an operator, several in a row, or a function that makes one of `tools=` and options, as
+    - `strategy`: a name, an operator, several in a list, or a function that makes one of `tools=` and options, as
       `api_tool_call` is, or a `Dialect`. Without one the environment decides: PENSTOCK_STREAM_PARSER, else the stream:
       `api_tool_call` for a provider's, `auto` for plain text, in which native calls cannot come.
     - `tools`: functions, pydantic models, JSON Schemas or `Tool`s. Calls are validated with them, and other names fail
@@ -90,8 +92,8 @@ class Pipeline:
         **options: Any,
     ) -> None:
         settings = settings or settings_from_environment()
-        options = {key: _lasting(value) for key, value in options.items()}
-        strategy = _lasting(strategy)
+        options = {key: lasting(value) for key, value in options.items()}
+        strategy = lasting(strategy)
         self.tools: tuple[Tool, ...] | None = None if tools is None else as_tools(tools)
         self.sinks = _checked_sinks(sinks)
         self._arguments: dict[str, Any] = {
@@ -112,16 +114,17 @@ class Pipeline:
         self._limits = _checked_limits(options.get("limits"), settings)
         self._queue: dict[str, Any] = {"maxsize": queue_size, "when_full": when_full, "close_timeout": close_timeout}
         chosen = resolved(settings.strategy if strategy is None else strategy)
-        self._dialect = chosen.dialects[0] if isinstance(chosen, TextStrategy) else None
-        self._new_strategy = strategy_maker(chosen, self.tools, settings, self._limits, options)
-        self._new_text_strategy: _NewStrategy | None = None
+        self._new_chain = strategy_maker(chosen, self.tools, settings, self._limits, options)
+        self._new_text_chain: _NewChain | None = None
         if strategy is None and not settings.is_strategy_chosen:
             in_text = TEXT_STRATEGIES[DEFAULT_IN_TEXT]
             known = {key: value for key, value in options.items() if key in signature(in_text).parameters}
-            self._new_text_strategy = strategy_maker(in_text, self.tools, settings, self._limits, known)
+            self._new_text_chain = strategy_maker(in_text, self.tools, settings, self._limits, known)
         self._turn_id = turn_id
-        self.operator: Operator[ChunkResponse, Any] = self._new_strategy(turn_id)
-        """The strategy as an operator, for chains of your own."""
+        self.chain: Chain = self._new_chain(turn_id)
+        """The strategy's operators in their order, of the tools and the turn id; equal chains do the same."""
+        if self.sinks:
+            operator_of(self.chain, "sinks= run with stream(...), which")
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread starts a stream
         self._runs: WeakSet[Any] = WeakSet()
         self._new_machine = any_machine(api, choices=choices, turn_id=turn_id, limits=self._limits)
@@ -164,9 +167,9 @@ class Pipeline:
             raise UsageError(message)
         of_turn = turn_id or self._turn_id
         machines = Machines(partial(self._new_machine, turn_id=of_turn))
-        operator = self._operator(turn_id)
-        if self._new_text_strategy is not None:
-            in_text = self._new_text_strategy(of_turn)
+        before, operator, behind = parted(self._chain(turn_id))
+        if operator is not None and self._new_text_chain is not None:
+            in_text = operator_of(self._new_text_chain(of_turn), "observable(...)")
             operator = strategy_by_stream(machines.are_of_text, operator, in_text)
         given: Any = source
         is_decoded = isinstance(source, Observable)
@@ -176,7 +179,11 @@ class Pipeline:
         def subscribe(observer: Any, scheduler: Any = None) -> Any:
             signal = self._started(_Signal(None if callable(given) else given))
             asked = stream_through(signal.noting(given), machines) if callable(given) else chunks
-            return interruptible(signal, operator, asked, attempts).subscribe(observer, scheduler=scheduler)
+            asked = asked.pipe(*before)
+            ended = (
+                interrupt_on(signal)(asked) if operator is None else interruptible(signal, operator, asked, attempts)
+            )
+            return ended.pipe(*behind).subscribe(observer, scheduler=scheduler)
 
         return Observable(subscribe)
 
@@ -197,7 +204,7 @@ class Pipeline:
         then the prompt tells the model of the tools, with `instructions()`. For a server that writes them into the
         prompt itself there is the function.
         """
-        if self._dialect is not None:
+        if dialect_in(self.chain) is not None:
             provider_of(provider)  # says what is wrong with it
             return None
         return schemas_for(self.tools or (), provider, names, strict=strict)
@@ -214,43 +221,107 @@ class Pipeline:
         Empty without tools, and where calls are native: then `tool_schemas` tells of them. Of several dialects it is
         the first in which the model is asked to call.
         """
-        return "" if self._dialect is None else dialect_instructions(self._dialect, self.tools or ())
+        dialect = dialect_in(self.chain)
+        return "" if dialect is None else dialect_instructions(dialect, self.tools or ())
 
     def tool_choice(self, provider: str, choice: Any, *, parallel: bool | None = None) -> Any:
         """Return which tool the model may or must call, as the request of a provider wants it; see `tool_choice`."""
         return tool_choice(provider, choice, tools=self.tools, parallel=parallel)
 
+    @property
+    def operator(self) -> Operator[ChunkResponse, Any]:
+        """The strategy as an operator, for chains of your own."""
+        return operator_of(self.chain, "operator")
+
+    def code(self) -> str:
+        """Return the pipeline as code for whoever has the public names of Penstock, and the tools by their names.
+
+        >>> def now() -> None: ...
+        >>> print(Pipeline("hermes", tools=[now]).code())
+        Pipeline([
+            parse_text("hermes"),
+            stream_fields(ignore_case=True),
+            to_invocations(keep_segments=True, ignore_case=True),
+        ], tools=[now])
+
+        What it gives has an equal `chain`. `UsageError` for what has no name: a lambda, a grammar of your own, a sink.
+        Where the stream decides between two strategies, it is the one for a provider's stream.
+        """
+        return self._code(indent=INDENT)
+
+    def replace(self, name: str, operator: Part) -> Pipeline:
+        """Return a pipeline with another operator in the place of the one with this name.
+
+            Pipeline(tools=[now]).replace("to_segments", to_segments(eager=True))
+
+        All else stays, tools and turn id too, which the new operator gets as the others do. The new pipeline has one
+        chain for all streams. `UsageError` for a name that is not in the chain, or stands there several times.
+        """
+        chain = self._new_chain(None)
+        place = place_of(chain, name)
+        return self._changed((*chain[:place], operator, *chain[place + 1 :]))
+
+    def insert(self, operator: Part, *, before: str | None = None, after: str | None = None) -> Pipeline:
+        """Return a pipeline with one more operator, before or after the one with this name.
+
+            Pipeline("hermes").insert(whole_calls(), after="parse_text")
+
+        As with `replace`. `UsageError` where not just one of `before` and `after` is given.
+        """
+        name = before if after is None else after
+        if name is None or (before is not None and after is not None):
+            message = "insert(...) takes either before= or after=, the name of an operator of the chain"
+            raise UsageError(message)
+        chain = self._new_chain(None)
+        place = place_of(chain, name) + (after is not None)
+        return self._changed((*chain[:place], operator, *chain[place:]))
+
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         from .runs.flow_picture import flow_picture  # noqa: PLC0415 - for notebooks only
 
         names = None if self.tools is None else [each.name for each in self.tools]
-        return flow_picture(self.operator, tools=names, sinks=self.sinks)
+        return flow_picture(self.chain, tools=names, sinks=self.sinks)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (self._arguments,)
 
     def __repr__(self) -> str:
-        parts = [repr(self.operator)]
-        if self.tools is not None:
-            parts.append(f"tools=[{', '.join(each.name for each in self.tools)}]")
-        if self.sinks:
-            parts.append(f"sinks={list(self.sinks)}")
-        return f"Pipeline({', '.join(parts)})"
+        return self._code(is_shown=True)
+
+    def __str__(self) -> str:
+        in_text = "" if self._new_text_chain is None else f'  # for plain text: Pipeline("{DEFAULT_IN_TEXT}")'
+        return self._code(is_shown=True, indent=INDENT) + in_text
+
+    def _code(self, *, is_shown: bool = False, indent: str = "") -> str:
+        defaults = signature(Pipeline).parameters
+        given = {
+            key: each
+            for key, each in self._arguments.items()
+            if key in defaults and key not in ("strategy", "settings") and each != defaults[key].default
+        }
+        return pipeline_code(self._new_chain(None), given, self._limits, is_shown=is_shown, indent=indent)
+
+    def _changed(self, chain: Iterable[Any]) -> Pipeline:
+        known = {key: each for key, each in self._arguments.items() if key in signature(Pipeline).parameters}
+        settings: Settings = known["settings"]
+        limits = {name: getattr(self._limits, name) for name in self._limits.__struct_fields__}
+        known |= {"strategy": chain_of(chain), "settings": settings.model_copy(update={"limits": limits})}
+        return Pipeline(**known)
 
     def _started(self, run: _Cancellable) -> _Cancellable:
         with self._lock:
             self._runs.add(run)
         return run
 
-    def _operator(self, turn_id: str | None) -> Operator[ChunkResponse, Any]:
-        return self.operator if turn_id is None else self._new_strategy(turn_id)
+    def _chain(self, turn_id: str | None) -> Chain:
+        return self.chain if turn_id is None else self._new_chain(turn_id)
 
     def _flow(self, turn_id: str | None) -> Flow:
-        of_turn, in_text = turn_id or self._turn_id, self._new_text_strategy
+        of_turn, new_text_chain = turn_id or self._turn_id, self._new_text_chain
         return Flow(
             self._new_machine(turn_id=of_turn),
-            stage(self._operator(turn_id)),
-            None if in_text is None else lambda: stage(in_text(of_turn)),
+            stage(operator_of(self._chain(turn_id), "stream(...)")),
+            None if new_text_chain is None else lambda: stage(operator_of(new_text_chain(of_turn), "stream(...)")),
         )
 
 
@@ -279,11 +350,6 @@ def _opened(source: Any) -> Any:
         message = "this is an Observable: use observable(...), or subscribe to it"
         raise UsageError(message)
     return translated(source, partial(check_any_stream, name="Pipeline"), any_exception)
-
-
-def _lasting(value: Any) -> Any:
-    """Return a tuple for what can be read only once, and would serve only one stream."""
-    return tuple(value) if hasattr(value, "__next__") else value
 
 
 def _checked_sinks(sinks: Any) -> tuple[Callable[..., Any], ...]:

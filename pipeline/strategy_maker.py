@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from inspect import signature
 from typing import Any, TypeAlias, cast
 
-from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.engine.limits import Limits
-from ..operators.engine.stage import Operator, compose
+from ..operators.engine.stage import Operator
 from ..operators.grammar.dialect import Dialect
+from ..operators.interrupt_on import RxOperator
+from .chain import Chain, chain_of, with_tools, with_turn_id
 from .settings import Settings
 from .strategies.strategies import pass_through, strategy_named
 from .strategies.strategy import Strategy
 from .strategies.text_strategy import TextStrategy
 from .tools.tool import Tool
 
-StrategyLike: TypeAlias = str | Dialect | Operator[Any, Any] | Strategy | Iterable[Operator[Any, Any] | str | Dialect]
+StrategyLike: TypeAlias = (
+    str | Dialect | Operator[Any, Any] | Strategy | Iterable[Operator[Any, Any] | str | Dialect | RxOperator]
+)
 
 
-def resolved(strategy: Any) -> Operator[Any, Any] | Callable[..., Any]:
-    """Return the operator, or the function that makes one, that somebody means; `UsageError` for what is none.
+def resolved(strategy: Any) -> Operator[Any, Any] | Chain | Callable[..., Any]:
+    """Return the operator, the chain, or the function that makes one, that is meant; `UsageError` for anything else.
 
     >>> resolved("Hermes"), resolved(["hermes", "qwen3_coder"])
     (<TextStrategy hermes>, <TextStrategy hermes+qwen3_coder>)
@@ -32,11 +34,11 @@ def resolved(strategy: Any) -> Operator[Any, Any] | Callable[..., Any]:
     if isinstance(strategy, Dialect):
         return TextStrategy(strategy)
     if isinstance(strategy, Iterable):
-        several = tuple(cast("Iterable[Operator[Any, Any] | str | Dialect]", strategy))
+        several = tuple(cast("tuple[Any, ...]", strategy))
         named = [each for each in several if isinstance(each, str | Dialect)]
         if several and len(named) == len(several):
             return TextStrategy(*named)
-        return compose(*cast("tuple[Operator[Any, Any], ...]", several))
+        return chain_of(several)
     if not callable(strategy):
         message = f"a strategy is a name, an operator, several, or a function that makes one; got {strategy!r}"
         raise UsageError(message)
@@ -44,26 +46,34 @@ def resolved(strategy: Any) -> Operator[Any, Any] | Callable[..., Any]:
 
 
 def strategy_maker(
-    strategy: Operator[Any, Any] | Callable[..., Any],
+    strategy: Operator[Any, Any] | Chain | Callable[..., Any],
     tools: tuple[Tool, ...] | None,
     settings: Settings,
     limits: Limits,
     options: Mapping[str, Any],
-) -> Callable[[str | None], Operator[ChunkResponse, Any]]:
-    """Return what makes the strategy's operator for a turn id; `UsageError` for no strategy or an unknown option.
+) -> Callable[[str | None], Chain]:
+    """Return what makes the strategy's chain for a turn id; `UsageError` for no strategy or an unknown option.
 
-    `strategy`: what `resolved` gave. With no tool in `tools` it is `pass_through`, whatever was asked for.
+    `strategy`: what `resolved` gave. Without a tool in `tools` a strategy by name is `pass_through`, and a chain loses
+    its `to_invocations`.
     """
     if isinstance(strategy, Operator):
         if tools is not None:
-            message = "tools= goes to the operator itself, where the strategy is one: to_invocations(tools)"
+            message = (
+                "tools= goes to the operator itself, where the strategy is one: to_invocations(tools); "
+                "operators in a list get it from here"
+            )
             raise UsageError(message)
-        return partial(_ready_made, strategy, dict(options))
+        ready = chain_of([strategy])
+        return lambda turn_id: _ready_made(ready, options, [] if turn_id is None else ["turn_id"])
+    if isinstance(strategy, tuple):
+        chain = with_tools(_ready_made(strategy, options), tools) or chain_of([pass_through(limits=limits)])
+        return lambda turn_id: with_turn_id(chain, turn_id)
     maker = strategy
     given = _checked(maker, tools, {"start": settings.start, "eager": settings.eager, "limits": limits}, options)
     if tools == ():
-        return lambda turn_id: pass_through(turn_id=turn_id, limits=limits)
-    return lambda turn_id: maker(tools, turn_id=turn_id, **given)
+        return lambda turn_id: chain_of([pass_through(turn_id=turn_id, limits=limits)])
+    return lambda turn_id: chain_of([maker(tools, turn_id=turn_id, **given)])
 
 
 def _checked(
@@ -85,11 +95,8 @@ def _checked(
     return given
 
 
-def _ready_made(
-    operator: Operator[Any, Any], options: dict[str, Any], turn_id: str | None
-) -> Operator[ChunkResponse, Any]:
-    wrong = [*options, *(["turn_id"] if turn_id is not None else [])]
-    if wrong:
-        message = f"{wrong[0]}= goes to the operators themselves, where the strategy is one: to_segments(turn_id=...)"
+def _ready_made(chain: Chain, options: Iterable[str], more: Iterable[str] = ()) -> Chain:
+    for wrong in (*options, *more):
+        message = f"{wrong}= goes to the operators themselves, where the strategy is one: to_segments({wrong}=...)"
         raise UsageError(message)
-    return operator
+    return chain

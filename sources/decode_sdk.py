@@ -8,6 +8,7 @@ from typing import Any
 
 from ..events.chunk_response import ChunkResponse
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
+from ..operators.engine.public_operator import public_operator
 from ..operators.engine.stage import Failed, How, Operator, lift
 from .from_stream import any_exception, any_machine
 from .machine.choices import Choices
@@ -15,6 +16,7 @@ from .machine.machine import Machine
 from .machine.machine_stage import MachineStage
 
 
+@public_operator
 def decode_sdk(
     api: str | None = None,
     *,

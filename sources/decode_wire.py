@@ -9,6 +9,7 @@ from typing import Any, cast
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import PenstockError, ProviderError, UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
+from ..operators.engine.public_operator import public_operator
 from ..operators.engine.stage import Completed, Failed, How, Operator, lift
 from .machine.choices import Choices
 from .machine.machine import Machine
@@ -23,6 +24,7 @@ _KEPT = 64 * 1024
 """Bytes of a body that are enough to tell what it looks like."""
 
 
+@public_operator
 def decode_wire(
     api: str,
     *,

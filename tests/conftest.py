@@ -19,8 +19,9 @@ if "penstock" not in sys.modules:
     spec.loader.exec_module(penstock)
 
 
-# `make test` draws the same examples each time, so that what failed once fails again; `make fuzz` draws others.
+# The same examples are drawn each time, so that what failed once fails again; `make fuzz` draws others.
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=25)
 if settings.get_current_profile_name() == "default":
     settings.load_profile("repeatable")
 

@@ -10,6 +10,7 @@ from ...events.segment_event import SegmentEvent, Status
 from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
 from ..engine.stage import Completed, How
+from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from .native_calls import NativeCalls
 from .segment_end import end_payload, end_status
@@ -20,10 +21,11 @@ REGULAR: frozenset[FinishReason] = frozenset(("stop", "tool_calls", "pause"))
 """Finish reasons with which the model itself ended the answer, unless the chunk says `is_cut`."""
 
 
-class AnswerSegments:
+class AnswerSegments(Stateful):
     """One of n answers: at most one open segment of text or the like, and the calls."""
 
-    __slots__ = ("_counts", "_straight", "calls", "finish", "ids", "irregular_words", "number", "open_id", "open_type")
+    STATE = ("_counts", "calls", "finish", "irregular_words", "number", "open_id", "open_type")
+    __slots__ = (*STATE, "_straight", "ids")
 
     def __init__(self, number: int, ids: TurnIds, limits: Limits, *, eager: bool, with_arguments: bool) -> None:
         self.number = number
@@ -140,12 +142,3 @@ class AnswerSegments:
         if status == "complete":
             status, reason = "truncated", self.irregular_words
         self.calls.close(status, reason, events, completed=isinstance(how, Completed) and finish != "error")
-
-    def dump(self) -> Any:
-        finish = [self.finish, self.irregular_words]
-        return [self.number, self.open_type, self.open_id, finish, self._counts, self.calls.dump()]
-
-    def load(self, state: Any) -> None:
-        _, self.open_type, self.open_id, finish, self._counts, calls = state
-        self.finish, self.irregular_words = finish
-        self.calls.load(calls)

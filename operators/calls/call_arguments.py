@@ -10,6 +10,7 @@ from typing import Any, Final
 from ...events.fragment import Fragment
 from ...events.segment_event import SegmentEvent
 from ..engine.limits import DEFAULT_LIMITS, Limits
+from ..engine.state import Stateful
 from ..machines.json_machine import JsonMachine
 from .field_spec import FieldSpec
 from .segment_end import RESERVED
@@ -20,7 +21,7 @@ Specs = Mapping[str, FieldSpec]
 """By segment type."""
 
 
-class CallArguments:
+class CallArguments(Stateful):
     """Ask it about each event of the call's segment once: for its `text`, or for its `fragments`.
 
     Whoever parsed the arguments left fragments in the events; the others are parsed here, once: a call that came in
@@ -28,15 +29,13 @@ class CallArguments:
     is gone: its metadata and its content are written as JSON anew, and that is its text.
     """
 
-    __slots__ = (
+    STATE = (
         "_content_open",
         "_free_form",
         "_given",
         "_length",
-        "_limits",
         "_machine",
         "_parsed",
-        "_spec",
         "_theirs",
         "_written",
         "name",
@@ -44,14 +43,15 @@ class CallArguments:
         "segment_type",
         "turn_id",
     )
+    __slots__ = (*STATE, "_limits", "_specs")
 
-    def __init__(self, event: SegmentEvent, name: str, spec: FieldSpec | None, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, event: SegmentEvent, name: str, specs: Specs, limits: Limits = DEFAULT_LIMITS) -> None:
         metadata = event.payload.get("metadata", {})
         self.segment_id = event.segment_id
         self.turn_id = event.turn_id
         self.segment_type = event.segment_type
         self.name = name
-        self._spec = spec
+        self._specs = specs
         self._limits = limits
         self._free_form = metadata.get("kind") == "text"
         self._theirs = "tool_name" not in metadata
@@ -80,7 +80,11 @@ class CallArguments:
             return None
         if name is None:
             name = "" if spec is None else spec.tool
-        return cls(start, name, spec, limits)
+        return cls(start, name, specs, limits)
+
+    @property
+    def _spec(self) -> FieldSpec | None:
+        return self._specs.get(self.segment_type or "")
 
     def text(self, event: SegmentEvent) -> str:
         """Return the source text of arguments in an event, without the markup that may be around a call in text."""
@@ -120,31 +124,8 @@ class CallArguments:
             items += self._machine.close(cut=not complete)
         return [each for each in items if isinstance(each, Fragment)]
 
-    def dump(self) -> Any:
-        return {
-            "segment": [self.segment_id, self.turn_id, self.segment_type, self.name],
-            "free_form": self._free_form,
-            "theirs": self._theirs,
-            "given": self._given,
-            "parsed": self._parsed,
-            "length": self._length,
-            "machine": None if self._machine is None else self._machine.dump(),
-            "written": self._written,
-            "content_open": self._content_open,
-        }
-
-    @classmethod
-    def loaded(cls, state: Any, specs: Specs, limits: Limits = DEFAULT_LIMITS) -> CallArguments:
-        segment_id, turn_id, segment_type, name = state["segment"]
-        start = SegmentEvent("SEGMENT_START", segment_id, segment_type, turn_id=turn_id)
-        call = cls(start, name, specs.get(segment_type), limits)
-        call._free_form, call._theirs = state["free_form"], state["theirs"]
-        call._given, call._parsed = state["given"], state["parsed"]
-        call._length, call._written, call._content_open = state["length"], state["written"], state["content_open"]
-        if state["machine"] is not None:
-            call._machine = JsonMachine(limits)
-            call._machine.load(state["machine"])
-        return call
+    def new_part(self, _name: str, _state: Any, /) -> JsonMachine:
+        return JsonMachine(self._limits)
 
     def _unparsed(self, event: SegmentEvent) -> str:
         """Return the source text in an event without fragments, as far as nobody has parsed it."""

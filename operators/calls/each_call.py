@@ -9,13 +9,17 @@ from typing import Any, Protocol, TypeAlias
 from ...events.segment_event import SegmentEvent
 from ..engine.limits import Limits
 from ..engine.stage import How, Operator, lift
+from ..engine.state import Stateful
 from .call_arguments import CallArguments
 from .field_spec import FieldSpec
 from .segment_end import OpenSegments, end_payload, end_status
 
 
 class CallMachine(Protocol):
-    """What is done with one call: `start`, any number of `content`, then `end`, each with the segment's event."""
+    """What is done with one call: `start`, any number of `content`, then `end`, each with the segment's event.
+
+    The call is part of its state.
+    """
 
     call: CallArguments
 
@@ -41,7 +45,9 @@ def each_call(
     return lift(partial(_EachCall, new_machine, tuple(fields), limits, keep_segments=keep_segments))
 
 
-class _EachCall:
+class _EachCall(Stateful):
+    STATE = ("_machines", "_others")
+
     def __init__(
         self, new_machine: NewMachine, fields: tuple[FieldSpec, ...], limits: Limits, *, keep_segments: bool
     ) -> None:
@@ -93,18 +99,8 @@ class _EachCall:
         self._others.note(event)
         return (event,)
 
-    def dump(self) -> Any:
-        machines = [[each.call.dump(), each.dump()] for each in self._machines.values()]
-        return {"machines": machines, "others": self._others.dump()}
-
-    def load(self, state: Any) -> None:
-        self._machines = {}
-        for call_state, machine_state in state["machines"]:
-            call = CallArguments.loaded(call_state, self._specs, self._limits)
-            machine = self._new_machine(call)
-            machine.load(machine_state)
-            self._machines[call.turn_id, call.segment_id] = machine
-        self._others.load(state["others"])
+    def new_part(self, _name: str, _state: Any, /) -> CallMachine:
+        return self._new_machine(CallArguments(SegmentEvent("SEGMENT_START", ""), "", self._specs, self._limits))
 
 
 def _end(call: CallArguments, status: Any, reason: str | None = None) -> SegmentEvent:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import convert, to_builtins
-
 from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy
 from ...events.fragment import Fragment, JsonError
 from ..engine.limits import Limits
+from ..engine.state import Stateful
 from ..machines.json_machine import JsonMachine
 from ..machines.whole_json import decode_whole
 
@@ -18,7 +17,7 @@ _BLANKS_KEPT = 1024
 """Of leading blanks, before a machine is made for them."""
 
 
-class NativeCall:
+class NativeCall(Stateful):
     """Arguments of kind `json` go through the machine, or through one decode if they arrive whole.
 
     Arguments of kind `text` become the one field `input`, so that everything later sees fragments alike.
@@ -27,10 +26,9 @@ class NativeCall:
     `status` of completed, something that came after the call, or a regular finish of the answer.
     """
 
-    __slots__ = (
+    STATE = (
         "_blanks",
         "_closed",
-        "_limits",
         "_whole",
         "error",
         "excess",
@@ -50,6 +48,7 @@ class NativeCall:
         "texts",
         "unsaid",
     )
+    __slots__ = (*STATE, "_limits")
 
     def __init__(
         self,
@@ -192,22 +191,8 @@ class NativeCall:
             metadata["native"] = self.native
         return metadata
 
-    def dump(self) -> dict[str, Any]:
-        state = {name: getattr(self, name) for name in _PLAIN}
-        state["error"] = to_builtins(self.error)
-        state["machine"] = None if self.machine is None else self.machine.dump()
-        return state
-
-    @classmethod
-    def loaded(cls, state: dict[str, Any], limits: Limits) -> NativeCall:
-        call = cls(0, "", "", "", "json", "client", limits)
-        for name in _PLAIN:
-            setattr(call, name, state[name])
-        call.error = convert(state["error"], JsonError | None)
-        if state["machine"] is not None:
-            call.machine = JsonMachine(limits)
-            call.machine.load(state["machine"])
-        return call
+    def new_part(self, _name: str, _state: Any, /) -> JsonMachine:
+        return JsonMachine(self._limits)
 
     def _feed_free_form(self, text: str) -> tuple[Fragment, ...]:
         at = self.length
@@ -223,21 +208,3 @@ class NativeCall:
         self.length += len(text)
         self.excess = min(len(text), max(0, self.length - self._limits.arguments_length))
         self.over_limit = self.over_limit or self.excess > 0
-
-
-_PLAIN = (
-    "index",
-    "given_id",
-    "segment_id",
-    "name",
-    "kind",
-    "executed_by",
-    "native",
-    "repeats",
-    "status",
-    "is_followed",
-    "length",
-    "texts",
-    "_blanks",
-    "_whole",
-)

@@ -10,6 +10,7 @@ from ...events.fragment import Fragment, JsonError
 from ...events.segment_event import SegmentEvent, Status
 from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
+from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from ..machines.whole_json import decode_json
 from .native_call import BLANKS, NativeCall
@@ -18,7 +19,7 @@ from .segment_end import end_payload, error_detail
 Events: TypeAlias = list[SegmentEvent | Notice]
 
 
-class NativeCalls:
+class NativeCalls(Stateful):
     """When each call ends as complete, which is the moment at which it may be run.
 
     JSON that has closed: with `done`, when another call begins, when the answer finishes, when the stream completes.
@@ -28,19 +29,8 @@ class NativeCalls:
     status of `incomplete` outweighs all of it.
     """
 
-    __slots__ = (
-        "_before_start",
-        "_eager",
-        "_ended",
-        "_first",
-        "_ids",
-        "_limits",
-        "_with_arguments",
-        "choice",
-        "growing",
-        "open",
-        "waiting",
-    )
+    STATE = ("_ended", "_first", "open", "waiting")
+    __slots__ = (*STATE, "_before_start", "_eager", "_ids", "_limits", "_with_arguments", "choice", "growing")
 
     def __init__(
         self,
@@ -257,19 +247,11 @@ class NativeCalls:
         events.append(SegmentEvent("SEGMENT_START", call.segment_id, "tool_call", payload, turn_id))
 
     def dump(self) -> Any:
-        return {
-            "open": [call.dump() for call in self.open.values()],
-            "waiting": [call.dump() for call in self.waiting.values()],
-            "ended": [[index, *rest] for index, rest in self._ended.items()],
-            "growing": list(self.growing),
-            "first": self._first,
-        }
+        return {**super().dump(), "growing": list(self.growing)}
 
-    def load(self, state: Any) -> None:
-        opened = [NativeCall.loaded(each, self._limits) for each in state["open"]]
-        waiting = [NativeCall.loaded(each, self._limits) for each in state["waiting"]]
-        self.open = {call.index: call for call in opened}
-        self.waiting = {call.index: call for call in waiting}
-        self._ended = {index: (given_id, noticed) for index, given_id, noticed in state["ended"]}
+    def load(self, state: Any, /) -> None:
+        super().load(state)
         self.growing = {index: self.open[index] for index in state["growing"]}
-        self._first = state["first"]
+
+    def new_part(self, _name: str, _state: Any, /) -> NativeCall:
+        return NativeCall(0, "", "", "", "json", "client", self._limits)

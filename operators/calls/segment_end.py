@@ -8,6 +8,7 @@ from ...events.errors import ProviderError
 from ...events.fragment import JsonError
 from ...events.segment_event import SegmentEvent, Status
 from ..engine.stage import Completed, Failed, How, Interrupted
+from ..engine.state import Stateful
 
 RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "arguments", "mistyped")) | {
     "repeats",
@@ -61,10 +62,10 @@ def error_detail(error: JsonError) -> dict[str, Any]:
     return {"at": error.at, "expected": error.expected, "found": error.found, "path": list(error.path)}
 
 
-class OpenSegments:
+class OpenSegments(Stateful):
     """The segments that passed and have not ended: for operators that pass segments of others on."""
 
-    __slots__ = ("_open",)
+    STATE = __slots__ = ("_open",)
 
     def __init__(self) -> None:
         self._open: dict[tuple[str | None, str], str | None] = {}
@@ -85,9 +86,3 @@ class OpenSegments:
         ]
         self._open.clear()
         return ends
-
-    def dump(self) -> Any:
-        return [[*identity, segment_type] for identity, segment_type in self._open.items()]
-
-    def load(self, state: Any) -> None:
-        self._open = {(turn_id, segment_id): segment_type for turn_id, segment_id, segment_type in state}

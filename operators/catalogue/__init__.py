@@ -1,6 +1,5 @@
 """The table of dialects, and what is known of each."""
 
-from .auto import AUTO
-from .table import DIALECTS
+from .table import AUTO, DIALECTS
 
 __all__ = ["AUTO", "DIALECTS"]

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from textwrap import indent
-from types import MappingProxyType
 from typing import Final
 
-from ..grammar.dialect import Dialect, Text
+from ..grammar.dialect import Dialect, KnownDialect, Text
 from ..grammar.grammar_items import holds_several, leaves_of
 from ..writing.as_code import as_code
-from ..writing.describe_dialect import ExampleCall, describe_dialect
-from .models import MODELS, PARSERS
-from .provenance import PROVENANCE
-from .table import DIALECTS
+from ..writing.describe_dialect import describe_dialect
+from .table import AUTO, DIALECTS
 
 _FILES: Final = {"json": "json_shapes"}
 """Where a file has another name than its dialect: one that is no module of Python's own."""
-_EXAMPLES: Final[Mapping[str, ExampleCall]] = MappingProxyType(
-    {
-        "bolt_artifact": ("file", {"filePath": "app.js", "content": "let x = 1"}),
-        "cline": ("read_file", {"path": "app.py"}),
-        "sentinel": ("run_bash", {"command": "ls"}),
-    }
-)
-"""Where a format is for certain tools."""
 
 
 def about_dialect(name: str) -> str:
@@ -62,28 +51,29 @@ def catalogue_entry(name: str) -> str:
     - values: JSON: its own types
     - reasoning: no markers
     - carries every call that JSON can say
+    - in `auto`
     - proven by the test cases of vLLM
     """
-    described = describe_dialect(DIALECTS[name], _EXAMPLES.get(name))
+    dialect = DIALECTS[name]
+    described = describe_dialect(dialect, dialect.example)
     blocks = [about_dialect(name)]
     if described.grammar:
         blocks.append(_block("\n".join(described.grammar)))
     if described.example:
         blocks += ["A call:", _block(described.example)]
-    facts = [*_models(name), f"- calls: {_how_many(DIALECTS[name])}", *_listed("values", described.values)]
+    facts = [*_models(dialect), f"- calls: {_how_many(dialect)}", *_listed("values", described.values)]
     facts += _listed("reasoning", described.reasoning) or ["- reasoning: no markers"]
     facts += _listed("spelling", described.spelling)
     if described.example:
         facts += _listed("cannot carry", described.limits) or ["- carries every call that JSON can say"]
-    return "\n\n".join((*blocks, "\n".join((*facts, *_proofs(name)))))
+    return "\n\n".join((*blocks, "\n".join((*facts, *_known_by(dialect)))))
 
 
-def _models(name: str) -> Iterator[str]:
+def _models(dialect: KnownDialect) -> Iterator[str]:
     """Yield the families of models that `dialect_for` knows to write it, and other names that servers have for it."""
-    if families := [as_code(family) for family, model in MODELS.items() if name in model.names]:
-        yield f"- models: {', '.join(families)}"
-    if parsers := [as_code(parser) for parser, names in PARSERS.items() if name in names]:
-        yield f"- servers' names for it: {', '.join(parsers)}"
+    for what, names in (("models", dialect.models + dialect.thinking), ("servers' names for it", dialect.parsers)):
+        if names:
+            yield f"- {what}: {', '.join(map(as_code, names))}"
 
 
 def _how_many(dialect: Dialect) -> str:
@@ -96,12 +86,13 @@ def _how_many(dialect: Dialect) -> str:
     )
 
 
-def _proofs(name: str) -> Iterator[str]:
-    provenance = PROVENANCE[name]
-    if provenance.proven_by:
-        yield f"- proven by the test cases of {', '.join(provenance.proven_by)}"
-    if provenance.written_from:
-        yield f"- the texts of its tests are written after {provenance.written_from}"
+def _known_by(dialect: KnownDialect) -> Iterator[str]:
+    why = dialect.not_in_auto
+    yield f"- not in `auto`: {f'`{why}` reads it' if why in AUTO else why}" if why else "- in `auto`"
+    if dialect.proven_by:
+        yield f"- proven by the test cases of {', '.join(dialect.proven_by)}"
+    if dialect.written_from:
+        yield f"- the texts of its tests are written after {dialect.written_from}"
 
 
 def _listed(what: str, phrases: Iterable[str]) -> list[str]:

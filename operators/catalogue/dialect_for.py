@@ -9,8 +9,7 @@ from typing import Final
 
 from ...events.errors import UsageError
 from ..grammar.model_dialect import ModelDialect
-from .models import MODELS, PARSERS
-from .table import DIALECTS
+from .table import DIALECTS, MODELS, PARSERS
 
 _SEPARATORS: Final = re.compile(r"[\s\-_./:]+")
 _VERSIONED: Final = re.compile(r"(?<=[a-z])-(?=\d)")

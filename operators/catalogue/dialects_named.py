@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...events.errors import UsageError
 from ..engine.known_names import known_names
 from ..grammar.dialect import Dialect
-from .auto import AUTO
-from .table import DIALECTS
+from .table import AUTO, DIALECTS
 
 
 def dialects_named(*given: object) -> tuple[Dialect, ...]:
@@ -19,6 +20,13 @@ def dialects_named(*given: object) -> tuple[Dialect, ...]:
     """
     names = (name for each in given for name in (AUTO if each == "auto" else (each,)))
     return tuple(dict.fromkeys(map(_dialect, names)))
+
+
+def dialect_name(given: Any) -> Any:
+    """Return the name of a dialect of the table; what is none stays as it is."""
+    if isinstance(given, Dialect) and given == DIALECTS.get(given.name):
+        return given.name
+    return given
 
 
 def _dialect(given: object) -> Dialect:

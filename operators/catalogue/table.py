@@ -1,7 +1,8 @@
-"""All dialects by their names."""
+"""All dialects, and what is derived from their files: who reads what, by which name."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from ..dialects.aider import AIDER
@@ -40,6 +41,7 @@ from ..dialects.hunyuan_v3 import HUNYUAN_V3
 from ..dialects.inkling import INKLING
 from ..dialects.internlm2 import INTERNLM2
 from ..dialects.jamba import JAMBA
+from ..dialects.json_answer import JSON_ANSWER
 from ..dialects.json_array_bare import JSON_ARRAY_BARE
 from ..dialects.json_bare import JSON_BARE
 from ..dialects.json_shapes import JSON
@@ -71,89 +73,57 @@ from ..dialects.seed_oss import SEED_OSS
 from ..dialects.sentinel import SENTINEL
 from ..dialects.step3 import STEP3
 from ..dialects.step3p5 import STEP3P5
-from ..dialects.structured_output import STRUCTURED_OUTPUT
 from ..dialects.think_tags import THINK_TAGS
 from ..dialects.tool_call import TOOL_CALL
 from ..dialects.tool_code import TOOL_CODE
 from ..dialects.xlam import XLAM
 from ..dialects.xml import XML
-from ..grammar.dialect import Dialect
+from ..grammar.dialect import KnownDialect
+from ..grammar.model_dialect import ModelDialect
 
-DIALECTS: Final[dict[str, Dialect]] = {
-    each.name: each
-    for each in (
-        AIDER,
-        ANTHROPIC_LEGACY,
-        APERTUS,
-        APRIEL,
-        BOLT_ARTIFACT,
-        CLINE,
-        COHERE_R7B,
-        COHERE_R_PLUS,
-        DEEPSEEK_V31,
-        DEEPSEEK_V32_DSML,
-        DEEPSEEK_V3_COGITO,
-        DEEPSEEK_V3_R1,
-        DEEPSEEK_V4_DSML,
-        DOTS,
-        ERNIE45,
-        FENCED_JSON,
-        FIREFUNCTION_V2,
-        FUNCTIONARY_V31,
-        FUNCTIONARY_V32,
-        FUNCTIONGEMMA,
-        GEMMA4,
-        GENERIC_JSON,
-        GIGACHAT3,
-        GIGACHAT35,
-        GLM45,
-        GLM47,
-        GRANITE3,
-        GRANITE_20B_FC,
-        HARMONY,
-        HERMES,
-        HERMES_GRANITE4,
-        HUNYUAN_A13B,
-        HUNYUAN_V3,
-        INKLING,
-        INTERNLM2,
-        JAMBA,
-        JSON_ARRAY_BARE,
-        JSON_BARE,
-        K2_HORIZON,
-        KIMI_K2,
-        KIMI_K3,
-        LFM2,
-        LLAMA3_JSON,
-        LLAMA4_PYTHONIC,
-        LLAMA_PYTHON_TAG,
-        LONGCAT,
-        MIMO,
-        MINICPM5_XML,
-        MINIMAX_M1,
-        MINIMAX_M2,
-        MINIMAX_M3,
-        MISTRAL_OLD,
-        MISTRAL_V11,
-        MUSE_GLIMMER,
-        NEMOTRON_TOOLCALL,
-        OLMO3_PYTHONIC,
-        OPENHANDS,
-        PHI4_MINI,
-        POOLSIDE_V1,
-        PYTHONIC,
-        QWEN3_CODER,
-        REKA_EDGE,
-        JSON,
-        SENTINEL,
-        TOOL_CALL,
-        XML,
-        SEED_OSS,
-        STEP3,
-        STEP3P5,
-        STRUCTURED_OUTPUT,
-        THINK_TAGS,
-        TOOL_CODE,
-        XLAM,
-    )
+IN_ORDER: Final[tuple[KnownDialect, ...]] = (
+    # `<tool_call>` or `<function=…>`, and what comes behind tells them apart
+    *(HERMES, QWEN3_CODER, FUNCTIONARY_V31, GLM47, GLM45),
+    # `<tool_calls>`
+    *(JAMBA, MINIMAX_M1, HUNYUAN_V3),
+    # `<function_calls>`
+    *(ANTHROPIC_LEGACY, OLMO3_PYTHONIC),
+    # DeepSeek's
+    *(DEEPSEEK_V31, DEEPSEEK_V3_R1, DEEPSEEK_V3_COGITO, DEEPSEEK_V32_DSML, DEEPSEEK_V4_DSML),
+    # Mistral's
+    *(MISTRAL_V11, MISTRAL_OLD),
+    # an opener of their own, and Llama's JSON before its built-in tools
+    *(APERTUS, BOLT_ARTIFACT, COHERE_R7B, DOTS, FUNCTIONGEMMA, GEMMA4, GIGACHAT3, GIGACHAT35, GRANITE_20B_FC, HARMONY),
+    *(INKLING, INTERNLM2, K2_HORIZON, KIMI_K2, KIMI_K3, LFM2, LLAMA4_PYTHONIC, LLAMA3_JSON, LLAMA_PYTHON_TAG, LONGCAT),
+    *(MINIMAX_M2, MINIMAX_M3, NEMOTRON_TOOLCALL, PHI4_MINI, SEED_OSS, SENTINEL, STEP3, TOOL_CODE),
+    # without a marker that nothing else has
+    *(JSON, JSON_BARE, JSON_ARRAY_BARE, GENERIC_JSON, JSON_ANSWER, XLAM, FENCED_JSON, COHERE_R_PLUS, PYTHONIC),
+    *(CLINE, XML, MINICPM5_XML, ERNIE45, HUNYUAN_A13B, APRIEL, GRANITE3, AIDER, FUNCTIONARY_V32, MUSE_GLIMMER),
+    # read by one of those above
+    *(HERMES_GRANITE4, REKA_EDGE, TOOL_CALL, MIMO, STEP3P5, OPENHANDS, POOLSIDE_V1, FIREFUNCTION_V2, THINK_TAGS),
+)
+"""Where two cannot be told apart the first one decides: of GLM's the one that keeps the blanks of a value."""
+
+DIALECTS: Final[Mapping[str, KnownDialect]] = {each.name: each for each in sorted(IN_ORDER, key=lambda each: each.name)}
+"""By name."""
+
+AUTO: Final[tuple[str, ...]] = tuple(each.name for each in IN_ORDER if not each.not_in_auto)
+"""The dialects whose markers nothing else has: no prose, code or data is taken for a call."""
+
+
+def _by_name(said: Iterable[tuple[str, KnownDialect]]) -> dict[str, tuple[str, ...]]:
+    """Return the dialects in whose files each name stands."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, dialect in said:
+        found[name] = (*found.get(name, ()), dialect.name)
+    return found
+
+
+MODELS: Final[Mapping[str, ModelDialect]] = {
+    pattern: ModelDialect(names, any(pattern in each.thinking for each in IN_ORDER))
+    for pattern, names in _by_name((name, each) for each in IN_ORDER for name in (*each.models, *each.thinking)).items()
 }
+"""Pattern of a model's name -> how it writes; of all that agree with a name the longest pattern counts."""
+
+PARSERS: Final = _by_name((name, each) for each in IN_ORDER for name in each.parsers)
+"""What vLLM and SGLang call their parsers of tool calls, where that is not the dialect's name here."""

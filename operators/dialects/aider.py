@@ -4,9 +4,9 @@ A line that ends in seven `=` ends what is searched. Unified diffs and whole fil
 them from other code.
 """
 
-from ..grammar.dialect import Call, Dialect, Text
+from ..grammar.dialect import Call, KnownDialect, Text
 
-AIDER = Dialect(
+AIDER = KnownDialect(
     "aider",
     (
         Call(
@@ -17,4 +17,6 @@ AIDER = Dialect(
     ),
     aliases=(("SEARCH\r\n", "SEARCH\n"), ("=======\r\n", "=======\n")),
     layout=" ",
+    written_from="“Edit formats” in Aider's documentation",
+    not_in_auto="blocks of this kind are shown as text, too",
 )

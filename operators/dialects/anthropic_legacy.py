@@ -1,6 +1,6 @@
 """Claude 2 and 3 without native calls: names and parameters in attributes, or in elements, as it was first."""
 
-from ..grammar.dialect import Alt, Back, Call, Dialect, Many, Maybe, Text
+from ..grammar.dialect import Alt, Back, Call, KnownDialect, Many, Maybe, Text
 from .parts import invoke
 
 _PREFIX = "antml:"
@@ -11,7 +11,7 @@ _ELEMENTS = (
 )
 _PREFIXED = Call(*invoke(_PREFIX))
 
-ANTHROPIC_LEGACY = Dialect(
+ANTHROPIC_LEGACY = KnownDialect(
     "anthropic_legacy",
     (
         Alt(
@@ -24,4 +24,6 @@ ANTHROPIC_LEGACY = Dialect(
         ),
     ),
     layout="\n",
+    models=("claude-2",),
+    written_from="“Legacy tool use” in Anthropic's documentation",
 )

@@ -1,8 +1,8 @@
 """Apertus: the key is the tool's name."""
 
-from ..grammar.dialect import Alt, Dialect, Json, Maybe
+from ..grammar.dialect import Alt, Json, KnownDialect, Maybe
 
-APERTUS = Dialect(
+APERTUS = KnownDialect(
     "apertus",
     (
         "<|tools_prefix|>",
@@ -13,4 +13,7 @@ APERTUS = Dialect(
         Maybe("<|tools_suffix|>"),
     ),
     reasoning=(("<|inner_prefix|>", "<|inner_suffix|>"),),
+    models=("apertus",),
+    parsers=("apertus2509",),
+    proven_by=("llama.cpp", "vLLM"),
 )

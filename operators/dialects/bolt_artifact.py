@@ -1,8 +1,8 @@
 """bolt.new and bolt.diy: files and commands."""
 
-from ..grammar.dialect import Attrs, Call, Dialect, Many, Text
+from ..grammar.dialect import Attrs, Call, KnownDialect, Many, Text
 
-BOLT_ARTIFACT = Dialect(
+BOLT_ARTIFACT = KnownDialect(
     "bolt_artifact",
     (
         *("<boltArtifact", Attrs((("id", "skip"), ("title", "skip"), ("type", "skip"))), ">"),
@@ -17,4 +17,6 @@ BOLT_ARTIFACT = Dialect(
         ),
         "</boltArtifact>",
     ),
+    proven_by=("bolt.new",),
+    example=("file", {"filePath": "app.js", "content": "let x = 1"}),
 )

@@ -1,7 +1,7 @@
 """Cline and Roo: the tools and their parameters are tags; give `tools`, or each tag is one."""
 
-from ..grammar.dialect import Back, Dialect, Many, Text
-from .parts import THINK
+from ..grammar.dialect import Back, KnownDialect, Many, Text
+from .parts import THINK, XML_TAGS
 
 _FILE = Text("value", trim="newline", until="last")
 """A file may have tags of any name in it."""
@@ -12,7 +12,7 @@ _VALUE = Text(
     instead=(("write_to_file.content", _FILE), ("new_rule.content", _FILE)),
 )
 
-CLINE = Dialect(
+CLINE = KnownDialect(
     "cline",
     (
         *("<", Text("name", r"\w"), ">"),
@@ -21,4 +21,7 @@ CLINE = Dialect(
     ),
     reasoning=(("<thinking>", "</thinking>"), *THINK),
     layout="\n",
+    written_from="the system prompts of Cline and Roo Code",
+    not_in_auto=XML_TAGS,
+    example=("read_file", {"path": "app.py"}),
 )

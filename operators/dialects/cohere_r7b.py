@@ -1,10 +1,10 @@
 """Command R7B, Command A: everything stands between markers; the commas between calls may be missing."""
 
-from ..grammar.dialect import Alt, Call, Dialect, Json, Many, Maybe, Text
+from ..grammar.dialect import Alt, Call, Json, KnownDialect, Many, Maybe, Text
 
 _CALL = Call(Json(name=("tool_name",), args=("parameters",), id=("tool_call_id",), root="object"))
 
-COHERE_R7B = Dialect(
+COHERE_R7B = KnownDialect(
     "cohere_r7b",
     (
         Alt(
@@ -19,4 +19,7 @@ COHERE_R7B = Dialect(
         Many("<|END_OF_TURN_TOKEN|>"),
     ),
     reasoning=(("<|START_THINKING|>", "<|END_THINKING|>"),),
+    models=("command-r7b", "command-a"),
+    parsers=("cohere_command3", "cohere_command4"),
+    proven_by=("llama.cpp", "smg"),
 )

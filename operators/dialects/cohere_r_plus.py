@@ -1,8 +1,8 @@
 """Command R and R+: an action, then a list of calls in a fence."""
 
-from ..grammar.dialect import Alt, Dialect, Json, Maybe, Text
+from ..grammar.dialect import Alt, Json, KnownDialect, Maybe, Text
 
-COHERE_R_PLUS = Dialect(
+COHERE_R_PLUS = KnownDialect(
     "cohere_r_plus",
     (
         Alt(
@@ -18,4 +18,7 @@ COHERE_R_PLUS = Dialect(
         ),
     ),
     layout="\n",
+    models=("command-r",),
+    proven_by=("llama.cpp",),
+    not_in_auto="an action with a JSON example in a fence would be a call",
 )

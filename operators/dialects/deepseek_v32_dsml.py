@@ -1,9 +1,9 @@
 """DeepSeek V3.2: its own markup, whose parameters say whether they are text."""
 
-from ..grammar.dialect import Alt, Call, Dialect, Many, Maybe
+from ..grammar.dialect import Alt, Call, KnownDialect, Many, Maybe
 from .parts import THINK, invoke
 
-DEEPSEEK_V32_DSML = Dialect(
+DEEPSEEK_V32_DSML = KnownDialect(
     "deepseek_v32_dsml",
     (
         Alt("<｜DSML｜function_calls>", "<｜DSML｜tool_calls>"),
@@ -12,4 +12,7 @@ DEEPSEEK_V32_DSML = Dialect(
     ),
     reasoning=THINK,
     layout="\n",
+    models=("deepseek-v3.2",),
+    parsers=("deepseek_v32", "deepseekv32"),
+    proven_by=("llama.cpp", "smg", "vLLM"),
 )

@@ -1,9 +1,9 @@
 """Cogito v2: as DeepSeek V3, whose markers some write in ASCII."""
 
-from ..grammar.dialect import Dialect, Maybe
+from ..grammar.dialect import KnownDialect, Maybe
 from .deepseek_v3_r1 import DEEPSEEK_V3_R1
 
-DEEPSEEK_V3_COGITO = Dialect(
+DEEPSEEK_V3_COGITO = KnownDialect(
     "deepseek_v3_cogito",
     (*DEEPSEEK_V3_R1.grammar, Maybe("<｜end▁of▁sentence｜>")),
     aliases=tuple(
@@ -18,4 +18,6 @@ DEEPSEEK_V3_COGITO = Dialect(
         )
     ),
     reasoning=DEEPSEEK_V3_R1.reasoning,
+    models=("cogito*671b",),
+    proven_by=("Ollama",),
 )

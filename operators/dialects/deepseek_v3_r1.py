@@ -1,11 +1,11 @@
 """DeepSeek V3 and R1: the arguments stand in a fence; the distilled models get some of the markers wrong."""
 
-from ..grammar.dialect import NAME, Call, Dialect, Many, Maybe
+from ..grammar.dialect import NAME, Call, KnownDialect, Many, Maybe
 from .parts import ARGUMENTS, THINK
 
 _BEGIN = "<｜tool▁calls▁begin｜>"
 
-DEEPSEEK_V3_R1 = Dialect(
+DEEPSEEK_V3_R1 = KnownDialect(
     "deepseek_v3_r1",
     (
         _BEGIN,
@@ -25,4 +25,8 @@ DEEPSEEK_V3_R1 = Dialect(
             "<｜tool\\_calls\\_begin｜>",
         )
     ),
+    models=("deepseek-r1*0528", "deepseek-v3"),
+    thinking=("deepseek-r1",),
+    parsers=("deepseek_v3", "deepseekv3"),
+    proven_by=("llama.cpp", "SGLang", "smg", "vLLM"),
 )

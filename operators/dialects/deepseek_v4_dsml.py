@@ -1,6 +1,6 @@
 """DeepSeek V4: as V3.2, within another tag, which may be missing; V4.1 has a blank before a tag's name."""
 
-from ..grammar.dialect import Alt, Call, Dialect, Item, Many, Maybe
+from ..grammar.dialect import Alt, Call, Item, KnownDialect, Many, Maybe
 from .parts import THINK, invoke
 
 _AROUND = ("tool_calls", "calls", "function_calls", "toolcalls")
@@ -12,9 +12,12 @@ def _calls(prefix: str) -> tuple[Item, ...]:
     return opener, call, Many(call), closer
 
 
-DEEPSEEK_V4_DSML = Dialect(
+DEEPSEEK_V4_DSML = KnownDialect(
     "deepseek_v4_dsml",
     (Alt(*map(_calls, ("｜DSML｜", "｜DSML｜ ", "｜｜DSML｜｜", "｜｜DSML｜｜ "))),),
     reasoning=THINK,
     layout="\n",
+    models=("deepseek-v4", "deepseek-v4.1"),
+    parsers=("deepseek_v4", "deepseekv4"),
+    proven_by=("llama.cpp", "vLLM"),
 )

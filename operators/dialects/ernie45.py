@@ -1,10 +1,15 @@
 """ERNIE 4.5: as Hermes, with tags around what it says."""
 
-from ..grammar.dialect import Alt, Dialect, Maybe, Text
+from ..grammar.dialect import Alt, KnownDialect, Maybe, Text
 from .hermes import HERMES
+from .parts import ANSWER_TAGS
 
-ERNIE45 = Dialect(
+ERNIE45 = KnownDialect(
     "ernie45",
     (Alt(HERMES.grammar, ("<response>", Text("content"), Maybe("</response>"))),),
     reasoning=HERMES.reasoning,
+    models=("ernie-4.5",),
+    thinking=("ernie-4.5*thinking",),
+    proven_by=("vLLM",),
+    not_in_auto=ANSWER_TAGS,
 )

@@ -1,11 +1,14 @@
 """JSON in a fence, as small models and many prompts have it."""
 
-from ..grammar.dialect import Alt, Call, Dialect, Json, Many
+from ..grammar.dialect import Alt, Call, Json, KnownDialect, Many
 
 _CALL = Json(whole=True)
 
-FENCED_JSON = Dialect(
+FENCED_JSON = KnownDialect(
     "fenced_json",
     (Alt(Call("```json", _CALL, "```"), (Call("```json", _CALL), Many(Call(_CALL)), "```")),),
     layout="\n",
+    models=("qwen2.5-coder", "gemma"),
+    written_from="prompts that ask for JSON in a fence",
+    not_in_auto="a JSON example in a fence would be a call",
 )

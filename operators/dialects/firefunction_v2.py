@@ -1,6 +1,8 @@
 """FireFunction v2: a list of calls behind a word."""
 
-from ..grammar.dialect import Dialect
+from ..grammar.dialect import KnownDialect
 from .parts import CALLS
 
-FIREFUNCTION_V2 = Dialect("firefunction_v2", ("functools", CALLS))
+FIREFUNCTION_V2 = KnownDialect(
+    "firefunction_v2", ("functools", CALLS), models=("firefunction",), proven_by=("llama.cpp",), not_in_auto="phi4_mini"
+)

@@ -1,12 +1,14 @@
 """FunctionGemma: a literal of its own, whose text stands between tokens."""
 
-from ..grammar.dialect import NAME, CallArgs, Dialect, Maybe
+from ..grammar.dialect import NAME, CallArgs, KnownDialect, Maybe
 
-FUNCTIONGEMMA = Dialect(
+FUNCTIONGEMMA = KnownDialect(
     "functiongemma",
     (
         *("<start_function_call>", "call:", NAME),
         CallArgs("{", "}", ":", ("<escape>",), escapes=False),
         Maybe("<end_function_call>"),
     ),
+    models=("functiongemma",),
+    proven_by=("mlx-lm", "Ollama", "vLLM"),
 )

@@ -1,11 +1,11 @@
 """Gemma 4: some of its calls come with a string in plain quotes, with closers too many, or two in one block."""
 
-from ..grammar.dialect import NAME, Alt, Call, CallArgs, Dialect, Many, Maybe
+from ..grammar.dialect import NAME, Alt, Call, CallArgs, KnownDialect, Many, Maybe
 
 _NAMED = (NAME, CallArgs("{", "}", ":", ('<|"|>', '"')))
 _CALL = ("<|tool_call>", Alt("call:", ":call:", ":"), *_NAMED)
 
-GEMMA4 = Dialect(
+GEMMA4 = KnownDialect(
     "gemma4",
     (
         Alt(Call(*_CALL, Maybe("<tool_call|>")), (Call(*_CALL), Many(Call("call:", *_NAMED)))),
@@ -16,4 +16,6 @@ GEMMA4 = Dialect(
         ("<|channel>thought", "<channel|>"),
         ("<|channel>", "<channel|>"),
     ),
+    models=("gemma-4",),
+    proven_by=("llama.cpp", "mlx-lm", "Ollama", "SGLang", "vLLM"),
 )

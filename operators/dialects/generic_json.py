@@ -1,8 +1,11 @@
 """Models without a format of their own: an object that holds the call, the calls or the answer."""
 
-from ..grammar.dialect import Dialect, Json
+from ..grammar.dialect import Json, KnownDialect
+from .parts import BARE_JSON
 
-GENERIC_JSON = Dialect(
+GENERIC_JSON = KnownDialect(
     "generic_json",
     (Json(calls=("tool_calls", "tool_call"), root="object", under="array"),),
+    proven_by=("llama.cpp",),
+    not_in_auto=BARE_JSON,
 )

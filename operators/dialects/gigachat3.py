@@ -1,6 +1,6 @@
 """GigaChat 3 and 3.1: a call, up to the end, which may be written as the beginning of another message."""
 
-from ..grammar.dialect import Alt, Call, Dialect, Many, Maybe
+from ..grammar.dialect import Alt, Call, KnownDialect, Many, Maybe
 from .parts import CALL
 
 _SEPARATOR = "<|message_sep|>"
@@ -9,4 +9,9 @@ _CALL = (
     *(Call(CALL), Maybe("</s>")),
 )
 
-GIGACHAT3 = Dialect("gigachat3", (*_CALL, Many(*_CALL), Many(_SEPARATOR)))
+GIGACHAT3 = KnownDialect(
+    "gigachat3",
+    (*_CALL, Many(*_CALL), Many(_SEPARATOR)),
+    models=("gigachat3",),
+    proven_by=("llama.cpp", "SGLang", "vLLM"),
+)

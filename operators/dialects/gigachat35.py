@@ -1,9 +1,9 @@
 """GigaChat 3.5: as DeepSeek V4, with a name of its own in the tags."""
 
-from ..grammar.dialect import Call, Dialect, Many, Maybe
+from ..grammar.dialect import Call, KnownDialect, Many, Maybe
 from .parts import THINK, invoke
 
-GIGACHAT35 = Dialect(
+GIGACHAT35 = KnownDialect(
     "gigachat35",
     (
         "<｜GCML｜tool_calls>",
@@ -12,4 +12,6 @@ GIGACHAT35 = Dialect(
     ),
     reasoning=THINK,
     layout="\n",
+    models=("gigachat3.5",),
+    written_from="the chat template of GigaChat 3.5",
 )

@@ -1,6 +1,6 @@
 """gpt-oss: each message has a channel, and a call a recipient."""
 
-from ..grammar.dialect import NAME, Alt, Call, Dialect, Many, Maybe, Text
+from ..grammar.dialect import NAME, Alt, Call, KnownDialect, Many, Maybe, Text
 from .parts import ARGUMENTS
 
 _CHANNEL = Alt("<|channel|>commentary", "<|channel|>analysis")
@@ -20,8 +20,11 @@ _SAID = Alt(
     ),
 )
 
-HARMONY = Dialect(
+HARMONY = KnownDialect(
     "harmony",
     (Many(Alt("<|start|>", "commentary")), Maybe("<|start|>assistant"), Alt(_CALL, _SAID, _HEADED)),
     leading=("to=functions.", "to=", "commentary"),
+    models=("gpt-oss",),
+    parsers=("gpt-oss", "openai"),
+    proven_by=("llama.cpp",),
 )

@@ -1,13 +1,13 @@
 """Hermes: Nous Hermes, Qwen 2.5 and 3, QwQ, and what was trained on their chats."""
 
-from ..grammar.dialect import Alt, Call, Dialect, Json, Many, Maybe
+from ..grammar.dialect import Alt, Call, Json, KnownDialect, Many, Maybe
 from .parts import THINK
 
 _ARGS = ("arguments", "parameters", "args")
 _CALL = Json(args=_ARGS)
 _NEXT = Json(args=_ARGS, whole=True)
 
-HERMES = Dialect(
+HERMES = KnownDialect(
     "hermes",
     (
         Alt(
@@ -18,4 +18,11 @@ HERMES = Dialect(
     ),
     reasoning=THINK,
     layout="\n",
+    models=(
+        *("qwen2", "qwen2.5-coder", "qwen3", "qwen3-8b", "hermes", "hermes*llama", "hermes*mistral", "hermes*qwen"),
+        *("llama*groq*tool-use", "smollm3", "exaone-4", "cogito"),
+    ),  # qwen3-8b is a size of Qwen 3, no version
+    thinking=("qwen3*thinking", "qwq"),
+    parsers=("qwen", "qwen25"),
+    proven_by=("llama.cpp", "mlx-lm", "Ollama", "SGLang", "smg", "vLLM"),
 )

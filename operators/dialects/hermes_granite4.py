@@ -1,6 +1,15 @@
 """Granite 4.0 and 4.1: as Hermes, whose arguments may be a JSON text."""
 
-from ..grammar.dialect import Dialect
+from ..grammar.dialect import KnownDialect
 from .hermes import HERMES
 
-HERMES_GRANITE4 = Dialect("hermes_granite4", HERMES.grammar, reasoning=HERMES.reasoning, layout="\n")
+HERMES_GRANITE4 = KnownDialect(
+    "hermes_granite4",
+    HERMES.grammar,
+    reasoning=HERMES.reasoning,
+    layout="\n",
+    models=("granite-4",),
+    parsers=("granite4",),
+    proven_by=("llama.cpp", "vLLM"),
+    not_in_auto="hermes",
+)

@@ -1,12 +1,16 @@
 """Hunyuan-A13B: with tags around its answer, the calls inside of them or behind."""
 
-from ..grammar.dialect import Alt, Call, Dialect, Maybe, Text
-from .parts import CALLS, THINK
+from ..grammar.dialect import Alt, Call, KnownDialect, Maybe, Text
+from .parts import ANSWER_TAGS, CALLS, THINK
 
 _CALLS = Call("<tool_calls>", CALLS, Maybe("</tool_calls>"))
 
-HUNYUAN_A13B = Dialect(
+HUNYUAN_A13B = KnownDialect(
     "hunyuan_a13b",
     (Alt(_CALLS, ("<answer>", Maybe(Text("content")), Maybe(_CALLS), Maybe("</answer>"))),),
     reasoning=THINK,
+    models=("hunyuan-a13b",),
+    parsers=("hunyuan",),
+    proven_by=("vLLM",),
+    not_in_auto=ANSWER_TAGS,
 )

@@ -1,6 +1,6 @@
 """Hunyuan V3 (Hy-V3) and V4: pairs as in GLM-4.5; V3 has a separator before them, and often a suffix in each tag."""
 
-from ..grammar.dialect import NAME, Call, Dialect, Many, Maybe
+from ..grammar.dialect import NAME, Call, KnownDialect, Many, Maybe
 from .parts import THINK, pairs
 
 _TAGS = (
@@ -8,7 +8,7 @@ _TAGS = (
     *("</tool_calls", "</tool_call", "</arg_key", "</arg_value"),
 )
 
-HUNYUAN_V3 = Dialect(
+HUNYUAN_V3 = KnownDialect(
     "hunyuan_v3",
     (
         "<tool_calls>",
@@ -18,4 +18,7 @@ HUNYUAN_V3 = Dialect(
     reasoning=(*THINK, ("<think:opensource>", "</think:opensource>")),
     aliases=tuple((f"{tag}:opensource>", f"{tag}>") for tag in _TAGS),
     layout="\n",
+    models=("hunyuan-v3", "hy-v3", "hy3", "hy4"),
+    parsers=("hy_v3",),
+    proven_by=("vLLM",),
 )

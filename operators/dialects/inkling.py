@@ -1,6 +1,6 @@
 """Inkling: the header names the tool, and the JSON does so again; the prompt has the first message's beginning."""
 
-from ..grammar.dialect import Alt, Dialect, Json, Many, Maybe, Text
+from ..grammar.dialect import Alt, Json, KnownDialect, Many, Maybe, Text
 
 _END = (Maybe("<|end_message|>"), Many("<|content_model_end_sampling|>"))
 _CALL = ("<|content_invoke_tool_json|>", Json(args=("args",), root="object"), *_END)
@@ -9,7 +9,9 @@ _SAID = Alt(
     ("<|content_thinking|>", Text("reasoning"), *_END),
 )
 
-INKLING = Dialect(
+INKLING = KnownDialect(
     "inkling",
     (Alt(("<|message_model|>", Alt((Text("recipient", r"\w.:/-"), *_CALL), _SAID)), _CALL, _SAID),),
+    models=("inkling",),
+    proven_by=("SGLang",),
 )

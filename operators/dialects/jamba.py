@@ -1,9 +1,11 @@
 """AI21 Jamba: a list of calls between tags."""
 
-from ..grammar.dialect import Call, Dialect, Maybe
+from ..grammar.dialect import Call, KnownDialect, Maybe
 from .parts import CALLS_OR_ONE
 
-JAMBA = Dialect(
+JAMBA = KnownDialect(
     "jamba",
     ("<tool_calls>", Call(CALLS_OR_ONE), Maybe("</tool_calls>")),
+    models=("jamba",),
+    proven_by=("vLLM",),
 )

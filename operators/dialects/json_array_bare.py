@@ -1,6 +1,6 @@
 """Models without markers: a list of calls."""
 
-from ..grammar.dialect import Dialect
-from .parts import CALLS
+from ..grammar.dialect import KnownDialect
+from .parts import BARE_JSON, CALLS
 
-JSON_ARRAY_BARE = Dialect("json_array_bare", (CALLS,))
+JSON_ARRAY_BARE = KnownDialect("json_array_bare", (CALLS,), proven_by=("Ollama",), not_in_auto=BARE_JSON)

@@ -1,8 +1,9 @@
 """JSON without markers in the shapes that prompts ask for: OpenAI's, Gemini's, a `tool` with a `function`, bare."""
 
-from ..grammar.dialect import Dialect, Json
+from ..grammar.dialect import Json, KnownDialect
+from .parts import BARE_JSON
 
-JSON = Dialect(
+JSON = KnownDialect(
     "json",
     (
         Json(
@@ -11,4 +12,6 @@ JSON = Dialect(
             calls=("tool_calls", "tools", "tool", "tool_call", "function_call", "functionCall"),
         ),
     ),
+    proven_by=("AutoByteus",),
+    not_in_auto=BARE_JSON,
 )

@@ -1,6 +1,6 @@
 """Kimi K2, K2-Thinking, K2.5: the id says the name."""
 
-from ..grammar.dialect import Call, Dialect, Many, Maybe, Text
+from ..grammar.dialect import Call, KnownDialect, Many, Maybe, Text
 from .parts import ARGUMENTS, THINK
 
 _BEGIN, _END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
@@ -10,9 +10,12 @@ _CALL = Call(
     *("<|tool_call_argument_begin|>", ARGUMENTS, Maybe("<|tool_call_end|>")),
 )
 
-KIMI_K2 = Dialect(
+KIMI_K2 = KnownDialect(
     "kimi_k2",
     (Maybe(_BEGIN), _CALL, Many(_CALL), Maybe(_END)),
     reasoning=THINK,
     aliases=(("<|tool_call_section_begin|>", _BEGIN), ("<|tool_call_section_end|>", _END)),
+    models=("kimi-k2", "kimi-linear"),
+    thinking=("kimi-k2.5", "kimi-k2.6", "kimi-k2.7"),
+    proven_by=("llama.cpp", "SGLang", "smg", "vLLM"),
 )

@@ -1,8 +1,8 @@
 """Kimi K3: elements that open and close."""
 
-from ..grammar.dialect import Alt, Attrs, Call, Dialect, Many, Maybe, Text
+from ..grammar.dialect import Alt, Attrs, Call, KnownDialect, Many, Maybe, Text
 
-KIMI_K3 = Dialect(
+KIMI_K3 = KnownDialect(
     "kimi_k3",
     (
         Alt(
@@ -25,4 +25,6 @@ KIMI_K3 = Dialect(
         Maybe("<|close|>message<|sep|>"),
     ),
     reasoning=(("<|open|>think<|sep|>", "<|close|>think<|sep|>"),),
+    thinking=("kimi-k3",),
+    proven_by=("SGLang", "vLLM"),
 )

@@ -1,12 +1,12 @@
 """Llama 3.1 to 4: JSON, with or without a marker, several in a row or as a list."""
 
-from ..grammar.dialect import Alt, Call, Dialect, Json, Many, Maybe
-from .parts import CALL
+from ..grammar.dialect import Alt, Call, Json, KnownDialect, Many, Maybe
+from .parts import BARE_JSON, CALL
 
 _CALL = Call(CALL)
 _IN_LIST = Call(Json(root="object", whole=True))
 
-LLAMA3_JSON = Dialect(
+LLAMA3_JSON = KnownDialect(
     "llama3_json",
     (
         Maybe(Alt("<|python_tag|>", "<|python_start|>")),
@@ -16,4 +16,8 @@ LLAMA3_JSON = Dialect(
         ),
         Many("<|python_end|>"),
     ),
+    models=("llama-3.1", "llama-3.2", "llama-3.3", "llama-4", "llama*nemotron-70b"),
+    parsers=("llama", "llama3", "llama4_json"),
+    proven_by=("llama.cpp", "SGLang", "smg", "vLLM"),
+    not_in_auto=BARE_JSON,
 )

@@ -1,6 +1,9 @@
 """Llama 4: what Llama 3.2 writes, its markers at one end, both or none."""
 
-from ..grammar.dialect import Dialect
+from ..grammar.dialect import KnownDialect
+from .parts import BARE_CODE
 from .pythonic import PYTHONIC
 
-LLAMA4_PYTHONIC = Dialect("llama4_pythonic", PYTHONIC.grammar)
+LLAMA4_PYTHONIC = KnownDialect(
+    "llama4_pythonic", PYTHONIC.grammar, models=("llama-4",), proven_by=("vLLM",), not_in_auto=BARE_CODE
+)

@@ -1,6 +1,14 @@
 """MiMo: as Qwen3-Coder."""
 
-from ..grammar.dialect import Dialect
+from ..grammar.dialect import KnownDialect
 from .qwen3_coder import QWEN3_CODER
 
-MIMO = Dialect("mimo", QWEN3_CODER.grammar, reasoning=QWEN3_CODER.reasoning, layout="\n")
+MIMO = KnownDialect(
+    "mimo",
+    QWEN3_CODER.grammar,
+    reasoning=QWEN3_CODER.reasoning,
+    layout="\n",
+    models=("mimo",),
+    written_from="the card and chat template of XiaomiMiMo/MiMo-V2.5",
+    not_in_auto="qwen3_coder",
+)

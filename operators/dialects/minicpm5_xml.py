@@ -1,11 +1,11 @@
 """MiniCPM5: where special tokens were stripped, the blank in a tag is gone, or is the letter that its tokenizer has."""
 
-from ..grammar.dialect import NAME, Alt, Attrs, Dialect, Many, Text
-from .parts import THINK
+from ..grammar.dialect import NAME, Alt, Attrs, KnownDialect, Many, Text
+from .parts import THINK, XML_TAGS
 
 _VALUE = Text("value", typing="schema")
 
-MINICPM5_XML = Dialect(
+MINICPM5_XML = KnownDialect(
     "minicpm5_xml",
     (
         Alt(("<function", Attrs((("name", "name"),)), ">"), (Alt('<functionname="', '<functionĠname="'), NAME, '">')),
@@ -16,4 +16,8 @@ MINICPM5_XML = Dialect(
         "</function>",
     ),
     reasoning=THINK,
+    models=("minicpm5",),
+    parsers=("minicpm5",),
+    proven_by=("llama.cpp", "SGLang", "vLLM"),
+    not_in_auto=XML_TAGS,
 )

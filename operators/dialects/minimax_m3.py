@@ -1,10 +1,10 @@
 """MiniMax-M3: a token stands before each tag, and keys are tags."""
 
-from ..grammar.dialect import NAME, Back, Call, Dialect, Many, Maybe, Text
+from ..grammar.dialect import NAME, Back, Call, KnownDialect, Many, Maybe, Text
 
 _TAG = "]<]minimax[>[<"
 
-MINIMAX_M3 = Dialect(
+MINIMAX_M3 = KnownDialect(
     "minimax_m3",
     (
         f"{_TAG}tool_call>",
@@ -24,4 +24,7 @@ MINIMAX_M3 = Dialect(
         Maybe(f"{_TAG}/tool_call>"),
     ),
     reasoning=(("<mm:think>", "</mm:think>"),),
+    models=("minimax-m3",),
+    parsers=("minimax-m3",),
+    proven_by=("llama.cpp", "vLLM"),
 )

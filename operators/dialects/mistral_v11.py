@@ -1,10 +1,13 @@
 """Mistral since its v11 tokenizer: Ministral 3, Magistral, Devstral, Small 3.2 and later."""
 
-from ..grammar.dialect import NAME, Dialect, Maybe, Text
+from ..grammar.dialect import NAME, KnownDialect, Maybe, Text
 from .parts import ARGUMENTS, THINK
 
-MISTRAL_V11 = Dialect(
+MISTRAL_V11 = KnownDialect(
     "mistral_v11",
     ("[TOOL_CALLS]", NAME, Maybe("[CALL_ID]", Text("id", r"\w")), Maybe("[ARGS]"), ARGUMENTS),
     reasoning=(("[THINK]", "[/THINK]"), *THINK),  # the first Magistral has tags
+    models=("mistral", "mixtral", "ministral", "magistral", "devstral", "codestral", "pixtral"),
+    parsers=("mistral",),
+    proven_by=("llama.cpp", "mlx-lm", "Ollama", "SGLang", "vLLM"),
 )

@@ -1,12 +1,12 @@
 """Muse: each message says to whom it goes."""
 
-from ..grammar.dialect import Alt, Call, Dialect, Many, Maybe, Text
+from ..grammar.dialect import Alt, Call, KnownDialect, Many, Maybe, Text
 from .parts import invoke
 
 _FROM = "<|start|>assistant"
 _END = Maybe(Alt("<|eom|>", "<|eot|>"))
 
-MUSE_GLIMMER = Dialect(
+MUSE_GLIMMER = KnownDialect(
     "muse_glimmer",
     (
         Alt(
@@ -22,4 +22,7 @@ MUSE_GLIMMER = Dialect(
         ),
     ),
     leading=("to=", "to=self<|message|>", "to=user<|message|>"),
+    models=("muse",),
+    proven_by=("vLLM",),
+    not_in_auto="has harmony's markers and means something else with them",
 )

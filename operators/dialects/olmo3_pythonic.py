@@ -1,11 +1,15 @@
 """OLMo 3: calls as code, one a line."""
 
-from ..grammar.dialect import Call, Dialect, Many
+from ..grammar.dialect import Call, KnownDialect, Many
 from .parts import CODE, THINK
 
-OLMO3_PYTHONIC = Dialect(
+OLMO3_PYTHONIC = KnownDialect(
     "olmo3_pythonic",
     ("<function_calls>", Call(*CODE), Many(Call(*CODE)), "</function_calls>"),
     reasoning=THINK,
     layout="\n",
+    models=("olmo-3",),
+    thinking=("olmo-3*think",),
+    parsers=("olmo3",),
+    proven_by=("Ollama", "vLLM"),
 )

@@ -1,11 +1,13 @@
 """OpenHands, for models without native calls: one call, whose end a stop word has often cut."""
 
-from ..grammar.dialect import Call, Dialect, Many, Maybe
+from ..grammar.dialect import Call, KnownDialect, Many, Maybe
 from .parts import FUNCTION, THINK
 
-OPENHANDS = Dialect(
+OPENHANDS = KnownDialect(
     "openhands",
     (Many("<tool_call>"), Call(*FUNCTION, Maybe("</function>")), Many("</tool_call>")),
     reasoning=THINK,
     layout="\n",
+    written_from="the prompt of OpenHands' converter of function calls",
+    not_in_auto="qwen3_coder",  # but for calls that a stop word has cut
 )

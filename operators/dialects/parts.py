@@ -58,3 +58,11 @@ def invoke(prefix: str = "", *, flagged: bool = False) -> tuple[Item, ...]:
         Many(f"<{prefix}parameter", Attrs((("name", "key"), *says)), ">", typed, Maybe(f"</{prefix}parameter>")),
         f"</{prefix}invoke>",
     )
+
+
+# why `auto` does not read a dialect
+BARE_JSON: Final = "JSON without a marker: data in an answer would be a call"
+BARE_CODE: Final = "code without a marker: a list of calls in an answer would be one"
+XML_TAGS: Final = "ordinary XML has these tags too"
+ANSWER_TAGS: Final = "takes ordinary tags for markup around the answer"
+PROSE: Final = "its reasoning begins with a sentence that anyone may write"

@@ -1,6 +1,13 @@
 """Phi-4-mini: a list of calls behind a word, or between the markers of its template."""
 
-from ..grammar.dialect import Alt, Dialect, Json, Maybe
+from ..grammar.dialect import Alt, Json, KnownDialect, Maybe
 from .parts import CALLS
 
-PHI4_MINI = Dialect("phi4_mini", (Alt(("functools", CALLS), ("<|tool_call|>", Json(), Maybe("<|/tool_call|>"))),))
+PHI4_MINI = KnownDialect(
+    "phi4_mini",
+    (Alt(("functools", CALLS), ("<|tool_call|>", Json(), Maybe("<|/tool_call|>"))),),
+    models=("phi-4-mini",),
+    parsers=("phi4_mini_json",),
+    proven_by=("vLLM",),
+    written_from="the template of phi4-mini in Ollama's library, for the markers",
+)

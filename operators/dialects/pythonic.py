@@ -1,12 +1,13 @@
 """Llama 3.2 and 4, ToolACE: a list of calls as Python writes them."""
 
-from ..grammar.dialect import Alt, Call, CallArgs, Dialect, Many, Maybe, Text
+from ..grammar.dialect import Alt, Call, CallArgs, KnownDialect, Many, Maybe, Text
+from .parts import BARE_CODE
 
 _ARGUMENTS = CallArgs(unmarked=True)
 _CALL = Call(Text("name", r"\w."), _ARGUMENTS)
 _MARKED = Call(Text("name", r"\w.-"), _ARGUMENTS)  # without a marker, `x[n-f(a=1)]` is code
 
-PYTHONIC = Dialect(
+PYTHONIC = KnownDialect(
     "pythonic",
     (
         Alt(
@@ -15,4 +16,7 @@ PYTHONIC = Dialect(
         ),
         Maybe("<|python_end|>"),
     ),
+    models=("llama-3.2", "toolace", "toolace*llama"),
+    proven_by=("SGLang", "smg", "vLLM"),
+    not_in_auto=BARE_CODE,
 )

@@ -1,9 +1,9 @@
 """Qwen3-Coder, Qwen 3.5 to 3.8, Nemotron 3, and others with its template."""
 
-from ..grammar.dialect import Alt, Call, Dialect, Many, Maybe
+from ..grammar.dialect import Alt, Call, KnownDialect, Many, Maybe
 from .parts import FUNCTION, THINK
 
-QWEN3_CODER = Dialect(
+QWEN3_CODER = KnownDialect(
     "qwen3_coder",
     (
         Maybe("<tool_call>"),
@@ -12,4 +12,8 @@ QWEN3_CODER = Dialect(
     ),
     reasoning=THINK,
     layout="\n",
+    models=("qwen3-coder",),
+    thinking=("qwen3.5", "qwen3.6", "qwen3.7", "qwen3.8", "granite-4.2", "nemotron-3"),
+    parsers=("qwen3_xml",),
+    proven_by=("ik_llama.cpp", "llama.cpp", "mlx-lm", "Ollama", "SGLang", "smg", "vLLM"),
 )

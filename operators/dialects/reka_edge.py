@@ -1,6 +1,14 @@
 """Reka Edge: as Hermes."""
 
-from ..grammar.dialect import Dialect
+from ..grammar.dialect import KnownDialect
 from .hermes import HERMES
 
-REKA_EDGE = Dialect("reka_edge", HERMES.grammar, reasoning=HERMES.reasoning, layout="\n")
+REKA_EDGE = KnownDialect(
+    "reka_edge",
+    HERMES.grammar,
+    reasoning=HERMES.reasoning,
+    layout="\n",
+    models=("reka-edge",),
+    proven_by=("llama.cpp",),
+    not_in_auto="hermes",
+)

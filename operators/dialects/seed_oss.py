@@ -1,11 +1,13 @@
 """Seed-OSS: as Qwen3-Coder, in tags of its own."""
 
-from ..grammar.dialect import Alt, Dialect, Maybe
+from ..grammar.dialect import Alt, KnownDialect, Maybe
 from .parts import FUNCTION
 
-SEED_OSS = Dialect(
+SEED_OSS = KnownDialect(
     "seed_oss",
     ("<seed:tool_call>", *FUNCTION, Alt(("</function>", Maybe("</seed:tool_call>")), "</seed:tool_call>")),
     reasoning=(("<seed:think>", "</seed:think>"),),
     layout="\n",
+    models=("seed-oss",),
+    proven_by=("ik_llama.cpp", "llama.cpp"),
 )

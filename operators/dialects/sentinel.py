@@ -1,10 +1,10 @@
 """Blocks between `[[SEG_START {…}]]` and `[[SEG_END]]`, whose header is JSON."""
 
-from ..grammar.dialect import Alt, Attrs, Call, Dialect, Text
+from ..grammar.dialect import Alt, Attrs, Call, KnownDialect, Text
 
 _END = "[[SEG_END]]"
 
-SENTINEL = Dialect(
+SENTINEL = KnownDialect(
     "sentinel",
     (
         Alt(
@@ -36,4 +36,6 @@ SENTINEL = Dialect(
             ),
         ),
     ),
+    proven_by=("AutoByteus",),
+    example=("run_bash", {"command": "ls"}),
 )

@@ -1,9 +1,9 @@
 """Step 3: calls as Claude 3 wrote them, between tokens."""
 
-from ..grammar.dialect import Call, Dialect, Many, Maybe
+from ..grammar.dialect import Call, KnownDialect, Many, Maybe
 from .parts import THINK, invoke
 
-STEP3 = Dialect(
+STEP3 = KnownDialect(
     "step3",
     (
         "<｜tool_calls_begin｜>",
@@ -16,4 +16,6 @@ STEP3 = Dialect(
         Maybe("<｜tool_calls_end｜>"),
     ),
     reasoning=THINK,
+    thinking=("step-3",),
+    proven_by=("smg", "vLLM"),
 )

@@ -1,6 +1,14 @@
 """Step 3.5: as Qwen3-Coder."""
 
-from ..grammar.dialect import Dialect
+from ..grammar.dialect import KnownDialect
 from .qwen3_coder import QWEN3_CODER
 
-STEP3P5 = Dialect("step3p5", QWEN3_CODER.grammar, reasoning=QWEN3_CODER.reasoning, layout="\n")
+STEP3P5 = KnownDialect(
+    "step3p5",
+    QWEN3_CODER.grammar,
+    reasoning=QWEN3_CODER.reasoning,
+    layout="\n",
+    thinking=("step-3.5", "step-3.7", "stepfun3.5", "stepfun3.7"),
+    proven_by=("llama.cpp", "vLLM"),
+    not_in_auto="qwen3_coder",
+)

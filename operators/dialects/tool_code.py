@@ -1,7 +1,12 @@
 """Gemma 1 to 3: a call as code, in a fence."""
 
-from ..grammar.dialect import CallArgs, Dialect, Text
+from ..grammar.dialect import CallArgs, KnownDialect, Text
 
-TOOL_CODE = Dialect(
-    "tool_code", ("```tool_code\n", Text("name", r"\w."), CallArgs(lenient_quotes=True), "```"), layout="\n"
+TOOL_CODE = KnownDialect(
+    "tool_code",
+    ("```tool_code\n", Text("name", r"\w."), CallArgs(lenient_quotes=True), "```"),
+    layout="\n",
+    models=("gemma",),
+    written_from="Google's guide to agents with Gemma 3",
+    answer='```tool_code\nweather(city="Oslo", days=2)\n```',
 )

@@ -1,9 +1,9 @@
 """xLAM: a list of calls, bare, in a fence or after a marker."""
 
-from ..grammar.dialect import Alt, Dialect, Maybe
-from .parts import CALLS, THINK
+from ..grammar.dialect import Alt, KnownDialect, Maybe
+from .parts import BARE_JSON, CALLS, THINK
 
-XLAM = Dialect(
+XLAM = KnownDialect(
     "xlam",
     (
         Alt(
@@ -14,4 +14,7 @@ XLAM = Dialect(
         ),
     ),
     reasoning=THINK,
+    models=("xlam",),
+    proven_by=("vLLM",),
+    not_in_auto=BARE_JSON,
 )

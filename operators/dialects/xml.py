@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from ..grammar.dialect import Alt, Attrs, Back, Call, Dialect, Many, Maybe, Role, Text
+from ..grammar.dialect import Alt, Attrs, Back, Call, KnownDialect, Many, Maybe, Role, Text
+from .parts import XML_TAGS
 
 _CDATA = ("<![CDATA[", "]]>")
 _ALSO = (("timeoutSeconds", "timeout_seconds"),)
@@ -25,7 +26,7 @@ _VALUE = Text(
 )
 _NO_ARGUMENTS: Final[tuple[tuple[str, Role], ...]] = (("background", "skip"), ("description", "skip"))
 
-XML = Dialect(
+XML = KnownDialect(
     "xml",
     (
         Alt(
@@ -53,4 +54,6 @@ XML = Dialect(
     ),
     ignore_case=True,
     layout="\n",
+    proven_by=("AutoByteus",),
+    not_in_auto=XML_TAGS,
 )

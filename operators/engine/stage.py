@@ -18,6 +18,7 @@ from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignme
 
 from ...events.errors import UsageError
 from .attempts import Attempts
+from .step import Step, stage_name
 from .turn_ids import TurnIds
 
 
@@ -51,7 +52,7 @@ class Stage(Protocol[In_contra, Out_co]):
     `feed` gives what has become certain with this item, `close` what the end settles; `dump` gives the state as
     plain data that msgspec can encode, and `load` goes on from there. Configuration is not state. Both are called
     by `StageChain`, which sees to it that nothing is fed after the close and that a second close gives nothing. A stage
-    whose `close` raises may have what is still to be delivered in an attribute `last_words`, as the chain itself has.
+    that raises may have what is still to be delivered in an attribute `last_words`, as the chain itself has.
     """
 
     def feed(self, item: In_contra, /) -> Iterable[Out_co]: ...
@@ -64,13 +65,16 @@ class Operator(Generic[In, Out]):
     """A recipe for stages: callable on an Observable, and usable with `drive`, `adrive`, `stage` and `compose`.
 
     It holds configuration only, never state, so one operator serves any number of streams at once; it pickles
-    when its factories do.
+    when its factories do. It knows the steps that it was written as: operators of equal steps are equal.
     """
 
-    __slots__ = ("factories",)
+    __slots__ = ("factories", "steps")
 
-    def __init__(self, *factories: Callable[[], Stage[Any, Any]]) -> None:
-        self.factories = factories
+    def __init__(self, *factories: Callable[[], Stage[Any, Any]], steps: tuple[Step, ...] | None = None) -> None:
+        self.steps = steps or tuple(Step(lift, stage_name(each), (each,), {}, (each,)) for each in factories)
+        self.factories: tuple[Callable[[], Stage[Any, Any]], ...] = tuple(
+            factory for step in self.steps for factory in step.factories
+        )
 
     def __call__(self, source: Observable[In]) -> Observable[Out]:
         attempts = Attempts()
@@ -82,9 +86,15 @@ class Operator(Generic[In, Out]):
 
         return Observable(subscribe)
 
+    def __eq__(self, other: object) -> bool:
+        return self.steps == other.steps if isinstance(other, Operator) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.steps)
+
     def __repr__(self) -> str:
-        names = (getattr(factory, "func", factory) for factory in self.factories)
-        return f"Operator({', '.join(getattr(name, '__qualname__', repr(name)) for name in names)})"
+        written = ", ".join(map(str, self.steps))
+        return written if len(self.steps) == 1 else f"compose({written})"
 
 
 class StageChain(Generic[In, Out]):
@@ -165,6 +175,7 @@ class StageChain(Generic[In, Out]):
     def _fail(self, error: Exception, number: int, given: list[Any], final: list[Out]) -> None:
         """Stage `number` (from 1) raised after giving `given`: the stages after it are closed."""
         self._closed = True
+        given = [*given, *_last_words(self._stages[number - 1])]
         try:
             self.last_words = self._close_from(number, given, Failed(error))
         finally:
@@ -180,11 +191,15 @@ class StageChain(Generic[In, Out]):
                     given += each.feed(event)
                 given += each.close(how)
             except Exception as error:
-                given += getattr(each, "last_words", ())
+                given += _last_words(each)
                 self.last_words = self._close_from(position + 1, given, Failed(error))
                 raise
             events = given
         return events
+
+
+def _last_words(raised: Stage[Any, Out]) -> Iterable[Out]:
+    return getattr(raised, "last_words", ())
 
 
 def lift(stage_factory: Callable[[], Stage[In, Out]]) -> Operator[In, Out]:
@@ -209,9 +224,9 @@ def compose(*operators: Operator[Any, Any]) -> Operator[Any, Any]:
 
     >>> from penstock.operators import holdback
     >>> compose(holdback("<a>"), holdback("<b>"))
-    Operator(_Holdback, _Holdback)
+    compose(holdback("<a>"), holdback("<b>"))
     """
-    return Operator(*(factory for each in checked_operators(operators, "compose") for factory in each.factories))
+    return Operator(steps=tuple(step for each in checked_operators(operators, "compose") for step in each.steps))
 
 
 def stage(*operators: Operator[Any, Any]) -> StageChain[Any, Any]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 from uuid import uuid4
 
+from .state import Stateful
 
-class TurnIds:
+
+class TurnIds(Stateful):
     """`turn_id` is the one given, else the wire's response id, else random; it is fixed when the first id is asked for.
 
     >>> ids = TurnIds("t")
@@ -15,7 +16,8 @@ class TurnIds:
     ('call_1', 'call_1#2', 't:text_0', 't:choice_2:text_0')
     """
 
-    __slots__ = ("_counts", "attempt", "former", "response_id", "turn_id")
+    STATE = ("_counts", "former", "response_id", "turn_id")
+    __slots__ = (*STATE, "attempt")
 
     def __init__(self, turn_id: str | None) -> None:
         self.turn_id = turn_id
@@ -56,12 +58,6 @@ class TurnIds:
             if count == 1:
                 return wanted
             wanted = f"{wanted}#{count}"
-
-    def dump(self) -> Any:
-        return [self.turn_id, self.response_id, self._counts, self.former]
-
-    def load(self, state: Any) -> None:
-        self.turn_id, self.response_id, self._counts, self.former = state
 
     def _fix(self) -> None:
         if self.turn_id is None:

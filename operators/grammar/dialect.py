@@ -227,5 +227,32 @@ class Dialect(Struct, frozen=True):
     layout: str = ""
 
 
+class KnownDialect(Dialect, frozen=True, kw_only=True):
+    """A dialect of the catalogue: with its grammar, all that is known of it.
+
+    - `models`: patterns of the names of models that write it, as `dialect_for` takes them; a model that writes several
+      dialects stands with each.
+    - `thinking`: the same, of models whose chat template ends the prompt inside the reasoning.
+    - `parsers`: what vLLM and SGLang call their parser of it, where that is not its name here.
+    - `proven_by`: the projects whose test cases pass; those that do not are listed in the tests, with the reason.
+    - `written_from`: the public page, prompt or chat template after which the texts of the tests were written.
+    - `not_in_auto`: why `auto` does not read it, or which dialect of `auto` reads all of it; nothing if `auto` does.
+    - `example`: the call that the catalogue shows, where the format is for certain tools.
+    - `answer`: a text with that call, or with the one that all share, which the tests read.
+    """
+
+    models: tuple[str, ...] = ()
+    thinking: tuple[str, ...] = ()
+    parsers: tuple[str, ...] = ()
+    proven_by: tuple[str, ...] = ()
+    written_from: str = ""
+    not_in_auto: str = ""
+    example: tuple[str, Mapping[str, str]] | None = None
+    answer: str = ""
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.grammar))
+
+
 NAME = Text("name", r"\w.:/-")
 """A tool's name as most formats have it."""

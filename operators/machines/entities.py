@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
+
+from ..engine.state import Stateful
 
 _NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _entity: Final = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#(?:([0-9]{1,7})|[xX]([0-9A-Fa-f]{1,6})));")
@@ -13,7 +15,7 @@ _LONGEST: Final = len("&#1114111")
 _OPENER, _CLOSER = "<![CDATA[", "]]>"
 
 
-class Entities:
+class Entities(Stateful):
     """Decode `&amp; &lt; &gt; &quot; &apos;` and `&#65;`, `&#x41;`, in a text cut anywhere.
 
         feed     a &l     t; b &am    p;lt; &n    bsp;
@@ -30,7 +32,8 @@ class Entities:
     - `in_cdata`: whether such a section is open, so that no markup is meant as such.
     """
 
-    __slots__ = ("_cdata", "_withheld", "in_cdata")
+    STATE = ("_withheld", "in_cdata")
+    __slots__ = (*STATE, "_cdata")
 
     def __init__(self, *, cdata: bool = False) -> None:
         self._cdata = cdata
@@ -68,14 +71,6 @@ class Entities:
         """Return what was withheld: it is no entity."""
         text, self._withheld = self._withheld, ""
         return text
-
-    def dump(self) -> Any:
-        """Return the state as plain data."""
-        return [self._withheld, self.in_cdata]
-
-    def load(self, state: Any) -> None:
-        """Go on from a dumped state."""
-        self._withheld, self.in_cdata = state
 
     def _part(self, text: str, begin: int, end: int) -> str:
         return text[begin:end] if self.in_cdata else decode_entities(text[begin:end])

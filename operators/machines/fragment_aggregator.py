@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...events.fragment import Fragment, JsonError, Path
+from ..engine.state import Stateful
 
 
-class FragmentAggregator:
+class FragmentAggregator(Stateful):
     """Build a value from its fragments.
 
     >>> aggregator = FragmentAggregator()
@@ -30,7 +31,9 @@ class FragmentAggregator:
     - `path`: where the root value lies.
     """
 
-    __slots__ = ("_containers", "_keys", "_open", "_pieces", "_text_path", "done", "path", "value")
+    STATE = ("_keys", "_open", "_text_path", "done", "path")
+    PIECES = ("_pieces",)
+    __slots__ = (*STATE, *PIECES, "_containers", "value")
 
     def __init__(self) -> None:
         self._containers: list[Any] = []
@@ -104,22 +107,15 @@ class FragmentAggregator:
         return bool(self._containers) and open_path[: len(path)] != path
 
     def dump(self) -> Any:
-        """Return the state as plain data; the value as JSON text, because of infinities."""
-        value = json.dumps(self.value)
-        keys = list(self._keys)
-        pieces = ["".join(self._pieces)]
-        inside = bool(self._containers)
-        return [value, keys, inside, pieces, self._open, list(self._text_path), self.done, list(self.path)]
+        """Return the state as plain data; the value as JSON text, however deep it is."""
+        return {**super().dump(), "value": json.dumps(self.value), "is_inside": bool(self._containers)}
 
-    def load(self, state: Any) -> None:
+    def load(self, state: Any, /) -> None:
         """Go on from a dumped state."""
-        value, keys, inside, pieces, self._open, text_path, self.done, path = state
-        self.path, self._text_path = tuple(path), tuple(text_path)
-        self.value = json.loads(value)
-        self._keys = list(keys)
-        self._pieces = list(pieces)
-        self._containers = [self.value] if inside else []
-        for key in keys:
+        super().load(state)
+        self.value = json.loads(state["value"])
+        self._containers = [self.value] if state["is_inside"] else []
+        for key in self._keys:
             self._containers.append(self._containers[-1][key])
 
     def _close(self, path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, TypeAlias, cast
 
 from ...events.fragment import Fragment, JsonError, JsonErrorReason, Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
+from ..engine.state import Stateful
 
 _scan: Final = cast("Callable[[str, int], tuple[str, int]]", scanstring)
 
@@ -80,7 +81,7 @@ Item: TypeAlias = Fragment | JsonError
 NOT_BARE: Final = "no control character, but its escape"
 
 
-class JsonMachine:
+class JsonMachine(Stateful):
     """Read one JSON text (RFC 8259, strictly) in pieces cut anywhere.
 
         feed    {"a": "h    i", "b": 1    }
@@ -105,27 +106,20 @@ class JsonMachine:
     - `error`: the error, once there was one.
     """
 
+    STATE = ("_after", "_number_state", "_path", "_pending", "_start", "_state", "_word", "at", "error", "root_closed")
+    PIECES = ("_pieces",)
     __slots__ = (
-        "_after",
+        *STATE,
+        *PIECES,
         "_base",
         "_containers",
         "_limits",
         "_longest",
-        "_number_state",
-        "_path",
-        "_pending",
-        "_pieces",
-        "_start",
-        "_state",
         "_text_path",
-        "_word",
-        "at",
         "bare",
         "control_characters",
-        "error",
         "excess",
         "read",
-        "root_closed",
     )
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, control_characters: bool = False) -> None:
@@ -139,7 +133,6 @@ class JsonMachine:
         self._containers: list[tuple[str, Path]] = []
         """The open ones: their bracket and path."""
         self._path: Path = ()
-        """Of the value that is open, comes next, or closed last."""
         self._text_path: Path | None = None
         """Of the open string: while there is one, `feed` need not ask for the state."""
         self._pending = ""
@@ -190,6 +183,11 @@ class JsonMachine:
         return self._feed(text)
 
     @property
+    def path(self) -> Path:
+        """Of the value that is open, comes next, or closed last."""
+        return self._path
+
+    @property
     def withheld_length(self) -> int:
         """How much of the text the next one decides."""
         return len(self._pending)
@@ -221,40 +219,13 @@ class JsonMachine:
         return out
 
     def dump(self) -> Any:
-        """Return the state as plain data."""
-        error = self.error
-        return {
-            "at": self.at,
-            "state": self._state,
-            "brackets": "".join(bracket for bracket, _ in self._containers),
-            "path": list(self._path),
-            "pending": self._pending,
-            "pieces": ["".join(self._pieces)],
-            "word": self._word,
-            "number_state": self._number_state,
-            "start": self._start,
-            "root_closed": self.root_closed,
-            "error": None if error is None else [error.reason, error.at, error.expected, error.found, list(error.path)],
-        }
+        """Return the state as plain data; each container's path is a prefix of the current one."""
+        return {**super().dump(), "brackets": "".join(bracket for bracket, _ in self._containers)}
 
-    def load(self, state: Any) -> None:
+    def load(self, state: Any, /) -> None:
         """Go on from a dumped state."""
-        self.at = state["at"]
-        self._state = state["state"]
-        self._path = tuple(state["path"])
-        # Each container's path is a prefix of the current one.
+        super().load(state)
         self._containers = [(bracket, self._path[:depth]) for depth, bracket in enumerate(state["brackets"])]
-        self._after = _AFTER[self._containers[-1][0]] if self._containers else "end"
-        self._pending = state["pending"]
-        self._pieces = list(state["pieces"])
-        self._word = state["word"]
-        self._number_state = state["number_state"]
-        self._start = state["start"]
-        self.root_closed = state["root_closed"]
-        self.error = None
-        if state["error"] is not None:
-            reason, at, expected, found, path = state["error"]
-            self.error = JsonError(reason, at, expected, found, tuple(path))
         self._text_path = self._path if self._state == "string" else None
 
     def _feed(self, text: str) -> Sequence[Item]:

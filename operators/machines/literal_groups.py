@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ...events.fragment import Fragment, JsonError, Path
+from ..engine.state import Stateful
 
 Item: TypeAlias = Fragment | JsonError
 
 
-class LiteralGroups:
+class LiteralGroups(Stateful):
     """Hold what stands in open parentheses: with the first comma it is an array's, with their end it is no item.
 
     >>> groups = LiteralGroups()
@@ -23,7 +23,7 @@ class LiteralGroups:
     `held` may be given on when nothing is `undecided`.
     """
 
-    __slots__ = ("held", "undecided")
+    STATE = __slots__ = ("held", "undecided")
 
     def __init__(self) -> None:
         self.held: list[Item] = []
@@ -55,14 +55,3 @@ class LiteralGroups:
         """Forget all of it."""
         self.held.clear()
         self.undecided.clear()
-
-    def dump(self) -> Any:
-        """Return the state as plain data; what is held as JSON text, because of infinities."""
-        held = [[item.path, item.kind, item.value, item.at] for item in self.held if isinstance(item, Fragment)]
-        return [[list(group) for group in self.undecided], json.dumps(held)]
-
-    def load(self, state: Any) -> None:
-        """Go on from a dumped state."""
-        undecided, held = state
-        self.undecided = [(place, at) for place, at in undecided]
-        self.held = [Fragment(tuple(path), kind, value, at) for path, kind, value, at in json.loads(held)]

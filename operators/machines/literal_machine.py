@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 from ...events.errors import UsageError
 from ...events.fragment import Fragment, JsonError, JsonErrorReason, Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
+from ..engine.state import Stateful
 from .literal_groups import Item, LiteralGroups
 from .literal_numbers import NUMBER_FLOATS, NUMBER_MAY_END, NUMBER_STARTS, NUMBER_STATES
 from .literal_strings import Reads, is_cut_escape, named_character, string_form, wrong_in_escape
@@ -51,7 +52,7 @@ Container: TypeAlias = tuple[str, str, Path]
 """Of an open one: `{`, `[`, or `(` while it may be a tuple or parentheses; what closes it; its path."""
 
 
-class LiteralMachine:
+class LiteralMachine(Stateful):
     r"""Read the arguments of one call in pieces cut anywhere; the whole is an object.
 
         feed    (a="h     i", b=1    )
@@ -86,8 +87,25 @@ class LiteralMachine:
     - `error`: the error, once there was one.
     """
 
+    STATE = (
+        "_groups",
+        "_in_key",
+        "_joining",
+        "_mark",
+        "_number_state",
+        "_path",
+        "_pending",
+        "_start",
+        "_state",
+        "_word",
+        "at",
+        "error",
+        "root_closed",
+    )
+    PIECES = ("_after_quote", "_pieces")
     __slots__ = (
-        "_after_quote",
+        *STATE,
+        *PIECES,
         "_assign",
         "_base",
         "_close",
@@ -95,30 +113,16 @@ class LiteralMachine:
         "_escapes",
         "_first",
         "_form",
-        "_groups",
-        "_in_key",
-        "_joining",
         "_lenient",
         "_limits",
         "_longest",
-        "_mark",
-        "_number_state",
         "_open",
-        "_path",
-        "_pending",
-        "_pieces",
         "_quote_starts",
         "_quotes",
         "_short_quotes",
-        "_start",
-        "_state",
         "_text_path",
-        "_word",
-        "at",
-        "error",
         "excess",
         "read",
-        "root_closed",
     )
 
     def __init__(
@@ -227,52 +231,15 @@ class LiteralMachine:
         return out
 
     def dump(self) -> Any:
-        """Return the state as plain data."""
-        error = self.error
-        return {
-            "at": self.at,
-            "state": self._state,
-            "containers": [[kind, closer, len(path)] for kind, closer, path in self._containers],
-            "path": list(self._path),
-            "pending": self._pending,
-            "pieces": ["".join(self._pieces)],
-            "word": self._word,
-            "number_state": self._number_state,
-            "start": self._start,
-            "quote": self._form.quote,
-            "reads": self._form.reads,
-            "in_key": self._in_key,
-            "joining": self._joining,
-            "mark": self._mark,
-            "after_quote": ["".join(self._after_quote)],
-            "groups": self._groups.dump(),
-            "root_closed": self.root_closed,
-            "error": None if error is None else [error.reason, error.at, error.expected, error.found, list(error.path)],
-        }
+        """Return the state as plain data; each container's path is a prefix of the current one."""
+        containers = [[kind, closer, len(path)] for kind, closer, path in self._containers]
+        return {**super().dump(), "containers": containers, "form": [self._form.quote, self._form.reads]}
 
-    def load(self, state: Any) -> None:
+    def load(self, state: Any, /) -> None:
         """Go on from a dumped state."""
-        self.at = state["at"]
-        self._state = state["state"]
-        self._path = tuple(state["path"])
-        # Each container's path is a prefix of the current one.
+        super().load(state)
         self._containers = [(kind, closer, self._path[:depth]) for kind, closer, depth in state["containers"]]
-        self._pending = state["pending"]
-        self._pieces = list(state["pieces"])
-        self._word = state["word"]
-        self._number_state = state["number_state"]
-        self._start = state["start"]
-        self._form = string_form(state["quote"], state["reads"])
-        self._in_key = state["in_key"]
-        self._joining = state["joining"]
-        self._mark = state["mark"]
-        self._after_quote = list(state["after_quote"])
-        self._groups.load(state["groups"])
-        self.root_closed = state["root_closed"]
-        self.error = None
-        if state["error"] is not None:
-            reason, at, expected, found, path = state["error"]
-            self.error = JsonError(reason, at, expected, found, tuple(path))
+        self._form = string_form(*state["form"])
         self._note_text()
 
     def _feed(self, text: str) -> Sequence[Item]:

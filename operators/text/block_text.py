@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from msgspec.structs import replace
 
 from ...events.fragment import Fragment
+from ..engine.state import Stateful
 from ..grammar.dialect import Text, Typing
 from ..machines.literal_search import Literal, LiteralSearch, literal_search
 from .slots.text_slot import BLANKS, TextSlot
@@ -44,7 +45,7 @@ def open_text(block: TextBlock, at: At) -> None:
     block.reader = BlockText(block, at, block.call)
 
 
-class BlockText:
+class BlockText(Stateful):
     """The reader of a text, at some positions.
 
     - `slot`: what is certain of it. `search`: for all that ends it, or changes how it is read.
@@ -56,22 +57,9 @@ class BlockText:
       without blanks first, as long as it may become the call's closer, which makes the end one.
     """
 
-    __slots__ = (
-        "_block",
-        "_call",
-        "at",
-        "behind",
-        "depth",
-        "form",
-        "in_section",
-        "null",
-        "path",
-        "search",
-        "slot",
-        "streams",
-        "tail",
-        "typing",
-    )
+    STATE = ("depth", "behind", "form", "in_section", "null", "path", "streams", "typing")
+    PIECES = ("tail",)
+    __slots__ = (*STATE, *PIECES, "_block", "_call", "at", "search", "slot")
 
     def __init__(self, block: TextBlock, at: At, call: TextCall | None) -> None:
         self._block = block
@@ -367,19 +355,11 @@ class BlockText:
 
     def dump(self) -> Any:
         """Return the state as plain data."""
-        plain = [getattr(self, name) for name in _PLAIN]
-        return ["text", list(self.at), [plain, list(self.path), "".join(self.tail), self.slot.dump()]]
+        return ["text", list(self.at), {**super().dump(), "slot": self.slot.dump()}]
 
-    def load(self, state: Any) -> None:
+    def load(self, state: Any, /) -> None:
         """Go on from a dumped state."""
-        plain, path, tail, slot = state
-        for name, value in zip(_PLAIN, plain, strict=True):
-            setattr(self, name, value)
-        self.path = tuple(path)
-        self.tail = [tail] if tail else []
+        super().load(state)
         self.slot = TextSlot(self._item())
-        self.slot.load(slot)
+        self.slot.load(state["slot"])
         self.search = self._ends()
-
-
-_PLAIN = ("form", "depth", "in_section", "typing", "streams", "null", "behind")

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from ...events.segment_event import SegmentEvent
 from ..calls.answer_segments import AnswerSegments
+from ..engine.state import Stateful
 from ..grammar.dialect_positions import At, Positions
 from ..machines.literal_search import Literal, LiteralSearch, literal_search
 from .text_account import TextAccount
@@ -35,7 +36,7 @@ class Opener(NamedTuple):
     start: int
 
 
-class OutsideText:
+class OutsideText(Stateful):
     """The reader of what is in no block.
 
     - `kind`: of the segment that the text is of: `text` or `reasoning`.
@@ -46,24 +47,18 @@ class OutsideText:
     - `ways`: where a block was none, what else its opener may be, which is where the position in the buffer is.
     """
 
+    STATE = ("_closer", "_fenced", "_leading", "_margin", "_owed", "calls", "kind", "resume", "said_any")
+    PIECES = ("_blanks",)
     __slots__ = (
+        *STATE,
+        *PIECES,
         "_account",
         "_answer",
-        "_blanks",
-        "_closer",
-        "_fenced",
         "_grammar",
-        "_leading",
-        "_margin",
         "_meant",
         "_options",
-        "_owed",
         "_reasoning",
         "_searches",
-        "calls",
-        "kind",
-        "resume",
-        "said_any",
         "search",
         "ways",
     )
@@ -291,21 +286,10 @@ class OutsideText:
                 found |= dict.fromkeys(self._reasoning, ((),))
         return found
 
-    def dump(self) -> Any:
-        """Return the state as plain data."""
-        return [getattr(self, name) for name in _PLAIN], list(self.resume), "".join(self._blanks)
-
-    def load(self, state: Any) -> None:
+    def load(self, state: Any, /) -> None:
         """Go on from a dumped state."""
-        plain, resume, blanks = state
-        for name, value in zip(_PLAIN, plain, strict=True):
-            setattr(self, name, value)
-        self.resume = tuple(resume)
-        self._blanks = [blanks] if blanks else []
+        super().load(state)
         self._choose_search()
-
-
-_PLAIN = ("kind", "_closer", "_owed", "_margin", "_leading", "said_any", "_fenced", "calls")
 
 
 @lru_cache(maxsize=512)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..calls.answer_segments import Segment
+from ..engine.state import Stateful
 
 
-class TextAccount:
+class TextAccount(Stateful):
     """The text at hand and what came before it, so that every character goes into the `raw` of exactly one event.
 
     - `buffer`, `position`: the text at hand, and what of it comes next; `offset`: of the buffer in the whole text.
@@ -17,7 +16,9 @@ class TextAccount:
     - `events`: where events go.
     """
 
-    __slots__ = ("before", "buffer", "events", "loose", "offset", "position", "since", "wait")
+    STATE = ("before", "offset", "wait")
+    PIECES = ("loose",)
+    __slots__ = (*STATE, *PIECES, "buffer", "events", "position", "since")
 
     def __init__(self) -> None:
         self.buffer = ""
@@ -97,12 +98,3 @@ class TextAccount:
             raw = "".join(self.loose) + raw
             self.loose.clear()
         return raw
-
-    def dump(self) -> Any:
-        """Return the state as plain data, between two texts."""
-        return [self.offset, "".join(self.loose), self.before, self.wait]
-
-    def load(self, state: Any) -> None:
-        """Go on from a dumped state."""
-        self.offset, loose, self.before, self.wait = state
-        self.loose = [loose] if loose else []

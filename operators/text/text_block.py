@@ -14,6 +14,7 @@ from ...events.fragment import Fragment, JsonError
 from ...events.segment_event import Status
 from ..calls.answer_segments import AnswerSegments
 from ..engine.stage import How
+from ..engine.state import Stateful
 from ..grammar.dialect import Attrs, Back, Text
 from ..grammar.dialect_positions import At, Boundary, Positions
 from ..schemas.value_typing import Typed
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from .block_text import BlockText
 
 
-class TextBlock:
+class TextBlock(Stateful):
     """The state of the block at hand, and the steps that all its readers take.
 
     - `is_open`: whether there is one. `at`: the positions that have come. `boundary`: what may come after them.
@@ -47,20 +48,14 @@ class TextBlock:
     - `ending`: how the stream ended, while the end is being settled.
     """
 
-    __slots__ = (
-        "account",
-        "answer",
+    STATE = (
         "arguments",
         "at",
         "back",
         "began_at",
-        "boundary",
         "call",
-        "ending",
         "flag",
-        "gap",
         "gap_at",
-        "grammar",
         "had_call",
         "id",
         "is_open",
@@ -68,13 +63,12 @@ class TextBlock:
         "left_out",
         "name",
         "opened_at",
-        "options",
-        "outside",
-        "reader",
         "saying",
         "skipped",
         "ways",
     )
+    PIECES = ("gap",)
+    __slots__ = (*STATE, *PIECES, "account", "answer", "boundary", "ending", "grammar", "options", "outside", "reader")
 
     def __init__(self, grammar: Positions, answer: AnswerSegments, options: TextOptions, account: TextAccount) -> None:
         self.grammar = grammar
@@ -103,6 +97,9 @@ class TextBlock:
         self.saying = ""
         self.skipped = False
         self.ending: tuple[How, str | None] | None = None
+
+    def new_part(self, _name: str, _state: Any, /) -> TextCall:
+        return TextCall("", "", None, 0)
 
     @property
     def has_failed(self) -> bool:

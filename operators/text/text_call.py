@@ -5,32 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import convert, to_builtins
-
 from ...events.fragment import Fragment, JsonError
 from ...events.segment_event import SegmentEvent, Status
 from ..calls.answer_segments import Segment
 from ..calls.segment_end import end_payload, error_detail
+from ..engine.state import Stateful
 from ..schemas.value_typing import Typed, value_fragments
 
 
-class TextCall:
+class TextCall(Stateful):
     """What is known of an open call, and what of it the next CONTENT says."""
 
-    __slots__ = (
-        "closed",
-        "error",
-        "fragments",
-        "from_json",
-        "mistyped",
-        "name",
-        "opened",
-        "raws",
-        "segment_id",
-        "start",
-        "texts",
-        "turn_id",
-    )
+    STATE = ("closed", "error", "from_json", "mistyped", "name", "opened", "segment_id", "start", "turn_id")
+    __slots__ = (*STATE, "fragments", "raws", "texts")
 
     def __init__(self, name: str, segment_id: str, turn_id: str | None, start: int) -> None:
         self.name = name
@@ -99,20 +86,3 @@ class TextCall:
         self.flush(events)
         payload = end_payload(status, None if status == "complete" else reason, metadata)
         events.append(SegmentEvent("SEGMENT_END", self.segment_id, "tool_call", payload, self.turn_id, raw, fragments))
-
-    def dump(self) -> Any:
-        """Return the state as plain data, between two texts, when everything said was given."""
-        state = {name: getattr(self, name) for name in _PLAIN}
-        return {**state, "error": to_builtins(self.error)}
-
-    @classmethod
-    def loaded(cls, state: Any) -> TextCall:
-        """Return the call of a dumped state."""
-        call = cls(state["name"], state["segment_id"], state["turn_id"], state["start"])
-        call.error = convert(state["error"], JsonError | None)
-        call.opened, call.closed, call.from_json = state["opened"], state["closed"], state["from_json"]
-        call.mistyped = list(state["mistyped"])
-        return call
-
-
-_PLAIN = ("name", "segment_id", "turn_id", "start", "opened", "closed", "from_json", "mistyped")

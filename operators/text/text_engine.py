@@ -13,13 +13,13 @@ Most texts go none of these ways: see `text_ways`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from ...events.fragment import Fragment, JsonError
 from ..calls.answer_segments import AnswerSegments, Segment
 from ..engine.stage import How
+from ..engine.state import Stateful
 from ..grammar.dialect_positions import Positions
 from .between_items import opens_text, read_between, read_rest
 from .block_attrs import BlockAttrs
@@ -29,18 +29,18 @@ from .block_text import BlockText
 from .outside_text import Meaning
 from .text_account import TextAccount
 from .text_block import TextBlock
-from .text_call import TextCall
 from .text_options import TextOptions
 from .text_ways import Plain, Way, block_way, plain_way, waiting_way
 
 
-class TextEngine:
+class TextEngine(Stateful):
     """The reader of one text: `feed` and `close` put events into the list that they are given.
 
     - `plain`, `way`: the short ways for the next text, where there are such.
     """
 
-    __slots__ = ("_account", "_answer", "_block", "_options", "_outside", "plain", "way")
+    STATE = ("_account", "_block", "_outside")
+    __slots__ = (*STATE, "_answer", "_options", "plain", "way")
 
     def __init__(self, positions: Positions, answer: AnswerSegments, options: TextOptions) -> None:
         self._answer = answer
@@ -162,34 +162,14 @@ class TextEngine:
         """Return the state as plain data, between two texts."""
         self._catch_up()
         block = self._block
-        return {
-            "account": self._account.dump(),
-            "outside": self._outside.dump(),
-            "block": [getattr(block, name) for name in _PLAIN],
-            "ways": [list(way) for way in block.ways] if block.is_open else [],
-            "left_out": sorted(block.left_out),
-            "at": list(block.at),
-            "gap": "".join(block.gap),
-            "arguments": json.dumps(block.arguments),  # as JSON text, because of infinities
-            "call": None if block.call is None else block.call.dump(),
-            "has_boundary": block.boundary is not None,
-            "reader": None if block.reader is None else block.reader.dump(),
-        }
+        reader = None if block.reader is None else block.reader.dump()
+        return {**super().dump(), "has_boundary": block.boundary is not None, "reader": reader}
 
-    def load(self, state: Any) -> None:
+    def load(self, state: Any, /) -> None:
         """Go on from a dumped state."""
+        super().load(state)
         block = self._block
-        self._account.load(state["account"])
-        self._outside.load(state["outside"])
-        for name, value in zip(_PLAIN, state["block"], strict=True):
-            setattr(block, name, value)
-        block.ways = [Meaning(marker, tuple(at)) for marker, at in state["ways"]]
-        block.left_out = frozenset(state["left_out"])
-        block.at = tuple(state["at"])
-        block.gap = [state["gap"]] if state["gap"] else []
-        block.gap_at = self._account.offset - len(state["gap"])
-        block.arguments = [(name, value, is_text) for name, value, is_text in json.loads(state["arguments"])]
-        block.call = None if state["call"] is None else TextCall.loaded(state["call"])
+        block.ways = [Meaning(*way) for way in block.ways]
         kind, at, inner = state["reader"] or ("", (), None)
         at = tuple(at)
         here = at if kind == "text" else block.at
@@ -204,6 +184,3 @@ class TextEngine:
         if block.reader is not None:
             block.reader.load(inner)
         self.choose_way()
-
-
-_PLAIN = ("is_open", "opened_at", "began_at", "name", "id", "key", "back", "had_call", "saying", "skipped", "flag")

@@ -27,6 +27,7 @@ _BOUNDS: Final = (
     ("format", "format"),
 )
 _DEEPEST: Final = 3
+"""Levels of objects, and of arrays, that are described: a recursive schema has no last one."""
 
 
 def dialect_instructions(dialect: Dialect, tools: Any, *, layout: str | None = None) -> str:
@@ -105,7 +106,7 @@ def _lines(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> li
     lines: list[str] = []
     for key, each in cast("Mapping[str, Any]", properties).items():
         inner = plain_schema(each, root)
-        said = [_type(each, inner, root), *_bounds(inner), "required" if key in needed else "optional"]
+        said = [_type(each, inner, root, 0), *_bounds(inner), "required" if key in needed else "optional"]
         if "default" in inner:
             said.append(f"default {json_text(inner['default'])}")
         description = inner.get("description")
@@ -120,19 +121,19 @@ def _bounds(plain: Mapping[str, Any]) -> list[str]:
     return [f"{told} {json_text(plain[word])}" for word, told in _BOUNDS if word in plain]
 
 
-def _type(schema: Any, plain: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+def _type(schema: Any, plain: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
     kinds = kinds_of(schema, root)
     if kinds == ANYTHING:
         return "any value"
-    return " or ".join([*_open(kinds, plain, root), *map(json_text, kinds.members)])
+    return " or ".join([*_open(kinds, plain, root, depth), *map(json_text, kinds.members)])
 
 
-def _open(kinds: Kinds, plain: Mapping[str, Any], root: Mapping[str, Any]) -> list[str]:
+def _open(kinds: Kinds, plain: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> list[str]:
     hidden = {"integer"} if "number" in kinds.open else set[str]()
     names: list[str] = [name for name in _ORDER if name in kinds.open - hidden]
     items = plain.get("items")
-    if "array" in names and isinstance(items, Mapping):
+    if "array" in names and isinstance(items, Mapping) and depth < _DEEPEST:
         of_item = cast("Mapping[str, Any]", items)
-        inside = _type(of_item, plain_schema(of_item, root), root)
+        inside = _type(of_item, plain_schema(of_item, root), root, depth + 1)
         names[names.index("array")] = f"array of {f'({inside})' if ' or ' in inside else inside}"
     return names

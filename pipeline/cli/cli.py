@@ -9,8 +9,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 
-from ...events.url_secrets import without_credentials
-
 NEEDED = ("typer", "rich")
 NOT_INSTALLED = 'the command line needs two more packages: pip install "penstock[cli]"'
 OUTPUT_IS_CLOSED = "penstock: the output is closed; let it go somewhere, as to /dev/null"
@@ -23,6 +21,8 @@ def main() -> None:
 
 def loaded() -> Callable[[], int]:
     """Import the commands, and return what runs the one of `sys.argv` and returns its exit code."""
+    if sys.argv[1:] == ["--version"]:
+        return _say_version
     if not all(map(find_spec, NEEDED)):
         return _not_installed
     from .cli_commands import run_command  # noqa: PLC0415 - what it imports is an extra
@@ -49,6 +49,8 @@ def code_of(run: Callable[[], int]) -> int:
     except BrokenPipeError:  # the reader (`| head`) has left
         code = 1
     except OSError as error:  # a full disk behind the output, say
+        from ...events.url_secrets import without_credentials  # noqa: PLC0415 - a version needs no events
+
         _say(f"penstock: {without_credentials(str(error.strerror or error))}")
         code = 2
     else:
@@ -59,6 +61,20 @@ def code_of(run: Callable[[], int]) -> int:
 
 def _load_and_run() -> int:
     return loaded()()
+
+
+def installed_version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow, and rarely asked for
+
+    try:
+        return version("penstock")
+    except PackageNotFoundError:
+        return "from a checkout that is not installed"
+
+
+def _say_version() -> int:
+    sys.stdout.write(f"penstock {installed_version()}\n")
+    return 0
 
 
 def _not_installed() -> int:

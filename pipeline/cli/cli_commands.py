@@ -1,23 +1,18 @@
-"""The command `penstock` with all its commands. Needs the extra `cli`."""
+"""The command `penstock` with all its commands, each of which is imported when it runs. Needs the extra `cli`."""
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated
+import sys
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
 
 import typer
+import typer.core
+import typer.main
 from typer.exceptions import TyperException
 
 from ...events.errors import PenstockError
-from .cli_demo import DEMO_EXAMPLES, demo
-from .cli_inspect import INSPECT_EXAMPLES, inspect
-from .cli_parse import PARSE_EXAMPLES, parse
-from .cli_parts import complain
-from .cli_replay import REPLAY_EXAMPLES, replay
-from .cli_run import RUN_EXAMPLES, run
-from .cli_schema import SCHEMA_EXAMPLES, schema
-from .cli_serve import SERVE_EXAMPLES, serve
-from .cli_strategies import STRATEGIES_EXAMPLES, strategies
+from .cli import installed_version
 
 HELP = "Act on a language model's output while it is still streaming."
 EXAMPLES = """\b
@@ -31,7 +26,57 @@ Examples:
 _WORDING = (("Value error, ", ""), ("Input should be", "it should be"))
 """What pydantic says about options, said to people."""
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+_PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
+
+
+class _Command(NamedTuple):
+    """A function in a file of its own, and the first sentence of its docstring."""
+
+    function: str
+    about: str
+
+
+COMMANDS = {
+    "demo": _Command("demo", "Show files being written while the model is still writing them."),
+    "run": _Command("run", "Ask a model and show its answer while it comes: text, files, commands, calls."),
+    "replay": _Command("replay", "Play a recorded answer as if it came now."),
+    "parse": _Command(
+        "parse", "Find the calls and the reasoning in a model's text, and show them while the text comes."
+    ),
+    "inspect": _Command("inspect", "Show what recorded answers amount to: text, calls, how they ended."),
+    "serve-recordings": _Command(
+        "serve", "Play recorded answers to the clients of OpenAI, Anthropic, Google and Ollama."
+    ),
+    "strategies": _Command(
+        "strategies", "List the named strategies, or explain one; `*` marks what the environment chooses."
+    ),
+    "schema": _Command("schema", "Show the JSON Schema of the events; with --tool, what a request's tools look like."),
+}
+
+
+class _Commands(typer.core.TyperGroup):
+    """Lists the commands without their options, and imports the one that is asked for."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name, command in COMMANDS.items():
+            self.add_command(typer.core.TyperCommand(name, help=command.about))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, found, left = super().resolve_command(ctx, args)
+        return name, None if name is None else found and imported(name), left
+
+
+def imported(name: str) -> Any:
+    """Return the command of a name, with its options."""
+    function = COMMANDS[name].function
+    file = import_module(f".cli_{function}", __package__)
+    alone = typer.Typer(add_completion=False, **_PLAIN)
+    alone.command(name, epilog=getattr(file, f"{function.upper()}_EXAMPLES"))(getattr(file, function))
+    return typer.main.get_command(alone)
+
+
+app = typer.Typer(cls=_Commands, **_PLAIN)
 
 
 @app.callback(invoke_without_command=True, help=HELP, epilog=EXAMPLES)
@@ -41,38 +86,23 @@ def penstock(
     show_version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False,
 ) -> None:
     if show_version:
-        typer.echo(f"penstock {_version()}")
+        typer.echo(f"penstock {installed_version()}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
-app.command(epilog=DEMO_EXAMPLES)(demo)
-app.command(epilog=RUN_EXAMPLES)(run)
-app.command(epilog=REPLAY_EXAMPLES)(replay)
-app.command(epilog=PARSE_EXAMPLES)(parse)
-app.command(epilog=INSPECT_EXAMPLES)(inspect)
-app.command(name="serve-recordings", epilog=SERVE_EXAMPLES)(serve)
-app.command(epilog=STRATEGIES_EXAMPLES)(strategies)
-app.command(epilog=SCHEMA_EXAMPLES)(schema)
-
-
 def run_command() -> int:
     """Run the command of `sys.argv` and give the exit code; errors that the user can mend are said in one line."""
     try:
-        return int(app(prog_name="penstock", standalone_mode=False) or 0)
+        return int(app(sys.argv[1:] or ["--help"], prog_name="penstock", standalone_mode=False) or 0)
     except TyperException as error:
         message = error.format_message()
         for theirs, ours in _WORDING:
             message = message.replace(theirs, ours)
-        complain(message)
     except PenstockError as error:
-        complain(str(error))
+        message = str(error)
+    from .cli_parts import complain  # noqa: PLC0415 - help needs none of it
+
+    complain(message)
     return 2
-
-
-def _version() -> str:
-    try:
-        return version("penstock")
-    except PackageNotFoundError:
-        return "from a checkout that is not installed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator
+from textwrap import indent
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ import typer
 from ...events.errors import UsageError
 from ...operators.catalogue.catalogue import about_dialect, catalogue_entry
 from ...operators.catalogue.table import DIALECTS
+from ..pipeline_code import strategy_code
 from ..settings import DEFAULT_IN_TEXT, DEFAULT_STRATEGY, settings_from_environment
 from ..strategies.strategies import STRATEGIES, strategy_named
 from ..strategies.strategy import Strategy
@@ -72,6 +74,10 @@ def _explained(strategy: Strategy) -> Iterator[str]:
     yield ""
     for option, default in _options(strategy).items():
         yield f"    {option}={default}"
+    yield ""
+    yield "The chain, as operators with their settings:"
+    yield ""
+    yield indent(strategy_code(strategy), "    ")
     yield ""
     yield f"The environment chooses it with PENSTOCK_STREAM_PARSER={name}; where that says nothing, it is"
     yield f"{DEFAULT_STRATEGY}, and {DEFAULT_IN_TEXT} for streams of plain text."

@@ -34,7 +34,7 @@ def made_behind(emit: Emit | None) -> list[Operator[Any, Any]]:
     """Return the operators behind a strategy that make events of a kind; none where the strategy gives them.
 
     >>> made_behind("updates"), made_behind("segments")
-    ([Operator(_EachCall)], [])
+    ([tool_call_updates()], [])
     """
     return [_MADE_BEHIND[emit]()] if emit in _MADE_BEHIND else []
 

@@ -11,6 +11,8 @@ from ...events.showing.card import MimeBundle
 from ...events.showing.excerpt import shown
 from ...operators.engine.stage import Operator
 from ...sinks.running.sink import TwinSink
+from ..chain import Chain, chain_of
+from ..chain import name_of as operator_name
 
 _BOX = (
     "display:inline-block;border:1px solid rgba(128,128,128,.6);border-radius:4px;padding:2px 8px;margin:2px 0;"
@@ -21,7 +23,7 @@ _SOURCE = "a provider's stream"
 
 
 def flow_picture(
-    operator: Operator[Any, Any],
+    operator: Operator[Any, Any] | Chain,
     *,
     tools: Iterable[str] | None = None,
     sinks: Iterable[object] = (),
@@ -35,7 +37,8 @@ def flow_picture(
         a provider's stream → to_segments → stream_fields → to_invocations → your loop
         tools: write_file
     """
-    steps = [name_of(factory) for factory in operator.factories]
+    chain = chain_of([operator]) if isinstance(operator, Operator) else operator
+    steps = [shown(operator_name(each)) for each in chain]
     ends = ["your loop", *map(name_of, sinks)]
     known = None if tools is None else _few(list(tools)) or "none, so nothing is invoked"
     lines = [shown(title), "    " + " → ".join((_SOURCE, *steps, " + ".join(ends)))]
@@ -55,7 +58,7 @@ def name_of(thing: object) -> str:
     """Return the name by which somebody wrote it: of ours the file's, which is the function's too.
 
     >>> from penstock.operators import holdback
-    >>> name_of(holdback("<a>").factories[0]), name_of(print)
+    >>> name_of(holdback), name_of(print)
     ('holdback', 'print')
     """
     while isinstance(thing, partial):

@@ -9,15 +9,12 @@ from typing import Literal
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...operators.calls.field_spec import FILE_TOOLS, FieldSpec
-from ...operators.detect_text_calls import detect_text_calls
 from ...operators.engine.known_names import known_names
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import Operator, compose
-from ...operators.stream_fields import stream_fields
-from ...operators.to_invocations import Tools, to_invocations
+from ...operators.to_invocations import Tools
 from ...operators.to_segments import to_segments
-from ...operators.tool_call_updates import tool_call_updates
-from .fitting_fields import checked_fields, fitting_fields
+from .act_on_calls import act_on_calls
 from .strategy import Strategy, StrategyEvent
 from .text_strategies import TEXT_STRATEGIES
 
@@ -54,13 +51,16 @@ def api_tool_call(
     arguments, `detect` a `Notice` for text that looks like a call. An invocation, or a failure, follows its call's END
     directly.
     """
-    specs = fitting_fields(FILE_TOOLS, tools) if fields is FILE_TOOLS else checked_fields(fields)
-    opted = [*([detect_text_calls()] if detect else []), *([tool_call_updates(keep_segments=True)] if updates else [])]
-    return compose(
+    return act_on_calls(
         to_segments(turn_id=turn_id, eager=eager, limits=limits),
-        *opted,
-        stream_fields(specs, start=start, limits=limits),
-        to_invocations(tools, keep_segments=True, fields=specs, limits=limits),
+        tools,
+        fields=fields,
+        is_fitted=fields is FILE_TOOLS,
+        start=start,
+        ignore_case=False,
+        updates=updates,
+        detect=detect,
+        limits=limits,
     )
 
 
@@ -85,8 +85,8 @@ _NATIVE: Mapping[str, Strategy] = {"api_tool_call": api_tool_call, "pass_through
 
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType({**_NATIVE, **TEXT_STRATEGIES})
 """By name, for settings and the command line; whoever needs another chain composes it."""
-RENAMED: Mapping[str, str] = MappingProxyType({"native": "api_tool_call"})
-"""Names of former times."""
+RENAMED: Mapping[str, str] = MappingProxyType({"native": "api_tool_call", "structured_output": "json_answer"})
+"""Old names."""
 
 
 def strategy_named(name: str) -> Strategy:

@@ -6,22 +6,21 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from ...operators.catalogue.auto import AUTO
 from ...operators.catalogue.table import DIALECTS
 from .text_strategy import TextStrategy
 
-auto: Final = TextStrategy(*AUTO, name="auto")
+auto: Final = TextStrategy("auto")
 xml: Final = TextStrategy("xml")
 json: Final = TextStrategy("json")
 sentinel: Final = TextStrategy("sentinel")
 tool_call: Final = TextStrategy("tool_call")
-structured_output: Final = TextStrategy("structured_output")
+json_answer: Final = TextStrategy("json_answer")
 hermes: Final = TextStrategy("hermes")
 qwen3_coder: Final = TextStrategy("qwen3_coder")
 harmony: Final = TextStrategy("harmony")
 pythonic: Final = TextStrategy("pythonic")
 
-_NAMED = (auto, xml, json, sentinel, tool_call, structured_output, hermes, qwen3_coder, harmony, pythonic)
+_NAMED = (auto, xml, json, sentinel, tool_call, json_answer, hermes, qwen3_coder, harmony, pythonic)
 
 TEXT_STRATEGIES: Final[Mapping[str, TextStrategy]] = MappingProxyType(
     {each.__name__: each for each in _NAMED}

@@ -8,16 +8,13 @@ from typing import Any, Literal, cast
 from ...events.errors import UsageError
 from ...operators.calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
 from ...operators.catalogue.dialects_named import dialects_named
-from ...operators.detect_text_calls import detect_text_calls
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
-from ...operators.engine.stage import Operator, compose
+from ...operators.engine.stage import Operator
 from ...operators.grammar.dialect import Dialect
 from ...operators.parse_text import parse_text
 from ...operators.schemas.value_typing import DEFAULT_RULES, TypingRules
-from ...operators.stream_fields import stream_fields
-from ...operators.to_invocations import Tools, to_invocations
-from ...operators.tool_call_updates import tool_call_updates
-from .fitting_fields import checked_fields, fitting_fields
+from ...operators.to_invocations import Tools
+from .act_on_calls import act_on_calls
 from .strategy import StrategyEvent
 
 _MARKED = frozenset(("xml", "sentinel"))
@@ -50,6 +47,7 @@ class TextStrategy:
         if not dialects:
             message = 'TextStrategy needs at least one dialect: TextStrategy("hermes")'
             raise UsageError(message)
+        self._given = dialects
         self.dialects: tuple[Dialect, ...] = dialects_named(*dialects)
         names = [each if isinstance(each, str) else each.name for each in dialects]
         self.__name__ = name or "+".join(names)
@@ -96,9 +94,8 @@ class TextStrategy:
         case of the name that the model wrote.
         """
         known: Any = tools if tools is None or hasattr(tools, "items") else tuple(cast("Iterable[Any]", tools))
-        specs = fitting_fields(self._file_tools, known) if fields is None else checked_fields(fields)
         parsed = parse_text(
-            *self.dialects,
+            *self._given,
             tools=known,
             calls=calls,
             starts_in_reasoning=starts_in_reasoning,
@@ -113,15 +110,16 @@ class TextStrategy:
             turn_id=turn_id,
             limits=limits,
         )
-        opted = [
-            *([detect_text_calls()] if detect else []),
-            *([tool_call_updates(keep_segments=True)] if updates else []),
-        ]
-        return compose(
+        return act_on_calls(
             parsed,
-            *opted,
-            stream_fields(specs, start=start, ignore_case=True, limits=limits),
-            to_invocations(known, keep_segments=True, fields=specs, ignore_case=True, limits=limits),
+            known,
+            fields=self._file_tools if fields is None else fields,
+            is_fitted=fields is None,
+            start=start,
+            ignore_case=True,
+            updates=updates,
+            detect=detect,
+            limits=limits,
         )
 
     @property

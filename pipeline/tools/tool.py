@@ -39,6 +39,8 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
       `tool_schemas(strict=...)` says.
     - `validates`: whether a tool without a model checks arguments against `parameters`.
     - `coerce`: whether the model may turn one type of JSON into another, as "12" into 12. False implies `validates`.
+
+    Tools are equal if they are made of the same thing, with the same definition.
     """
 
     name: str
@@ -100,6 +102,16 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
             message = f"tool {self.name!r} was made of a JSON Schema: there is nothing to call"
             raise UsageError(message)
         return called(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tool) and self._compared() == other._compared()
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.description))
+
+    def _compared(self) -> tuple[Any, ...]:
+        # A function's model is made anew with each tool.
+        return (self.function or self.model, self.parameters, self.validates, *(getattr(self, each) for each in _SAID))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A function's model cannot be pickled, so it is made again. Under `@tool` the tool has the function's place.

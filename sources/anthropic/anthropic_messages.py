@@ -8,6 +8,7 @@ from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...events.errors import ProviderError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import How
+from ...operators.engine.state import Stateful
 from ..machine.ended_calls import Key
 from ..machine.finish_reasons import ANTHROPIC_FINISHES, Finish, finish_of
 from ..machine.one_answer import OneAnswer
@@ -24,7 +25,7 @@ _CALLS_OWN = frozenset({"id", "name", "input"})
 _COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 
 
-class AnthropicMessages:
+class AnthropicMessages(Stateful):
     """The machine: SDK events or the wire's plain dicts in, equal ChunkResponses out for both.
 
         content_block_start  tool_use f     [ChunkResponse(tool_calls=(f,))]
@@ -35,6 +36,8 @@ class AnthropicMessages:
     so is given at the block's end. Whole blocks of other kinds (results, compaction, fallback) and citations pass as
     `raw`. A second `message_start` goes on in the same turn with new blocks.
     """
+
+    STATE = ("_answer", "_counts", "_has_clients_calls", "_messages")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
         self._answer = OneAnswer(turn_id, limits)
@@ -81,15 +84,6 @@ class AnthropicMessages:
         if self._answer.stopped:
             return []
         return self._answer.close(how)
-
-    def dump(self) -> Any:
-        """Return the state as plain data."""
-        return [self._answer.dump(), self._messages, dict(self._counts), self._has_clients_calls]
-
-    def load(self, state: Any, /) -> None:
-        """Go on from a dumped state."""
-        answer, self._messages, self._counts, self._has_clients_calls = state
-        self._answer.load(answer)
 
     def _key(self, event: Fields) -> Key:
         """File a block under its index; those of a second message are other blocks."""

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
+from ...operators.engine.state import Stateful
 from ..machine.surrogates import without_halves
 
 Step: TypeAlias = str | int
@@ -33,7 +34,7 @@ class _Container(Struct):
     """Of an object, what it has: a key that comes again cannot be said in the text."""
 
 
-class PartialArgs:
+class PartialArgs(Stateful):
     """The text of one call's arguments, made of their leaves.
 
         $.to      "Ann", more     {"to":"Ann
@@ -50,7 +51,7 @@ class PartialArgs:
     Paths: the names and indexes of RFC 9535, `$.a.b[0]['c d']`. Linear in the text and the paths.
     """
 
-    __slots__ = ("_at", "_containers", "_in_string", "_path", "broken")
+    STATE = __slots__ = ("_at", "_containers", "_in_string", "_path", "broken")
 
     def __init__(self) -> None:
         self.broken: str | None = None
@@ -109,16 +110,8 @@ class PartialArgs:
             return None
         return self._closers(0) if self._containers else "{}"
 
-    def dump(self) -> Any:
-        """Return the state as plain data."""
-        containers = [[each.is_array, each.count, list(each.keys)] for each in self._containers]
-        return [containers, list(self._at), self._path, self._in_string, self.broken]
-
-    def load(self, state: Any) -> None:
-        """Go on from a dumped state."""
-        containers, at, self._path, self._in_string, self.broken = state
-        self._containers = [_Container(is_array, count, dict.fromkeys(keys)) for is_array, count, keys in containers]
-        self._at = tuple(at)
+    def new_part(self, _name: str, _state: Any, /) -> _Container:
+        return _Container(is_array=False)
 
     def _same_leaf(self, value: Leaf, *, more: bool) -> str | None:
         if self._in_string and isinstance(value, str):

@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Struct, convert, structs, to_builtins
+from msgspec import Struct, structs
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ToolCallDelta
 from ...operators.calls.same_arguments import same_arguments
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ...operators.engine.state import Stateful
 from .ended_calls import EndedCall, EndedCalls, Key, digest_of
-from .surrogates import Held, held_dump, held_load, plain_json, rest_of_text, whole_text, without_halves
+from .surrogates import Held, plain_json, rest_of_text, whole_text, without_halves
 
 WAITING = -1
 
@@ -40,7 +41,7 @@ class _Call(Struct):
     """Arguments that came before any delta; they count only if no other do."""
 
 
-class CallTracker:
+class CallTracker(Stateful):
     """The calls of one choice of one response, in the grammar that every source keeps.
 
         wire   0: id=a f   0: {"x   0: id=b g   0: {}      one index, two calls
@@ -59,6 +60,8 @@ class CallTracker:
       announced: they are kept until the call is done, and from then on a digest of them, in `ended`.
     - `owed` is what a delta made due of other calls; it comes before that delta.
     """
+
+    STATE = ("_begun", "_concluded", "_held", "_last", "_left", "_open", "_owed", "ended")
 
     def __init__(
         self,
@@ -208,26 +211,17 @@ class CallTracker:
 
     def dump(self) -> Any:
         """Return the state as plain data."""
-        return {
-            "open": [_dumped(call) for call in self._open.values()],
-            "left": [_dumped(call) for call in self._left],
-            "last": self._last,
-            "begun": [self._begun, self._concluded],
-            "held": held_dump(self._held),
-            "owed": to_builtins(self._owed),
-            "ended": self.ended.dump(),
-        }
+        for call in (*self._open.values(), *self._left):
+            call.waiting, call.kept = ["".join(call.waiting)], ["".join(call.kept)]
+        return super().dump()
 
-    def load(self, state: Any) -> None:
+    def load(self, state: Any, /) -> None:
         """Go on from a dumped state."""
-        self._open = {call.key: call for call in map(_loaded, state["open"])}
-        self._left = [_loaded(each) for each in state["left"]]
-        self._last = state["last"]
-        self._begun, self._concluded = state["begun"]
-        self._held = held_load(state["held"])
-        self._owed = convert(state["owed"], list[ToolCallDelta])
-        self.ended.load(state["ended"])
+        super().load(state)
         self._contradicted = {key: call for key, call in self._open.items() if call.contradiction}
+
+    def new_part(self, _name: str, _state: Any, /) -> _Call:
+        return _Call(None)
 
     def _contradictions(self) -> list[ToolCallDelta]:
         """Return the contradictions of calls that are not done, when they can wait no longer."""
@@ -318,17 +312,6 @@ class CallTracker:
         call.index = self._begun
         self._begun += 1
         self._owed.append(ToolCallDelta(call.index, call.given_id, arguments_delta=without_halves(text)))
-
-
-def _dumped(call: _Call) -> Any:
-    """Return a call as plain data: its pieces may have half a character at an end, which JSON can only escape."""
-    pieces = {name: [json.dumps("".join(getattr(call, name)))] for name in ("waiting", "kept")}
-    return {**to_builtins(call), **pieces}
-
-
-def _loaded(state: Any) -> _Call:
-    pieces = {name: [json.loads(piece) for piece in state[name]] for name in ("waiting", "kept")}
-    return convert({**state, **pieces}, _Call)
 
 
 def _update(call: _Call, text: str, *, done: bool = False, native: dict[str, Any] | None = None) -> ToolCallDelta:

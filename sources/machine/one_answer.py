@@ -5,21 +5,20 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias
 from uuid import uuid4
 
-from msgspec import convert, to_builtins
-
 from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from ...events.errors import ProviderError
 from ...operators.engine.limits import Limits
 from ...operators.engine.stage import Failed, How
+from ...operators.engine.state import Stateful
 from .call_tracker import CallTracker
 from .finish_reasons import Finish
 from .provider_error import error_fields
-from .surrogates import Held, held_dump, held_load, plain_json, rest_of_text, whole_text, without_halves
+from .surrogates import Held, plain_json, rest_of_text, whole_text, without_halves
 
 TextStream: TypeAlias = Literal["reasoning", "content", "refusal"]
 
 
-class OneAnswer:
+class OneAnswer(Stateful):
     """One answer of a provider that streams its parts one after another.
 
         text("content", "Hi")       ChunkResponse(content="Hi")
@@ -29,6 +28,8 @@ class OneAnswer:
     Every method gives the chunks that its word makes: none, one, or two where half a character had waited in a text
     that is left now. The first finish counts; a failure stops the stream at once.
     """
+
+    STATE = ("_held", "_made_turn_id", "_usage", "calls", "failure", "finished", "model", "response_id", "stopped")
 
     def __init__(self, turn_id: str | None, limits: Limits, *, compares_arguments: bool = False) -> None:
         self.response_id: str | None = None
@@ -129,33 +130,6 @@ class OneAnswer:
         if deltas := self.calls.rest():
             chunks.append(self.chunk(tool_calls=tuple(deltas)))
         return chunks
-
-    def dump(self) -> Any:
-        """Return the state as plain data."""
-        failure = self.failure
-        return {
-            "turn_id": self._made_turn_id,
-            "response_id": self.response_id,
-            "model": self.model,
-            "calls": self.calls.dump(),
-            "finished": self.finished,
-            "stopped": self.stopped,
-            "failure": failure and [failure.detail, failure.code, failure.type, failure.status],
-            "usage": to_builtins(self._usage),
-            "held": held_dump(self._held),
-        }
-
-    def load(self, state: Any) -> None:
-        """Go on from a dumped state."""
-        self._made_turn_id, self.response_id, self.model = state["turn_id"], state["response_id"], state["model"]
-        self.calls.load(state["calls"])
-        self.finished, self.stopped = state["finished"], state["stopped"]
-        self._usage = convert(state["usage"], TokenUsage | None)
-        self._held = held_load(state["held"])
-        self.failure = None
-        if state["failure"]:
-            detail, code, kind, status = state["failure"]
-            self.failure = ProviderError(detail, code=code, type=kind, status=status)
 
     def _turn_id(self) -> str:
         if self._made_turn_id is None:

@@ -7,17 +7,20 @@ from typing import Any
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError, UsageError
 from ...operators.engine.stage import Completed, Failed, How
+from ...operators.engine.state import Stateful
 from .provider_error import error_fields
-from .surrogates import Held, held_dump, held_load, rest_of_text, whole_text
+from .surrogates import Held, rest_of_text, whole_text
 
 
-class Chunks:
+class Chunks(Stateful):
     """The machine of chunks: they pass as they are.
 
     An error from outside is a chunk with `error`, as of every machine, unless a chunk has told it already.
     """
 
     failure: ProviderError | None = None
+
+    STATE = ("_told", "stopped")
 
     def __init__(self) -> None:
         self.stopped = False
@@ -40,20 +43,16 @@ class Chunks:
         error = error_fields(how.error)
         return [] if error == self._told else [ChunkResponse(error=error)]
 
-    def dump(self) -> Any:
-        return [self.stopped, self._told]
 
-    def load(self, state: Any, /) -> None:
-        self.stopped, self._told = state
-
-
-class Texts:
+class Texts(Stateful):
     """The machine of text in pieces: they are the content of chunks, with halves of characters put together.
 
     Its end is the one word that a text has for having come whole: it is told as the finish reason `stop`.
     """
 
     failure: ProviderError | None = None
+
+    STATE = ("_held", "stopped")
 
     def __init__(self) -> None:
         self.stopped = False
@@ -77,10 +76,3 @@ class Texts:
         elif isinstance(how, Failed) and isinstance(how.error, ProviderError):
             chunks.append(ChunkResponse(error=error_fields(how.error)))
         return chunks
-
-    def dump(self) -> Any:
-        return [self.stopped, held_dump(self._held)]
-
-    def load(self, state: Any, /) -> None:
-        self.stopped, held = state
-        self._held = held_load(held)

@@ -8,6 +8,7 @@ from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...events.errors import ProviderError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import How
+from ...operators.engine.state import Stateful
 from ..machine.finish_reasons import RESPONSES_FINISHES, Finish, finish_of
 from ..machine.one_answer import OneAnswer, TextStream
 from ..machine.provider_error import error_in_body
@@ -60,7 +61,7 @@ _SILENT = frozenset({"keepalive", "response.content_part.added", "response.conte
 }
 
 
-class OpenAIResponses:
+class OpenAIResponses(Stateful):
     """The machine: SDK events or the wire's plain dicts in, equal ChunkResponses out for both.
 
         output_item.added              function_call f   [ChunkResponse(tool_calls=(f,))]
@@ -72,6 +73,8 @@ class OpenAIResponses:
     nothing came before. Parts of one item's reasoning are paragraphs. Searches, images, results and the provider's
     own states pass as `raw`, an image also as `image_urls`.
     """
+
+    STATE = ("_answer", "_has_clients_calls", "_items")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
         self._answer = OneAnswer(turn_id, limits, compares_arguments=True)
@@ -128,16 +131,6 @@ class OpenAIResponses:
     def close(self, how: How, /) -> list[ChunkResponse]:
         """Return what is still held, and for an error from outside the chunk that says it."""
         return self._answer.close(how)
-
-    def dump(self) -> Any:
-        """Return the state as plain data."""
-        return [self._answer.dump(), self._items.dump(), self._has_clients_calls]
-
-    def load(self, state: Any, /) -> None:
-        """Go on from a dumped state."""
-        answer, items, self._has_clients_calls = state
-        self._answer.load(answer)
-        self._items.load(items)
 
     def _identify(self, response: Fields) -> None:
         if self._answer.response_id is None:  # the ids of some relatives change with every event

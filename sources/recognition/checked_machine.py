@@ -6,12 +6,13 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, convert, structs, to_builtins
+from msgspec import Struct, structs
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import PenstockError, UsageError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import Completed, Failed, How
+from ...operators.engine.state import Stateful
 from ..machine.choices import Choices
 from ..machine.machine import Machine
 from .apis import api_of
@@ -38,7 +39,7 @@ class _Unknown(Struct):
         self.apis += [name for name in apis if name not in self.apis]
 
 
-class CheckedMachine:
+class CheckedMachine(Stateful):
     """A provider's machine, for an answer that has to be its own.
 
         {"type": "message_start"}    [ChunkResponse(raw=...)]    not of openai-chat
@@ -49,6 +50,8 @@ class CheckedMachine:
     - Keep-alives and empty items say nothing for or against. A failure that the machine reports stays the outcome, and
       an answer that is broken off is not judged.
     """
+
+    STATE = ("_own", "_unknown", "is_understood")
 
     if TYPE_CHECKING:
 
@@ -84,15 +87,17 @@ class CheckedMachine:
     def dump(self) -> Any:
         """Return the state as plain data."""
         refused = str(self.failure) if isinstance(self._machine, _Refused) else None
-        return [self._own.dump(), self.is_understood, to_builtins(self._unknown), refused]
+        return {**super().dump(), "refused": refused}
 
     def load(self, state: Any, /) -> None:
         """Go on from a dumped state."""
-        own, self.is_understood, unknown, refused = state
-        self._own.load(own)
-        self._unknown = convert(unknown, _Unknown)
+        super().load(state)
+        refused = state["refused"]
         self._machine = self._own if refused is None else _Refused(UsageError(refused))
         self.feed = self._machine.feed if self.is_understood else self._first
+
+    def new_part(self, _name: str, _state: Any, /) -> _Unknown:
+        return _Unknown()
 
     def _first(self, item: Any, /) -> list[ChunkResponse]:
         responses = self._machine.feed(item)
@@ -141,7 +146,7 @@ def checked_machine(
     return CheckedMachine(known.new_machine(choices=choices, turn_id=turn_id, limits=limits), known.name)
 
 
-class _Refused:
+class _Refused(Stateful):
     """The machine of an answer that was not understood: all of it has come out."""
 
     stopped = True
@@ -154,12 +159,6 @@ class _Refused:
 
     def close(self, _: How, /) -> list[ChunkResponse]:
         return []
-
-    def dump(self) -> Any:
-        return None
-
-    def load(self, _: Any, /) -> None:
-        """Go on as before: there is no state."""
 
 
 def has_content(response: ChunkResponse) -> bool:

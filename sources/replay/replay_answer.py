@@ -51,8 +51,9 @@ class PlayedAnswer(Response):
         for piece in self._pieces:
             await asyncio.wait({leaving}, timeout=piece.delay)  # also without a delay: lets the loop see who left
             if self._gate is not None:
-                allowed: asyncio.Future[Any] = asyncio.ensure_future(self._gate.acquire())
-                await asyncio.wait({leaving, allowed}, return_when=asyncio.FIRST_COMPLETED)
+                allowed = asyncio.ensure_future(self._gate.acquire())
+                waiting: set[asyncio.Future[Any]] = {leaving, allowed}
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 allowed.cancel()
             if leaving.done():
                 return "client_left"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
+from ...operators.engine.state import Stateful
 from .sse import ServerSentEvent
 
 _BRACKETS = re.compile(rb'["{}\[\]]')
@@ -13,7 +13,7 @@ _BLANKS = re.compile(rb"[\s,\xef\xbb\xbf]+")  # a byte order mark is the only us
 _SCALAR_END = re.compile(rb'[\s,{}\[\]"]')
 
 
-class JsonArrayDecoder:
+class JsonArrayDecoder(Stateful):
     r"""Split a JSON array into its elements while it arrives, or a row of JSON values into its values.
 
         b'[{"a', b'":1},\r\n', b'{}]'     [], [ServerSentEvent('', '{"a":1}')], [ServerSentEvent('', '{}')]
@@ -23,7 +23,9 @@ class JsonArrayDecoder:
     becomes U+FFFD. The events have no name.
     """
 
-    __slots__ = ("_depth", "_in_array", "_in_scalar", "_in_string", "_is_escaped", "_parts")
+    STATE = ("_depth", "_in_array", "_in_scalar", "_in_string", "_is_escaped")
+    PIECES = ("_parts",)
+    __slots__ = (*STATE, *PIECES)
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -54,17 +56,6 @@ class JsonArrayDecoder:
         if self._parts:
             self._whole(events)
         return events
-
-    def dump(self) -> Any:
-        """Return the state as plain data; bytes as text of one character a byte."""
-        flags = [self._in_array, self._in_string, self._is_escaped, self._in_scalar]
-        return [b"".join(self._parts).decode("latin-1"), self._depth, flags]
-
-    def load(self, state: Any) -> None:
-        """Go on from a dumped state."""
-        parts, self._depth, flags = state
-        self._parts = [parts.encode("latin-1")] if parts else []
-        self._in_array, self._in_string, self._is_escaped, self._in_scalar = flags
 
     def _outside(self, piece: bytes, at: int) -> int:
         if blanks := _BLANKS.match(piece, at):

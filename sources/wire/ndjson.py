@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ...operators.engine.state import Stateful
 from .sse import ServerSentEvent
 
 _BOM = b"\xef\xbb\xbf"
 
 
-class NdjsonDecoder:
+class NdjsonDecoder(Stateful):
     r"""Split newline-delimited JSON, pushed in pieces, as Ollama streams it.
 
         b'{"a', b'":1}\n', b'{}'     [], [ServerSentEvent('', '{"a":1}')], []     close: [ServerSentEvent('', '{}')]
@@ -18,7 +17,8 @@ class NdjsonDecoder:
     without its end too. What is not UTF-8 becomes U+FFFD. The events have no name.
     """
 
-    __slots__ = ("_line",)
+    PIECES = ("_line",)
+    __slots__ = (*PIECES,)
 
     def __init__(self) -> None:
         self._line: list[bytes] = []
@@ -38,11 +38,3 @@ class NdjsonDecoder:
         line = b"".join(self._line).removeprefix(_BOM).strip(b" \t\r")
         self._line = []
         return [ServerSentEvent("", line.decode("utf-8", "replace"))] if line else []
-
-    def dump(self) -> Any:
-        """Return the state as plain data; bytes as text of one character a byte."""
-        return b"".join(self._line).decode("latin-1")
-
-    def load(self, state: Any) -> None:
-        """Go on from a dumped state."""
-        self._line = [state.encode("latin-1")] if state else []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from ...operators.engine.state import Stateful
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -14,7 +16,7 @@ class ServerSentEvent(NamedTuple):
     data: str
 
 
-class SseDecoder:
+class SseDecoder(Stateful):
     r"""Decode the WHATWG event-stream format, pushed in pieces.
 
         b'data: {"a', b'":1}\n', b'\n'     [], [], [ServerSentEvent('', '{"a":1}')]
@@ -24,7 +26,9 @@ class SseDecoder:
     demands and the SDKs do. Events without data are none. `id` and `retry` are for reconnecting and are left out.
     """
 
-    __slots__ = ("_begun", "_data", "_event", "_line", "_skip_lf")
+    STATE = ("_begun", "_data", "_event", "_skip_lf")
+    PIECES = ("_line",)
+    __slots__ = (*STATE, *PIECES)
 
     def __init__(self) -> None:
         self._line: list[bytes] = []
@@ -61,17 +65,6 @@ class SseDecoder:
     def close(self) -> list[ServerSentEvent]:
         """Return nothing: an event that the end cuts off does not count."""
         return []
-
-    def dump(self) -> Any:
-        """Return the state as plain data; bytes as text of one character a byte."""
-        line, data = b"".join(self._line), [each.decode("latin-1") for each in self._data]
-        return [line.decode("latin-1"), data, self._event, self._skip_lf, self._begun]
-
-    def load(self, state: Any) -> None:
-        """Go on from a dumped state."""
-        line, data, self._event, self._skip_lf, self._begun = state
-        self._line = [line.encode("latin-1")] if line else []
-        self._data = [each.encode("latin-1") for each in data]
 
     def _take(self, line: bytes, events: list[ServerSentEvent]) -> None:
         if not self._begun:

@@ -1,8 +1,12 @@
-"""What every operator promises, whatever it does: one table of operators, and the ways to run one."""
+"""What every operator promises, whatever it does: inputs to ask one about, and the ways to run one.
+
+The operators stand in `CONTRACT` of their own test files; `contract_cases.py` finds them.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import pickle
 import subprocess
 import sys
@@ -13,7 +17,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 import reactivex
-from pydantic import BaseModel
 from reactivex import Observable, abc
 from reactivex import operators as rx
 from reactivex.disposable import Disposable
@@ -21,24 +24,10 @@ from reactivex.subject import Subject
 
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.segment_event import SegmentEvent
-from penstock.operators.aggregate_fragments import aggregate_fragments
-from penstock.operators.argument_progress import argument_progress
-from penstock.operators.detect_text_calls import detect_text_calls
-from penstock.operators.engine.stage import Failed, How, Operator, adrive, compose, drive, lift, stage
-from penstock.operators.extract_json_fields import extract_json_fields
-from penstock.operators.holdback import holdback
-from penstock.operators.json_fragments import json_fragments
+from penstock.operators.engine.stage import Failed, How, Operator, adrive, drive, lift, stage
 from penstock.operators.parse_text import parse_text
-from penstock.operators.partial_arguments import partial_arguments
-from penstock.operators.split_reasoning import split_reasoning
 from penstock.operators.stream_fields import stream_fields
-from penstock.operators.strip_markers import strip_markers
-from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
-from penstock.operators.tool_call_updates import tool_call_updates
-from penstock.operators.whole_calls import whole_calls
-from penstock.operators.within import within
-from penstock.sources.decode_wire import decode_wire
 
 TURN = "turn"
 
@@ -49,16 +38,6 @@ class Case(NamedTuple):
     name: str
     operator: Operator[Any, Any]
     inputs: tuple[tuple[Any, ...], ...]
-
-
-class WriteFile(BaseModel):
-    path: str
-    content: str
-
-
-class Add(BaseModel):
-    a: int
-    b: int = 0
 
 
 def call(
@@ -142,17 +121,6 @@ JSON_TEXTS = (
     ("12",),
 )
 
-WIRE = (
-    (
-        b'data: {"id":"r","choices":[{"index":0,"delta":{"role":"assistant","content":"H\xc3',
-        b'\xa9"}}]}\r\n\r\ndata: {"id":"r","choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":',
-        b'{"name":"f","arguments":"{\\"a\\":"}}]}}]}\n\nda',
-        b'ta: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}}]}\n\n',
-        b'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n',
-    ),
-    (b'data: {"choices":[{"delta":{"content":"never en',),
-)
-
 
 def _segments(*operators: Operator[Any, Any]) -> tuple[tuple[Any, ...], ...]:
     """Return what segment operators get: whole streams, and one that stops in the middle without an END."""
@@ -162,7 +130,7 @@ def _segments(*operators: Operator[Any, Any]) -> tuple[tuple[Any, ...], ...]:
     return (*whole, cut)
 
 
-def _read_back(streams: Iterable[Iterable[Any]]) -> tuple[tuple[Any, ...], ...]:
+def read_back(streams: Iterable[Iterable[Any]]) -> tuple[tuple[Any, ...], ...]:
     """Return segments as they are after their JSON form: nobody has parsed their arguments."""
     return tuple(
         tuple(
@@ -179,64 +147,14 @@ TEXT_CALLS = (
     ("<tool_call>{", '"name": "f", "arguments": {bad', "}</tool_call> a <tool_call>{"),
 )
 
-_TO = to_segments(turn_id=TURN)
-_FROM_CALLS = _segments(_TO)
-_FROM_FIELDS = _segments(_TO, stream_fields())
-_CALLS_IN_TEXT = tuple(
-    tuple(drive([ChunkResponse(content=text) for text in texts], _TO))
+TO_SEGMENTS = to_segments(turn_id=TURN)
+FROM_CALLS = _segments(TO_SEGMENTS)
+FROM_FIELDS = _segments(TO_SEGMENTS, stream_fields())
+CALLS_IN_TEXT = tuple(
+    tuple(drive([ChunkResponse(content=text) for text in texts], TO_SEGMENTS))
     for texts in (("so: [TOOL", "_CALL] add {", "}"), ("<function=a>",), ("x" * 5_000, "<function=a>", "y" * 2_000))
 )
-_FROM_TEXT = tuple(tuple(drive(each, parse_text("hermes", "qwen3_coder", turn_id=TURN))) for each in TEXT_CALLS)
-
-CASES: tuple[Case, ...] = (
-    Case(
-        "holdback",
-        holdback("<tool>", "</tool>", "🔧🔨"),
-        (("a<", "to", "ol>b</t", "x🔧", "🔨"), ("a", "<too"), ("", "<")),
-    ),
-    Case(
-        "strip_markers",
-        strip_markers("__S__", "__E__"),
-        ((" __", "S__\n", "a__", "E", "__ \n"), ("__S__a__E__", " b"), (" _",)),
-    ),
-    Case("json_fragments", json_fragments(), JSON_TEXTS),
-    Case("extract_json_fields", extract_json_fields("content", ("b", ..., "a")), JSON_TEXTS),
-    Case(
-        "aggregate_fragments", aggregate_fragments(), tuple(tuple(drive(each, json_fragments())) for each in JSON_TEXTS)
-    ),
-    Case(
-        "aggregate_fragments depth=1",
-        aggregate_fragments(1),
-        tuple(tuple(drive(each, json_fragments())) for each in JSON_TEXTS),
-    ),
-    Case("to_segments", _TO, CHUNKS),
-    Case("to_segments eager", to_segments(turn_id=TURN, eager=True, end_arguments=True), CHUNKS),
-    Case("stream_fields", stream_fields(), _FROM_CALLS),
-    Case("stream_fields immediate", stream_fields(start="immediate"), _read_back(_FROM_CALLS)),
-    Case("to_invocations", to_invocations(), _FROM_FIELDS),
-    Case("to_invocations read back", to_invocations(), _read_back(_FROM_FIELDS)),
-    Case(
-        "to_invocations with models",
-        to_invocations({"write_file": WriteFile, "add": Add, "look_up": None}, keep_segments=True),
-        _FROM_CALLS,
-    ),
-    Case("argument_progress", argument_progress(), (*_FROM_CALLS, *_FROM_FIELDS)),
-    Case("argument_progress read back", argument_progress(keep_segments=True), _read_back(_FROM_FIELDS)),
-    Case("tool_call_updates", tool_call_updates(keep_segments=True), (*_FROM_CALLS, *_FROM_FIELDS)),
-    Case("tool_call_updates read back", tool_call_updates(message_id="message"), _read_back(_FROM_FIELDS)),
-    Case("partial_arguments", partial_arguments(keep_segments=True), (*_FROM_CALLS, *_FROM_FIELDS)),
-    Case("partial_arguments read back", partial_arguments(), (*_read_back(_FROM_CALLS), *_read_back(_FROM_FIELDS))),
-    Case(
-        "within", within(("text", "tool_call", "write_file"), holdback("l", "\n", '"a"')), (*_FROM_CALLS, *_FROM_FIELDS)
-    ),
-    Case("within read back", within("tool_call", strip_markers("{", "}")), _read_back(_FROM_CALLS)),
-    Case("detect_text_calls", detect_text_calls(), (*_FROM_CALLS, *_CALLS_IN_TEXT)),
-    Case("whole_calls", whole_calls(), (*_FROM_CALLS, *_FROM_TEXT)),
-    Case("the chain", compose(_TO, stream_fields(), to_invocations(keep_segments=True)), CHUNKS),
-    Case("parse_text", parse_text("hermes", "qwen3_coder", turn_id=TURN), (*TEXT_CALLS, *CHUNKS)),
-    Case("split_reasoning", split_reasoning(turn_id=TURN), TEXT_CALLS),
-    Case("decode_wire", decode_wire("openai-chat", turn_id=TURN), WIRE),
-)
+FROM_TEXT = tuple(tuple(drive(each, parse_text("hermes", "qwen3_coder", turn_id=TURN))) for each in TEXT_CALLS)
 
 
 class Pass:
@@ -424,6 +342,7 @@ class Worker:
     def __init__(self) -> None:
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("frozen_worker.py"))],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},  # a test file's own models are imported there
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

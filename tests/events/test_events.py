@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
+from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -127,9 +128,10 @@ def test_every_event_type_is_asked() -> None:
     assert set(STRATEGIES) == set(TYPES)
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize("kind", TYPES)
 def test_what_is_read_back_from_json_equals_what_was_written(kind: type[Any]) -> None:
-    @settings(deadline=None, max_examples=25)
+    @settings(deadline=None, max_examples=scaled(25))
     @given(STRATEGIES[kind])
     def check(event: Any) -> None:
         line = to_json(event)
@@ -140,9 +142,10 @@ def test_what_is_read_back_from_json_equals_what_was_written(kind: type[Any]) ->
     check()
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize("kind", TYPES)
 def test_to_dict_says_what_to_json_writes(kind: type[Any]) -> None:
-    @settings(deadline=None, max_examples=15)
+    @settings(deadline=None, max_examples=scaled(15))
     @given(STRATEGIES[kind])
     def check(event: Any) -> None:
         assert msgspec.json.encode(to_dict(event)) == to_json(event)
@@ -277,11 +280,12 @@ def test_the_schema_describes_every_event_and_every_field(kind: type[Any]) -> No
     assert undescribed == []
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize("kind", TYPES)
 def test_the_schema_has_exactly_the_keys_of_the_json_form(kind: type[Any]) -> None:
     definition = json_schema()["$defs"][kind.__name__]
 
-    @settings(deadline=None, max_examples=15)
+    @settings(deadline=None, max_examples=scaled(15))
     @given(STRATEGIES[kind])
     def check(event: Any) -> None:
         keys = set(to_dict(event))

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
+from depth import is_deep
 from strategies.cut_models import OTHER, WIRES, Answer, Wire, answers_of
 
 from penstock.events import InvocationFailed, ProviderError, SegmentEvent, ToolInvocation
@@ -21,14 +22,16 @@ READERS: dict[str, tuple[Operator[Any, Any], int]] = {
     "text": (parse_text("hermes"), 13),
 }
 """What reads the chunks, and every which answer it reads."""
+OF_THOSE = 1 if is_deep() else 11
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.api)
 @pytest.mark.parametrize("reader", READERS)
 def test_what_is_invoked_is_the_uncut_call(wire: Wire, reader: str):
     operator, every = READERS[reader]
     chain = compose(decode_sdk(wire.api, turn_id="t"), operator, stream_fields(), to_invocations(keep_segments=True))
-    for answer in islice(answers_of(wire), 0, None, every):
+    for answer in islice(answers_of(wire), 0, None, every * OF_THOSE):
         assert_no_half_call(answer, events_of(answer, chain))
 
 

@@ -27,6 +27,7 @@ NAMES = sorted(DIALECTS)
 WRITING = [name for name in NAMES if DIALECTS[name].grammar]
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize("name", NAMES)
 def test_the_laws_hold_however_the_text_comes(name: str) -> None:
     @examples(50)
@@ -79,6 +80,7 @@ def without_ids(events: Sequence[Any]) -> list[Any]:
     return [[each[0], numbers.setdefault(each[1], len(numbers)), *each[2:]] for each in joined(events)]
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize("name", WRITING)
 def test_what_is_said_stood_in_the_text(name: str) -> None:
     """A delta of text is its source; a piece of an argument is a slice of its call, where nothing is escaped."""

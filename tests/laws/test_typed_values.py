@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -33,7 +34,7 @@ def raw(value: Any) -> str:
 
 
 @given(fitting)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=scaled(400), deadline=None)
 def test_a_value_that_fits_comes_back_or_stays_text(drawn: Fitting):
     schema, value = drawn
     assert fits(value, schema), "a fault of the strategy"
@@ -53,7 +54,7 @@ def test_a_value_that_fits_comes_back_or_stays_text(drawn: Fitting):
 
 
 @given(fitting)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=scaled(200), deadline=None)
 def test_where_no_string_is_allowed_every_value_comes_back(drawn: Fitting):
     schema, value = drawn
     if "string" in kinds_of(schema, ROOT).names or isinstance(value, float):
@@ -63,7 +64,7 @@ def test_where_no_string_is_allowed_every_value_comes_back(drawn: Fitting):
 
 
 @given(TEXTS | st.text("0123456789.eE+-truefalsn[]{}\"'a: ,", max_size=12), fitting)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=scaled(200), deadline=None)
 def test_a_text_becomes_nothing_but_a_value_of_a_type_that_is_allowed(text: str, drawn: Fitting):
     typed = convert(text, drawn.schema, ROOT)
     if isinstance(typed.value, str):
@@ -76,7 +77,7 @@ def test_a_text_becomes_nothing_but_a_value_of_a_type_that_is_allowed(text: str,
 
 
 @given(st.text(max_size=20), fitting)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=scaled(200), deadline=None)
 def test_elements_never_raise_and_what_is_not_flagged_has_the_type(text: str, drawn: Fitting):
     for written in (text, f"<item>{text}</item>", f"<a>{text}</a><b><a>{raw(drawn.value)}</a></b>"):
         typed = xml_value(written, drawn.schema, ROOT)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import pytest
+from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -94,12 +95,12 @@ def told(events: Iterable[Any]) -> tuple[str, list[tuple[str, str]]]:
 
 
 @given(SAID, st.lists(CALLS, min_size=1, max_size=3), st.integers(1, 9))
-@settings(max_examples=150)
+@settings(max_examples=scaled(150))
 def test_all_ways_give_the_same_updates_text_and_invocations(said: str, calls: list[tuple[str, str]], size: int):
     ways: list[tuple[Any, Any]] = [
         (native(said, calls, size), to_segments(turn_id="t")),
         (split(tagged(said, calls), size), parse_text("tool_call", turn_id="t")),
-        (split(structured(said, calls), size), parse_text("structured_output", turn_id="t")),
+        (split(structured(said, calls), size), parse_text("json_answer", turn_id="t")),
     ]
     expected = [
         update
@@ -112,7 +113,7 @@ def test_all_ways_give_the_same_updates_text_and_invocations(said: str, calls: l
         assert told(drive(items, operator)) == (said, invoked)
 
 
-@pytest.mark.parametrize("dialect", ["tool_call", "structured_output"])
+@pytest.mark.parametrize("dialect", ["tool_call", "json_answer"])
 def test_text_and_arguments_come_with_the_characters_that_bring_them(dialect: str):
     said, arguments = "I look it up: now.", '{"city": "Köln", "days": [1, 2], "at": {"x": 1.5}}'
     text = (tagged if dialect == "tool_call" else structured)(said, [("f", arguments)])
@@ -130,7 +131,7 @@ def test_text_and_arguments_come_with_the_characters_that_bring_them(dialect: st
 
 
 def test_an_escape_waits_until_it_is_whole_and_nothing_else_does():
-    chain = stage(parse_text("structured_output", turn_id="t"))
+    chain = stage(parse_text("json_answer", turn_id="t"))
     pieces = ['{"content": "a', "\\", "n", "b\\u00", "e9", "\\ud83d", "\\ude42", 'c"', ', "toolCall": null}']
     said = [
         "".join(each.payload.get("delta", "") for each in chain.feed(piece) if isinstance(each, SegmentEvent))
@@ -149,7 +150,7 @@ def test_an_escape_waits_until_it_is_whole_and_nothing_else_does():
     ],
 )
 def test_the_order_of_keys_changes_nothing_but_when_it_comes(text: str):
-    assert told(drive(list(text), parse_text("structured_output", turn_id="t"))) == ("b", [("f", '{"a": 1}')])
+    assert told(drive(list(text), parse_text("json_answer", turn_id="t"))) == ("b", [("f", '{"a": 1}')])
 
 
 @pytest.mark.parametrize("cut", range(1, 12))
@@ -158,7 +159,7 @@ def test_a_call_that_is_cut_is_told_alike(cut: int):
     texts = [tagged("", [("f", arguments)]), structured("", [("f", arguments)])]
     chunks = [*native("", [("f", arguments[:cut])], 3)[:-1], ChunkResponse(finish_reason="length")]
     ways: list[tuple[Any, Any]] = [(chunks, to_segments(turn_id="t"))]
-    for text, dialect in zip(texts, ("tool_call", "structured_output"), strict=True):
+    for text, dialect in zip(texts, ("tool_call", "json_answer"), strict=True):
         upto = text[: text.index(arguments) + cut]
         given = [ChunkResponse(content=upto), ChunkResponse(finish_reason="length")]
         ways.append((given, parse_text(dialect, turn_id="t")))

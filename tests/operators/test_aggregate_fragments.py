@@ -10,6 +10,7 @@ import pytest
 import reactivex
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from operator_contract import JSON_TEXTS, Case
 from strategies.cuts import cuts
 from strategies.json_texts import SAMPLE, in_words, json_texts, loads
 
@@ -19,6 +20,12 @@ from penstock.operators.aggregate_fragments import PathValue, aggregate_fragment
 from penstock.operators.engine.stage import adrive, compose, drive, stage
 from penstock.operators.extract_json_fields import extract_json_fields
 from penstock.operators.json_fragments import json_fragments
+
+FRAGMENTS = tuple(tuple(drive(each, json_fragments())) for each in JSON_TEXTS)
+CONTRACT = (
+    Case("aggregate_fragments", aggregate_fragments(), FRAGMENTS),
+    Case("aggregate_fragments depth=1", aggregate_fragments(1), FRAGMENTS),
+)
 
 
 class Pairs(list[Any]):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from operator_contract import SIDE_BY_SIDE, STOP, TROUBLE, TURN, call
+from operator_contract import FROM_CALLS, FROM_FIELDS, SIDE_BY_SIDE, STOP, TROUBLE, TURN, Case, call, read_back
 from strategies.answers import answers
 from strategies.cuts import cuts, every_cut_in_two
 from strategies.json_texts import SAMPLE
@@ -25,6 +25,11 @@ from penstock.events import (
 from penstock.operators import compose, drive, json_fragments, stream_fields, to_invocations, to_segments
 from penstock.operators.argument_progress import argument_progress
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator
+
+CONTRACT = (
+    Case("argument_progress", argument_progress(), (*FROM_CALLS, *FROM_FIELDS)),
+    Case("argument_progress read back", argument_progress(keep_segments=True), read_back(FROM_FIELDS)),
+)
 
 CALLS = compose(to_segments(turn_id=TURN), argument_progress())
 FIELDS = compose(to_segments(turn_id=TURN), stream_fields(), argument_progress())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from operator_contract import call, frozen, thawed
+from operator_contract import CALLS_IN_TEXT, FROM_CALLS, Case, call, frozen, thawed
 from strategies.cuts import cuts, every_cut_in_two
 
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
@@ -20,6 +20,8 @@ from penstock.operators.detect_text_calls import ANYWHERE, AT_THE_BEGIN, REACH, 
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, drive, stage
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_segments import to_segments
+
+CONTRACT = (Case("detect_text_calls", detect_text_calls(), (*FROM_CALLS, *CALLS_IN_TEXT)),)
 
 module: Any = importlib.import_module("penstock.operators.detect_text_calls")
 

@@ -12,6 +12,7 @@ import pytest
 import reactivex
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from operator_contract import JSON_TEXTS, Case
 from strategies.cuts import cuts, every_cut_in_two
 from strategies.json_texts import SAMPLE, json_texts, nearly_json_texts
 
@@ -21,6 +22,8 @@ from penstock.operators.engine.limits import Limits
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, adrive, drive, stage
 from penstock.operators.extract_json_fields import FieldPath, extract_json_fields
 from penstock.operators.json_fragments import json_fragments
+
+CONTRACT = (Case("extract_json_fields", extract_json_fields("content", ("b", ..., "a")), JSON_TEXTS),)
 
 Item = Fragment | JsonError
 

@@ -9,6 +9,7 @@ import pytest
 import reactivex
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from operator_contract import JSON_TEXTS, Case
 from reactivex.subject import Subject
 from strategies.cuts import cuts
 from strategies.json_texts import SAMPLE, nearly_json_texts
@@ -18,6 +19,8 @@ from penstock.operators.engine.limits import Limits
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, adrive, drive, stage
 from penstock.operators.json_fragments import json_fragments
 from penstock.operators.machines.json_machine import JsonMachine
+
+CONTRACT = (Case("json_fragments", json_fragments(), JSON_TEXTS),)
 
 
 async def collected(pieces: list[str]) -> list[Any]:

@@ -8,7 +8,19 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from operator_contract import SIDE_BY_SIDE, STOP, TROUBLE, TURN, call, frozen, thawed
+from operator_contract import (
+    FROM_CALLS,
+    FROM_FIELDS,
+    SIDE_BY_SIDE,
+    STOP,
+    TROUBLE,
+    TURN,
+    Case,
+    call,
+    frozen,
+    read_back,
+    thawed,
+)
 from strategies.answers import answers
 from strategies.cuts import cuts
 from strategies.json_texts import SAMPLE, in_words, json_texts, loads
@@ -28,6 +40,11 @@ from penstock.operators import (
     within,
 )
 from penstock.operators.partial_arguments import PartialArguments, partial_arguments
+
+CONTRACT = (
+    Case("partial_arguments", partial_arguments(keep_segments=True), (*FROM_CALLS, *FROM_FIELDS)),
+    Case("partial_arguments read back", partial_arguments(), (*read_back(FROM_CALLS), *read_back(FROM_FIELDS))),
+)
 
 Path = tuple[str | int, ...]
 

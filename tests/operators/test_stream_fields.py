@@ -11,6 +11,7 @@ import reactivex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from operator_contract import FROM_CALLS, Case, read_back
 from strategies.cuts import cuts, every_cut_in_two
 
 from penstock.events import (
@@ -35,6 +36,11 @@ from penstock.operators import (
     stream_fields,
     to_invocations,
     to_segments,
+)
+
+CONTRACT = (
+    Case("stream_fields", stream_fields(), FROM_CALLS),
+    Case("stream_fields immediate", stream_fields(start="immediate"), read_back(FROM_CALLS)),
 )
 
 CALLS = ChunkResponse(finish_reason="tool_calls")

@@ -11,6 +11,7 @@ import reactivex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from operator_contract import CHUNKS, FROM_CALLS, FROM_FIELDS, TO_SEGMENTS, Case, read_back
 from pydantic import BaseModel, Field
 from strategies.cuts import cuts
 
@@ -39,7 +40,29 @@ from penstock.operators import (
     to_invocations,
     to_segments,
 )
-from penstock.operators.engine.stage import How
+from penstock.operators.engine.stage import How, compose
+
+
+class _WriteFile(BaseModel):
+    path: str
+    content: str
+
+
+class _Add(BaseModel):
+    a: int
+    b: int = 0
+
+
+CONTRACT = (
+    Case("to_invocations", to_invocations(), FROM_FIELDS),
+    Case("to_invocations read back", to_invocations(), read_back(FROM_FIELDS)),
+    Case(
+        "to_invocations with models",
+        to_invocations({"write_file": _WriteFile, "add": _Add, "look_up": None}, keep_segments=True),
+        FROM_CALLS,
+    ),
+    Case("the chain", compose(TO_SEGMENTS, stream_fields(), to_invocations(keep_segments=True)), CHUNKS),
+)
 
 CALLS = ChunkResponse(finish_reason="tool_calls")
 

@@ -8,11 +8,17 @@ import pytest
 import reactivex
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from operator_contract import CHUNKS, TO_SEGMENTS, TURN, Case
 from strategies.cuts import cuts, every_cut_in_two
 
 from penstock.events import ChunkResponse, Notice, ProviderError, SegmentEvent, ToolCallDelta
 from penstock.operators import Completed, Failed, Interrupted, Limits, drive, stage, to_segments
 from penstock.operators.engine.stage import How
+
+CONTRACT = (
+    Case("to_segments", TO_SEGMENTS, CHUNKS),
+    Case("to_segments eager", to_segments(turn_id=TURN, eager=True, end_arguments=True), CHUNKS),
+)
 
 Chunk = ChunkResponse
 STOP = Chunk(finish_reason="stop")

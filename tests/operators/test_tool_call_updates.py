@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from law_oracles import raw_by_segment
-from operator_contract import SIDE_BY_SIDE, STOP, TROUBLE, TURN, call
+from operator_contract import FROM_CALLS, FROM_FIELDS, SIDE_BY_SIDE, STOP, TROUBLE, TURN, Case, call, read_back
 from strategies.answers import answers
 from test_laws import HOWS, calls_made, file_of
 
@@ -40,6 +40,11 @@ from penstock.operators import (
 from penstock.operators.engine.stage import How
 from penstock.operators.tool_call_updates import tool_call_updates
 from penstock.pipeline import api_tool_call
+
+CONTRACT = (
+    Case("tool_call_updates", tool_call_updates(keep_segments=True), (*FROM_CALLS, *FROM_FIELDS)),
+    Case("tool_call_updates read back", tool_call_updates(message_id="message"), read_back(FROM_FIELDS)),
+)
 
 CALLS = compose(to_segments(turn_id=TURN), tool_call_updates())
 FIELDS = compose(to_segments(turn_id=TURN), stream_fields(), tool_call_updates())

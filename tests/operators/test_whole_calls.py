@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from operator_contract import wrong_segments
+from operator_contract import FROM_CALLS, FROM_TEXT, Case, wrong_segments
 from strategies.dialect_texts import answer_by
 from strategies.randoms import randoms
 from strategies.text_flows import cut_by
@@ -20,6 +20,8 @@ from penstock.operators.catalogue import DIALECTS
 from penstock.operators.engine.stage import Completed, Failed, drive, stage
 from penstock.operators.parse_text import parse_text
 from penstock.operators.whole_calls import whole_calls
+
+CONTRACT = (Case("whole_calls", whole_calls(), (*FROM_CALLS, *FROM_TEXT)),)
 
 CALL = '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
 BROKEN = '<tool_call>{"name": "f", "arguments": {"a": oops}}</tool_call>'

@@ -11,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from law_oracles import comparable, raw_by_segment
 from operator_contract import (
+    FROM_CALLS,
+    FROM_FIELDS,
     TURN,
+    Case,
     Outcome,
     by_adrive,
     by_drive,
@@ -20,6 +23,7 @@ from operator_contract import (
     call,
     frozen,
     observed,
+    read_back,
     thawed,
     wrong_segments,
 )
@@ -37,6 +41,13 @@ from penstock.operators.strip_markers import strip_markers
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
 from penstock.operators.within import within
+
+CONTRACT = (
+    Case(
+        "within", within(("text", "tool_call", "write_file"), holdback("l", "\n", '"a"')), (*FROM_CALLS, *FROM_FIELDS)
+    ),
+    Case("within read back", within("tool_call", strip_markers("{", "}")), read_back(FROM_CALLS)),
+)
 
 SEGMENTS = to_segments(turn_id=TURN)
 EVERYTHING = ("text", "reasoning", "refusal", "media", "tool_call", "write_file", "edit_file", "patch_file", "run_bash")
@@ -159,7 +170,7 @@ def raws(events: Iterable[Any]) -> list[str]:
     return [event.raw for event in events]
 
 
-def read_back(events: Iterable[Any]) -> list[Any]:
+def reread(events: Iterable[Any]) -> list[Any]:
     """Return segments as they are after their JSON form."""
     return [
         msgspec.structs.replace(event, raw="", fragments=None) if isinstance(event, SegmentEvent) else event
@@ -347,7 +358,7 @@ def test_calls_settle_as_they_do_without_it(data: st.DataObject) -> None:
     fields = data.draw(st.sampled_from(([], [stream_fields()], [stream_fields(start="immediate")])))
     events = list(drive(answer, SEGMENTS, *fields))
     if data.draw(st.booleans()):
-        events = read_back(events)
+        events = reread(events)
     after = compose(*data.draw(st.sampled_from(([], [stream_fields()]))), to_invocations())
     assert list(drive(events, within(selector, operator), after)) == list(drive(events, after))
 
@@ -405,7 +416,7 @@ def test_frozen_after_any_event_it_goes_on_the_same(
 ) -> None:
     events = list(drive(answer, SEGMENTS, stream_fields()))
     if data.draw(st.booleans()):
-        events = read_back(events)
+        events = reread(events)
     place = data.draw(st.integers(0, len(events)))
     chain = stage(within(EVERYTHING, operator))
     for event in events[:place]:
@@ -531,7 +542,7 @@ def test_an_operator_that_gives_no_text_is_told_so(run: Callable[..., Outcome]) 
     no_text: Operator[str, Any] = json_fragments()
     events, error = run(texts("[1]"), None, within("text", no_text))
     assert isinstance(error, UsageError)
-    assert "within runs operators from text to text, Operator(_JsonFragments) gave Fragment(" in str(error)
+    assert "within runs operators from text to text, json_fragments() gave Fragment(" in str(error)
     assert wrong_segments(events) == []
 
 

@@ -32,7 +32,17 @@ from penstock.events import (
     UsageError,
     to_dict,
 )
-from penstock.operators import FILE_TOOLS, FieldSpec, Limits, lift, stage, stream_fields, to_invocations, to_segments
+from penstock.operators import (
+    FILE_TOOLS,
+    FieldSpec,
+    Limits,
+    compose,
+    lift,
+    stage,
+    stream_fields,
+    to_invocations,
+    to_segments,
+)
 from penstock.pipeline import Pipeline, Settings, api_tool_call
 from penstock.sinks import SlowSinkError, StreamCutError, acollect, collect
 from penstock.sources import from_text
@@ -742,7 +752,7 @@ def test_an_observable_with_sinks_is_refused():
 
 
 def test_it_says_what_it_is_made_of():
-    assert repr(Pipeline(tools=[run_bash])).startswith("Pipeline(Operator(")
+    assert repr(Pipeline(tools=[run_bash])).startswith("Pipeline([to_segments(), stream_fields(), ")
     assert "tools=[run_bash]" in repr(Pipeline(tools=[run_bash]))
 
 
@@ -902,7 +912,7 @@ def test_cancel_may_come_from_a_signals_handler_at_any_moment():
 
 def test_tools_beside_an_operator_are_refused_because_nobody_would_ask_them():
     with pytest.raises(UsageError, match=r"to_invocations\(tools\)"):
-        Pipeline([to_segments(), to_invocations()], tools=[run_bash])
+        Pipeline(compose(to_segments(), to_invocations()), tools=[run_bash])
 
 
 def write_file(filename: str, text: str) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import re
 import runpy
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -18,7 +20,16 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
+COMPLETED = {DOCS / "dialect-catalogue.md": "make_dialects_page.py", DOCS / "operators.md": "make_operators_page.py"}
+"""Pages that a script completes from the code when the site is built."""
+
+
+@cache
 def text_of(page: Path) -> str:
+    """Return a page as the site has it."""
+    if page in COMPLETED:
+        whole: str = runpy.run_path(str(DOCS / COMPLETED[page]))["whole_page"]()
+        return whole
     return page.read_text(encoding="utf-8")
 
 
@@ -62,9 +73,26 @@ def test_every_public_name_is_told_in_a_page(room: str):
     assert [name for name in names if not re.search(rf"\b{name}\b", told)] == []
 
 
-def test_the_page_of_operators_is_what_the_code_says():
-    made = runpy.run_path(str(DOCS / "make_operators_page.py"))["page"]()
-    assert text_of(DOCS / "operators.md") == made, "run python docs/make_operators_page.py"
+def test_the_page_of_operators_tells_every_public_name_under_a_heading_of_its_own():
+    page = DOCS / "operators.md"
+    assert text_of(page).startswith(page.read_text(encoding="utf-8"))
+    told = re.findall(r"^### (?:class )?(\w+)$", text_of(page), re.MULTILINE)
+    assert sorted(told) == sorted(importlib.import_module("penstock.operators").__all__)
+
+
+@pytest.mark.parametrize("page", COMPLETED, ids=lambda page: page.name)
+def test_the_site_shows_a_page_whole_and_the_others_as_they_are(page: Path):
+    hook = runpy.run_path(str(DOCS / COMPLETED[page]))["on_page_markdown"]
+    shown = SimpleNamespace(file=SimpleNamespace(src_uri=page.name))
+    other = SimpleNamespace(file=SimpleNamespace(src_uri="index.md"))
+    assert hook("so far", page=shown, config={}, files=[]) == text_of(page)
+    assert hook("so far", page=other, config={}, files=[]) == "so far"
+    assert f"  - docs/{COMPLETED[page]}\n" in text_of(ROOT / "mkdocs.yml")
+
+
+def test_the_page_of_strategies_is_what_their_chains_say():
+    made = runpy.run_path(str(DOCS / "make_strategies_page.py"))["page"]()
+    assert text_of(DOCS / "strategies.md") == made, "run make docs"
 
 
 def test_every_page_is_in_the_table_of_contents_and_in_the_navigation():

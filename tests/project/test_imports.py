@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,23 +26,37 @@ FILES = sorted(path for room in MAY_IMPORT for path in (ROOT / room).rglob("*.py
 SDKS = ("openai", "anthropic", "google", "httpx2")
 
 
+MOST_FILES = {"operators": 20, "operators/dialects": 999}
+"""Of folders that may have more than 14 files besides `__init__`: the shelf of operators, and a catalogue of data."""
+
+
 class Import(NamedTuple):
     """One name imported from inside Penstock: from which module or package, both as paths below the root."""
 
     line: int
     origin: str
     name: str
+    for_types: bool = False
+    """Whether only type checkers see it."""
 
 
 def inner_imports(path: str, code: str) -> Iterator[Import]:
     """Yield the imports of our own modules in a file at `path` (as "operators/engine/stage.py"), in any of their forms."""
     folder = path.split("/")[:-1]
-    for node in ast.walk(ast.parse(code, path)):
+    tree = ast.parse(code, path)
+    for_types = {
+        inside
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        for each in node.body
+        for inside in ast.walk(each)
+    }
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 root, *rest = alias.name.split(".")
                 if root == "penstock":
-                    yield Import(node.lineno, "/".join(rest), "")
+                    yield Import(node.lineno, "/".join(rest), "", node in for_types)
         elif isinstance(node, ast.ImportFrom):
             parts = (node.module or "").split(".") if node.module else []
             if node.level:
@@ -50,7 +66,7 @@ def inner_imports(path: str, code: str) -> Iterator[Import]:
             else:
                 continue
             for alias in node.names:
-                yield Import(node.lineno, "/".join(parts), alias.name)
+                yield Import(node.lineno, "/".join(parts), alias.name, node in for_types)
 
 
 def against_the_way(path: str, code: str) -> list[str]:
@@ -71,6 +87,82 @@ def short_forms(path: str, code: str) -> list[str]:
     ]
 
 
+def circles(graph: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return a circle of the graph, if there is one."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [" -> ".join(reversed(error.args[1]))]
+    return []
+
+
+def between_folders(files: Mapping[str, str]) -> dict[str, set[str]]:
+    """Return which folder imports from which, wherever in a file; an `__init__` is a door, which may name its rooms."""
+    graph: dict[str, set[str]] = {}
+    for path, code in files.items():
+        folder, _, name = path.rpartition("/")
+        origins = {each.origin.rpartition("/")[0] for each in inner_imports(path, code)}
+        if name == "__init__.py":
+            origins = {origin for origin in origins if not origin.startswith(f"{folder}/")}
+        graph.setdefault(folder, set()).update(origins - {folder})
+    return graph
+
+
+def between_files(files: Mapping[str, str]) -> dict[str, set[str]]:
+    """Return which file imports which other one of its folder, except for types only."""
+    return {
+        path.removesuffix(".py"): {
+            each.origin
+            for each in inner_imports(path, code)
+            if not each.for_types and each.origin.rpartition("/")[0] == path.rpartition("/")[0]
+        }
+        for path, code in files.items()
+    }
+
+
+def sources_of(paths: Iterable[Path]) -> dict[str, str]:
+    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+def test_folders_import_in_no_circle():
+    assert circles(between_folders(sources_of(FILES))) == []
+
+
+def test_the_files_of_a_folder_import_in_no_circle():
+    assert circles(between_files(sources_of(FILES))) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "folders", "files"),
+    [
+        ("from .b import x", 0, 1),
+        ("def f():\n    from .b import x", 0, 1),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .b import x", 0, 0),
+        ("from ..wire.c import x", 1, 0),
+        ("def f():\n    from ..wire.c import x", 1, 0),
+        ("import typing\nif typing.TYPE_CHECKING:\n    from ..wire.c import x", 1, 0),
+        ("import penstock.sources.wire.c", 1, 0),
+        ("from ..streams.d import x", 0, 0),
+    ],
+)
+def test_a_circle_is_found(code: str, folders: int, files: int):
+    sources = {
+        "sources/machine/a.py": code,
+        "sources/machine/b.py": "from .a import x",
+        "sources/wire/c.py": "from ..machine.b import x",
+        "sources/machine/__init__.py": "from .a import x",
+        "sources/__init__.py": "from .machine.a import x",
+    }
+    assert len(circles(between_folders(sources))) == folders
+    assert len(circles(between_files(sources))) == files
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent.relative_to(ROOT).as_posix() for path in FILES}))
+def test_a_listing_of_a_folder_can_be_overlooked(folder: str):
+    files = [path.name for path in (ROOT / folder).glob("*.py") if path.name != "__init__.py"]
+    assert len(files) <= MOST_FILES.get(folder, 14), files
+
+
 def test_every_room_has_files_to_look_at():
     assert {path.relative_to(ROOT).parts[0] for path in FILES} == set(MAY_IMPORT)
 
@@ -85,14 +177,14 @@ def test_imports_run_one_way_and_come_from_the_file(path: Path):
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        ("events/fragment.py", "from ..operators.stage import lift"),
+        ("events/fragment.py", "from ..operators.engine.stage import lift"),
         ("events/fragment.py", "def f():\n    import penstock.pipeline"),
         ("operators/engine/stage.py", "from penstock.sources.wire.sse import x"),
         ("operators/engine/stage.py", "from penstock import sinks"),
-        ("operators/engine/stage.py", "from .. import sources"),
-        ("operators/dialects/hermes.py", "from ...sources.sse import x"),
-        ("sources/wire/sse.py", "from ..sinks.terminal import x"),
-        ("sinks/terminal.py", "if TYPE_CHECKING:\n    from ..sources.sse import x"),
+        ("operators/engine/stage.py", "from ... import sources"),
+        ("operators/dialects/hermes.py", "from ...sources.wire.sse import x"),
+        ("sources/wire/sse.py", "from ...sinks.terminal_view import x"),
+        ("sinks/terminal_view.py", "if TYPE_CHECKING:\n    from ..sources.wire.sse import x"),
     ],
 )
 def test_an_import_against_the_way_is_found(path: str, code: str):
@@ -102,11 +194,11 @@ def test_an_import_against_the_way_is_found(path: str, code: str):
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        ("pipeline/cli/cli.py", "from ..operators import drive"),
+        ("pipeline/cli/cli.py", "from ...operators import drive"),
         ("pipeline/cli/cli.py", "from penstock.operators import drive"),
         ("pipeline/cli/cli.py", "import penstock.operators"),
         ("operators/engine/stage.py", "from . import limits"),
-        ("operators/engine/stage.py", "from ..events import Fragment"),
+        ("operators/engine/stage.py", "from ...events import Fragment"),
     ],
 )
 def test_an_import_that_is_not_from_a_file_is_found(path: str, code: str):
@@ -117,8 +209,8 @@ def test_an_import_that_is_not_from_a_file_is_found(path: str, code: str):
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        ("operators/__init__.py", "from .limits import Limits"),
-        ("operators/dialects/hermes.py", "from ..limits import Limits"),
+        ("operators/__init__.py", "from .engine.limits import Limits"),
+        ("operators/dialects/hermes.py", "from ..engine.limits import Limits"),
         ("operators/dialects/hermes.py", "from ...events.fragment import Fragment"),
         ("pipeline/cli/cli.py", "from penstock.operators.engine.stage import drive, lift"),
         ("sources/wire/sse.py", "import json\nfrom reactivex import Observable\nfrom penstocks import other"),
@@ -129,20 +221,50 @@ def test_an_import_from_a_file_below_is_right(path: str, code: str):
     assert short_forms(path, code) == []
 
 
+def loaded_by(code: str) -> set[str]:
+    """Return which of Penstock's rooms and the SDKs a fresh interpreter has after some code."""
+    program = f"""
+import sys
+sys.path.insert(0, {str(ROOT / "tests")!r})
+import conftest
+{code}
+print(*sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    watched = {"penstock", *SDKS, *(f"penstock.{room}" for room in MAY_IMPORT)}
+    return watched & set(done.stdout.split())
+
+
 @pytest.mark.parametrize("room", ["events", "operators", "sources"])
 def test_no_provider_sdk_is_imported_unasked(room: str):
-    code = f"""
-import sys
-from types import ModuleType
-sys.modules["penstock"] = ModuleType("penstock")
-sys.modules["penstock"].__path__ = [{str(ROOT)!r}]
-import penstock.{room}
-print("penstock.{room}" in sys.modules, *(name for name in {SDKS} if name in sys.modules))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["True"], done.stderr
+    loaded = loaded_by(f"import penstock.{room}")
+    assert f"penstock.{room}" in loaded
+    assert loaded.isdisjoint(SDKS)
 
 
-def test_every_folder_with_code_is_marked_as_typed():
-    folders = {path.parent for path in FILES}
-    assert sorted(str(folder.relative_to(ROOT)) for folder in folders if not (folder / "py.typed").is_file()) == []
+def test_the_front_door_imports_nothing_until_a_name_is_asked_for():
+    assert loaded_by("import penstock") == {"penstock"}
+    assert loaded_by("from penstock import SegmentEvent") == {"penstock", "penstock.events"}
+    assert loaded_by("from penstock import Pipeline").isdisjoint(SDKS)
+    assert "openai" in loaded_by("import openai")
+
+
+def test_the_front_door_has_the_names_of_a_first_hour_each_from_its_room():
+    penstock = importlib.import_module("penstock")
+    names = penstock.__all__
+    assert len(names) <= 30
+    assert sorted(set(names)) == sorted(names)
+    code = (ROOT / "penstock/__init__.py").read_text(encoding="utf-8")
+    told = {each.name: each for each in inner_imports("__init__.py", code) if each.for_types}
+    assert sorted(told) == sorted(names)
+    for name, each in told.items():
+        assert getattr(penstock, name) is getattr(importlib.import_module(f"penstock.{each.origin}"), name)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = penstock.nothing
+
+
+def test_one_mark_of_types_stands_at_the_door_and_holds_for_every_folder():
+    """PEP 561: a package's mark is its sub-packages' too."""
+    assert (ROOT / "penstock/py.typed").is_file()
+    assert [str(path) for room in MAY_IMPORT for path in (ROOT / room).rglob("py.typed")] == []

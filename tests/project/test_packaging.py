@@ -30,7 +30,12 @@ def listed_packages() -> set[str]:
 
 def folders_with_code() -> set[str]:
     files = (path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py"))
-    return {".".join(("penstock", *path.parent.parts)) for path in files}
+    return {"penstock", *(".".join(("penstock", *path.parent.parts)) for path in files)}
+
+
+def folder_of(package: str) -> Path:
+    rooms = package.split(".")[1:]
+    return ROOT.joinpath(*rooms) if rooms else ROOT / "penstock"
 
 
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -39,17 +44,23 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
 
 
-def build(folder: Path) -> tuple[Path, Path]:
-    """Build the sdist, and from it the wheel, in a copy of the checkout."""
-    copy = folder / "copy"
-    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*MADE_BY_TOOLS))
+def copied(folder: Path) -> Path:
+    return shutil.copytree(ROOT, folder / "copy", ignore=shutil.ignore_patterns(*MADE_BY_TOOLS))
+
+
+def isolation(*without: str) -> tuple[str, ...]:
+    """Return the options with which no index is needed to build, where what builds is at hand; else it is fetched."""
     try:
         ready = int(metadata.version("setuptools").split(".")[0]) >= SETUPTOOLS_WITH_LICENSE_EXPRESSIONS
     except metadata.PackageNotFoundError:
         ready = False
-    # With what is at hand no index is needed; else build fetches its own.
-    options = ["--no-isolation"] if ready else []
-    done = run(sys.executable, "-m", "build", *options, "--outdir", folder / "dist", cwd=copy)
+    return without if ready else ()
+
+
+def build(folder: Path) -> tuple[Path, Path]:
+    """Build the sdist, and from it the wheel, in a copy of the checkout."""
+    options = isolation("--no-isolation")
+    done = run(sys.executable, "-m", "build", *options, "--outdir", folder / "dist", cwd=copied(folder))
     assert done.returncode == 0, done.stdout + done.stderr
     (sdist,) = (folder / "dist").glob("*.tar.gz")
     (wheel,) = (folder / "dist").glob("*.whl")
@@ -63,14 +74,30 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a virtual environment with the wheel in it; the dependencies are borrowed from the running one."""
-    folder = tmp_path_factory.mktemp("installed")
+    """Return a virtual environment with the wheel in it."""
+    return environment(tmp_path_factory.mktemp("installed"), "--no-index", wheel)
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copied(tmp_path_factory.mktemp("clone"))
+
+
+@pytest.fixture(scope="module")
+def editable(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a virtual environment with an editable installation of a clone in it."""
+    options = isolation("--no-index", "--no-build-isolation")
+    return environment(tmp_path_factory.mktemp("editable"), *options, "--editable", clone)
+
+
+def environment(folder: Path, *options: str | Path) -> Path:
+    """Make a virtual environment and install into it; the dependencies are borrowed from the running one."""
     venv.create(folder, with_pip=False, symlinks=True)
-    done = run(sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install", "--no-index", "--no-deps",
-               wheel, cwd=folder)  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
     (site_packages,) = folder.glob("lib/python*/site-packages")
     (site_packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    done = run(sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install", "--no-deps",
+               "--ignore-installed", *options, cwd=folder)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
 
@@ -82,7 +109,7 @@ def test_every_package_says_what_it_is_for():
     silent = [
         name
         for name in sorted(listed_packages())
-        if not (ROOT.joinpath(*name.split(".")[1:]) / "__init__.py").read_text(encoding="utf-8").startswith('"""')
+        if not (folder_of(name) / "__init__.py").read_text(encoding="utf-8").startswith('"""')
     ]
     assert silent == []
 
@@ -92,7 +119,8 @@ def test_the_wheel_has_every_library_file_and_nothing_else(wheel: Path):
         packed = {name for name in archive.namelist() if ".dist-info/" not in name}
     files = (path for room in ROOMS for path in (ROOT / room).rglob("*"))
     written = (path for path in files if path.is_file() and path.suffix != ".pyc")
-    assert packed == {f"penstock/{path.relative_to(ROOT).as_posix()}" for path in written}
+    door = {"penstock/__init__.py", "penstock/py.typed"}
+    assert packed == door | {f"penstock/{path.relative_to(ROOT).as_posix()}" for path in written}
 
 
 def test_an_installation_puts_one_name_beside_the_others(installed: Path):
@@ -116,7 +144,8 @@ def test_the_installed_library_works_far_from_the_checkout(installed: Path, tmp_
 import importlib
 for name in {sorted(listed_packages())}:
     print(importlib.import_module(name).__file__)
-from penstock.operators import drive, lift
+from penstock import Pipeline, __version__, drive, lift
+print(__version__, Pipeline.__module__)
 class Doubled:
     def feed(self, item): return [item, item]
     def close(self, how): return ["end"]
@@ -127,10 +156,27 @@ print(*drive([1, 2], lift(Doubled)))
         encoding="utf-8",
     )
     done = run(installed / "bin" / "python", script, cwd=tmp_path)
-    *files, last = done.stdout.splitlines() or [""]
+    *files, door, last = done.stdout.splitlines() or ["", ""]
     assert last == "1 1 2 2 end", done.stderr
+    assert door == f"{PROJECT['version']} penstock.pipeline.pipeline"
     assert len(files) == len(listed_packages())
     assert [file for file in files if not Path(file).is_relative_to(installed)] == []
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["in the clone", "elsewhere"])
+def test_an_editable_installation_runs_the_clone(editable: Path, clone: Path, tmp_path: Path, inside: bool):
+    code = f"""
+import importlib
+for name in {sorted(listed_packages())}:
+    print(importlib.import_module(name).__file__)
+from penstock import Pipeline, __version__
+print(__version__, Pipeline.__module__)
+"""
+    done = run(editable / "bin" / "python", "-c", code, cwd=clone if inside else tmp_path)
+    *files, door = done.stdout.splitlines() or [""]
+    assert door == f"{PROJECT['version']} penstock.pipeline.pipeline", done.stderr
+    assert len(files) == len(listed_packages())
+    assert [file for file in files if not Path(file).is_relative_to(clone)] == []
 
 
 def test_the_command_is_installed_and_explains_itself(installed: Path, tmp_path: Path):

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
-from auto_cases import Seen, explained_by, is_cut_short, reading
+from auto_cases import NOT_IN_AUTO, Seen, explained_by, is_cut_short, reading
 from dialect_cases import Case, Row, case_ids, dialects_of, is_plain, options_of, peer_of, pieces_of
 from dialects_mapping import ROWS
 from msgspec.structs import replace
 
-from penstock.operators.catalogue.auto import AUTO, NOT_IN_AUTO
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.table import AUTO, DIALECTS
 from penstock.operators.grammar.dialect import Dialect
 
 AS_ANOTHER: Final = {("hermes", "glm47"), ("hermes", "glm45"), ("qwen3_coder", "glm47"), ("qwen3_coder", "glm45")}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reactivex.scheduler import VirtualTimeScheduler
@@ -406,7 +407,7 @@ def made(segments: list[tuple[str, list[str], str]]) -> Iterator[Any]:
         yield from each if isinstance(each, list) else [each]
 
 
-@settings(max_examples=100)
+@settings(max_examples=scaled(100))
 @given(EVENTS, st.sampled_from([(30, 8), (60, 12), (110, 24), (12, 4)]))
 def test_whatever_comes_the_screen_is_never_left_and_ends_the_same_as_if_drawn_once(
     segments: list[tuple[str, list[str], str]], size: tuple[int, int]

@@ -12,6 +12,7 @@ import reactivex
 from body_server import BodyServer
 from chat_client import acollected, async_client, by_async_sdk, by_sdk, by_wire, collected, create, plain, sync_client
 from chunk_grammar import checked
+from depth import scaled
 from every_sdk import all_have_ended
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -191,7 +192,7 @@ wire_chunks = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 @given(st.lists(wire_chunks, max_size=5), st.sampled_from((0, 1, "all")))
 def test_whatever_the_wire_does_the_grammar_holds_and_both_ways_are_equal(wire: list[Any], choices: Any):
     wire = [{"choices": []}, *wire]  # else it may have nothing that is of this API

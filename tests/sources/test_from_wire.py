@@ -11,12 +11,26 @@ import msgspec
 import pytest
 from chat_client import acollected, by_wire, collected
 from chunk_grammar import checked
+from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from operator_contract import TURN, Case
 
 from penstock.events import ChunkResponse, ProviderError, ToolCallDelta, UsageError
 from penstock.operators.engine.stage import adrive, drive, lift, stage
 from penstock.sources import decode_wire, from_wire
+
+BYTES = (
+    (
+        b'data: {"id":"r","choices":[{"index":0,"delta":{"role":"assistant","content":"H\xc3',
+        b'\xa9"}}]}\r\n\r\ndata: {"id":"r","choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":',
+        b'{"name":"f","arguments":"{\\"a\\":"}}]}}]}\n\nda',
+        b'ta: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}}]}\n\n',
+        b'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n',
+    ),
+    (b'data: {"choices":[{"delta":{"content":"never en',),
+)
+CONTRACT = (Case("decode_wire", decode_wire("openai-chat", turn_id=TURN), BYTES),)
 
 STREAMS = Path(__file__).parents[1] / "streams" / "openai_chat"
 NAMES = sorted(path.stem for path in STREAMS.glob("*.sse"))
@@ -84,7 +98,7 @@ def assert_end(truth: dict[str, Any], chunks: list[ChunkResponse], ends: list[Ex
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=scaled(15), deadline=None)
 @given(data=st.data())
 def test_any_cutting_of_the_bytes_gives_the_same(name: str, data: st.DataObject):
     body, options = body_of(name), options_of(name)

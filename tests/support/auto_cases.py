@@ -9,6 +9,7 @@ from dialect_cases import merged
 
 from penstock.events.fragment import Fragment
 from penstock.events.segment_event import SegmentEvent
+from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.engine.stage import drive
 from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.parse_text import parse_text
@@ -23,6 +24,7 @@ CALLS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("search_replace", {"search": "a\n", "replace": "b\n"}),
 )
 """Enough that every dialect can write one of them."""
+NOT_IN_AUTO: Final = {name: each.not_in_auto for name, each in DIALECTS.items() if each.not_in_auto}
 
 
 class Seen(NamedTuple):

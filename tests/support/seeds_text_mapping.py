@@ -28,7 +28,7 @@ DIALECTS = {
     "json": "json",
     "sentinel": "sentinel",
     "prompt_engineering": "tool_call",
-    "structured_outputs": "structured_output",
+    "structured_outputs": "json_answer",
 }
 
 PROFILES = {

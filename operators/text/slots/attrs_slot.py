@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ...engine.state import Stateful
 from ...machines.entities import decode_entities
 
 _NAME = re.compile(r"[\w:.-]*+")
@@ -15,7 +16,7 @@ _NAME_START = re.compile(r"[^\W\d]")
 _VALUES = {'"': re.compile(r'[^"]*+'), "'": re.compile(r"[^']*+")}
 
 
-class AttrsSlot:
+class AttrsSlot(Stateful):
     """Read `a="1" b='2' c=3` up to the first character that is none of it.
 
     >>> slot = AttrsSlot()
@@ -27,7 +28,9 @@ class AttrsSlot:
     - `is_wrong`: never; what is no attribute ends them.
     """
 
-    __slots__ = ("_name", "_quote", "_state", "_value", "ended", "is_wrong", "said")
+    STATE = ("_quote", "_state", "ended", "said")
+    PIECES = ("_name", "_value")
+    __slots__ = (*STATE, *PIECES, "is_wrong")
 
     def __init__(self) -> None:
         self.said: dict[str, Any] = {}
@@ -85,15 +88,6 @@ class AttrsSlot:
         self._name.clear()
         self._value.clear()
         self._state = "between"
-
-    def dump(self) -> Any:
-        """Return the state as plain data."""
-        return [self.ended, self._state, "".join(self._name), "".join(self._value), self._quote, self.said]
-
-    def load(self, state: Any) -> None:
-        """Go on from a dumped state."""
-        self.ended, self._state, name, value, self._quote, self.said = state
-        self._name, self._value = [name], [value]
 
 
 def renamed(said: Mapping[str, Any], also: Iterable[tuple[str, str]]) -> dict[str, Any]:

@@ -6,11 +6,12 @@ from typing import Any
 
 from ....events.fragment import Fragment
 from ...engine.limits import Limits
+from ...engine.state import Stateful
 from ...machines.fragment_aggregator import FragmentAggregator
 from ...machines.json_machine import JsonMachine
 
 
-class JsonAttrsSlot:
+class JsonAttrsSlot(Stateful):
     """Read `{"a": 1, "b": [2]}` up to its end, which is where its brackets balance.
 
     >>> slot = JsonAttrsSlot(Limits())
@@ -21,7 +22,8 @@ class JsonAttrsSlot:
     - `is_wrong`: it is no JSON object.
     """
 
-    __slots__ = ("_machine", "_values", "ended", "is_wrong", "said")
+    STATE = ("_machine", "_values")
+    __slots__ = (*STATE, "ended", "is_wrong", "said")
 
     def __init__(self, limits: Limits) -> None:
         self.said: dict[str, Any] = {}
@@ -43,13 +45,3 @@ class JsonAttrsSlot:
                 self.said = self._values.value
                 return position + piece.at + 1 - begin
         return len(text)
-
-    def dump(self) -> Any:
-        """Return the state as plain data."""
-        return [self._machine.dump(), self._values.dump()]
-
-    def load(self, state: Any) -> None:
-        """Go on from a dumped state."""
-        machine, values = state
-        self._machine.load(machine)
-        self._values.load(values)

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from msgspec import convert, to_builtins
-
 from ....events.fragment import Fragment, JsonError, Path
 from ...engine.limits import Limits
+from ...engine.state import Stateful
 from ...grammar.dialect import CallArgs, Json
 from ...machines.json_machine import NOT_BARE, JsonMachine
 from ...machines.literal_machine import LiteralMachine
@@ -35,7 +34,7 @@ class Found(NamedTuple):
     call_id: str = ""
 
 
-class JsonSlot:
+class JsonSlot(Stateful):
     """Read one JSON value with calls in it.
 
     >>> slot = JsonSlot((Json(),), Limits(), named=False)
@@ -47,6 +46,32 @@ class JsonSlot:
     - `live`: the path of the string that is open, an argument or the answer's own text, while what it says can go
       straight through.
     """
+
+    STATE = (
+        "name",
+        "call_id",
+        "machine",
+        "_bare",
+        "_whole",
+        "_prefix",
+        "_reading",
+        "_pieces",
+        "_at_args",
+        "_args_from",
+        "_args_to",
+        "_given",
+        "_started",
+        "_found_any",
+        "_is_none",
+        "_saying",
+        "_has_said",
+        "_text",
+        "_coded",
+        "_inner",
+        "_inner_error",
+        "_fragments",
+        "_waiting",
+    )
 
     def __init__(
         self, items: Sequence[Json], limits: Limits, *, named: bool, whole: bool = False, args: CallArgs | None = None
@@ -342,48 +367,5 @@ class JsonSlot:
             found.append(Found("end" if self._prefix else "lone", at))
         self._prefix = None
 
-    def dump(self) -> Any:
-        """Return the state as plain data."""
-        state = {name: getattr(self, name) for name in _PLAIN}
-        state["machine"] = self.machine.dump()
-        state["inner"] = None if self._inner is None else self._inner.dump()
-        state["inner_error"] = to_builtins(self._inner_error)
-        state["fragments"] = to_builtins(self._fragments)
-        state["waiting"] = to_builtins(self._waiting)
-        return state
-
-    def load(self, state: Any) -> None:
-        """Go on from a dumped state."""
-        for name in _PLAIN:
-            setattr(self, name, state[name])
-        self._prefix = None if state["_prefix"] is None else tuple(state["_prefix"])
-        self._at_args = None if state["_at_args"] is None else tuple(state["_at_args"])
-        self.machine.load(state["machine"])
-        self._inner_error = convert(state["inner_error"], JsonError | None)
-        self._fragments = convert(state["fragments"], list[Fragment])
-        self._waiting = convert(state["waiting"], list[Fragment])
-        if state["inner"] is not None:
-            self._inner = JsonMachine(self._limits, control_characters=True)
-            self._inner.load(state["inner"])
-
-
-_PLAIN = (
-    "name",
-    "call_id",
-    "_bare",
-    "_whole",
-    "_prefix",
-    "_reading",
-    "_pieces",
-    "_at_args",
-    "_args_from",
-    "_args_to",
-    "_given",
-    "_started",
-    "_found_any",
-    "_is_none",
-    "_saying",
-    "_has_said",
-    "_text",
-    "_coded",
-)
+    def new_part(self, _name: str, _state: Any, /) -> JsonMachine:
+        return JsonMachine(self._limits, control_characters=True)

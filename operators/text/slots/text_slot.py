@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from ...engine.state import Stateful
 from ...grammar.dialect import Text
 from ...machines.entities import Entities
 
@@ -16,7 +16,7 @@ _EDGES = {"": "", "newline": "\r\n", "blanks": BLANKS}
 _BLANK_RUN = re.compile(r"[ \t\r\n]*+")
 
 
-class TextSlot:
+class TextSlot(Stateful):
     r"""The text between two markers, without what is trimmed at its edges.
 
     >>> slot = TextSlot(Text("value", trim="newline"))
@@ -32,21 +32,18 @@ class TextSlot:
     - `is_open`: nothing but blanks is held, and only at a piece's end, if it has no entity.
     """
 
+    STATE = ("_begun", "_entities", "_held_length", "_over", "keep")
+    PIECES = ("_held", "_kept")
     __slots__ = (
-        "_begun",
+        *STATE,
+        *PIECES,
         "_chars",
-        "_entities",
-        "_held",
-        "_held_length",
-        "_kept",
-        "_over",
         "edge",
         "gave",
         "held_length",
         "is_clear",
         "is_open",
         "item",
-        "keep",
         "straight",
         "wrong",
     )
@@ -224,18 +221,9 @@ class TextSlot:
             self._kept.append(text)
         return text
 
-    def dump(self) -> Any:
-        """Return the state as plain data."""
-        entities = None if self._entities is None else self._entities.dump()
-        return [self.keep, "".join(self._kept), "".join(self._held), self._begun, self._over, entities]
-
-    def load(self, state: Sequence[Any]) -> None:
+    def load(self, state: Any, /) -> None:
         """Go on from a dumped state."""
-        self.keep, kept, held, self._begun, self._over, entities = state
-        self._held, self._held_length = [held] if held else [], len(held)
-        if self._entities is not None:
-            self._entities.load(entities)
-        self._kept = [kept] if kept else []
+        super().load(state)
         self._settled("")
 
 

@@ -51,7 +51,8 @@ def per_call(events: Iterable[SegmentEvent], method: str) -> dict[str, list[Any]
                 continue
             states[event.segment_id] = msgspec.json.encode(opened.dump())
         if event.segment_id in states:
-            thawed = CallArguments.loaded(msgspec.json.decode(states[event.segment_id]), SPECS)
+            thawed = CallArguments(SegmentEvent("SEGMENT_START", ""), "", SPECS)
+            thawed.load(msgspec.json.decode(states[event.segment_id]))
             given.setdefault(event.segment_id, []).append(getattr(thawed, method)(event))
             states[event.segment_id] = msgspec.json.encode(thawed.dump())
     return given

@@ -21,10 +21,15 @@ from penstock.operators import (
 )
 from penstock.operators.calls.call_arguments import CallArguments
 from penstock.operators.calls.each_call import each_call
+from penstock.operators.engine.state import Stateful
+
+EMPTY = {"_machines": {}, "_others": {"$part": {"_open": {}}}}
 
 
-class Told:
+class Told(Stateful):
     """A machine that says what it was told, and counts."""
+
+    STATE = ("call", "count")
 
     def __init__(self, call: CallArguments) -> None:
         self.call = call
@@ -42,12 +47,6 @@ class Told:
 
     def end(self, event: SegmentEvent) -> Sequence[str]:
         return self._said(event.payload["status"])
-
-    def dump(self) -> Any:
-        return self.count
-
-    def load(self, state: Any) -> None:
-        self.count = state
 
 
 def told(*, keep: bool = False) -> Operator[Any, Any]:
@@ -111,7 +110,7 @@ def test_a_call_that_did_not_end_is_ended_with_the_stream(how: Any, status: str)
     made, end = chain.close(how)
     assert made == f"c {status} 2"
     assert (end.type, end.segment_id, end.payload["status"], end.turn_id) == ("SEGMENT_END", "c", status, TURN)
-    assert chain.dump()[1] == [{"machines": [], "others": []}]
+    assert chain.dump()[1] == [EMPTY]
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -151,4 +150,4 @@ def test_what_ended_is_forgotten():
     for number in range(3):
         delta = ToolCallDelta(number, f"id_{number}", "f", '{"a": 1}', done=True)
         chain.feed(ChunkResponse(tool_calls=(delta,)))
-    assert chain.dump()[1][1] == {"machines": [], "others": []}
+    assert chain.dump()[1][1] == EMPTY

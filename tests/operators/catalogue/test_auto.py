@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from auto_cases import CALLS, Seen, explained_by, is_cut_short, reading
+from auto_cases import CALLS, NOT_IN_AUTO, Seen, explained_by, is_cut_short, reading
 from hypothesis import given
 from prose_texts import PROSE
 from strategies.dialect_texts import answer_by, written_by
@@ -17,8 +15,8 @@ from strategies.rendered_calls import schema_of
 from strategies.text_flows import cut_by, flow_by, options_by
 from text_laws import check
 
-from penstock.operators.catalogue.auto import AUTO, NOT_IN_AUTO
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.catalogue import catalogue_entry
+from penstock.operators.catalogue.table import AUTO, DIALECTS
 from penstock.operators.engine.stage import drive
 from penstock.operators.parse_text import parse_text
 from penstock.operators.writing.render_call import can_render, render_call
@@ -30,7 +28,6 @@ TWO_WAYS = (
     ("<tool_call>f<arg_key>a</arg_key><arg_value> x </arg_value></tool_call>", "glm45", "glm47"),
 )
 """(text, a dialect for which it is something else, the one as which `auto` reads it)."""
-PAGE = Path(__file__).parents[3] / "docs" / "auto.md"
 STOOD_FOR = [name for name, other in NOT_IN_AUTO.items() if other in AUTO]
 LEFT_OUT = [name for name in NOT_IN_AUTO if name not in STOOD_FOR]
 
@@ -62,6 +59,7 @@ def test_auto_is_the_name_of_all_of_them_and_may_stand_beside_others() -> None:
 
 def test_each_dialect_is_one_of_auto_or_left_out_for_a_reason() -> None:
     assert sorted([*AUTO, *NOT_IN_AUTO]) == sorted(DIALECTS)
+    assert [name for name, why in NOT_IN_AUTO.items() if why in NOT_IN_AUTO] == []
 
 
 @pytest.mark.parametrize("name", AUTO)
@@ -87,6 +85,7 @@ def test_what_is_left_out_can_be_given_beside_it(name: str) -> None:
         assert reading(text, [*AUTO, name], options) == reading(text, [name], options)
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize("name", AUTO)
 def test_whatever_a_grammar_says_is_the_same_or_a_call_of_another_dialect(name: str) -> None:
     others = [DIALECTS[other] for other in AUTO if other != name]
@@ -108,6 +107,7 @@ def test_the_laws_hold_for_all_of_them_together(random: Random) -> None:
     check(["auto"], flow_by(random, answer.text), options_by(random, answer.tools), random)
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize("kind", PROSE)
 def test_what_is_no_call_stays_as_it_is(kind: str) -> None:
     text = PROSE[kind]
@@ -180,9 +180,9 @@ def test_several_dialects_may_follow_each_other() -> None:
     assert [each.end["metadata"]["tool_name"] for each in calls_in(reading(text, AUTO, {}))] == list(names)
 
 
-def test_the_page_says_what_is_in_it_and_why_the_rest_is_not() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE))
-    reasons = {name: f"`{why}` reads it" if why in AUTO else why for name, why in NOT_IN_AUTO.items()}
-    assert rows == reasons
-    assert [name for name in AUTO if f"`{name}`" not in page] == []
+def test_the_catalogue_says_what_is_in_it_and_why_the_rest_is_not() -> None:
+    for name in AUTO:
+        assert "- in `auto`" in catalogue_entry(name).splitlines()
+    for name, why in NOT_IN_AUTO.items():
+        reason = f"`{why}` reads it" if why in AUTO else why
+        assert f"- not in `auto`: {reason}" in catalogue_entry(name).splitlines()

@@ -10,8 +10,7 @@ from strategies.rendered_calls import schema_of
 
 from penstock.events.errors import UsageError
 from penstock.operators.catalogue.dialect_for import dialect_for
-from penstock.operators.catalogue.models import MODELS, PARSERS
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.table import DIALECTS, MODELS, PARSERS
 from penstock.operators.engine.stage import drive
 from penstock.operators.grammar.dialect import Dialect, Json
 from penstock.operators.grammar.model_dialect import ModelDialect
@@ -180,6 +179,11 @@ def test_what_the_tables_name_is_there() -> None:
     }
     assert named <= DIALECTS.keys()
     assert [name for name in PARSERS if name in DIALECTS] == []
+    for each in DIALECTS.values():
+        patterns = each.models + each.thinking
+        assert len(patterns) == len(set(patterns))
+        assert all(each.name in MODELS[pattern].names for pattern in patterns)
+        assert all(MODELS[pattern].starts_in_reasoning for pattern in each.thinking)
 
 
 @pytest.mark.parametrize("pattern", MODELS)

@@ -24,6 +24,7 @@ TOOLS: Final = {
 OSLO: Final = ("weather", {"city": "Oslo", "days": 2})
 NOW: Final[tuple[str, dict[str, Any]]] = ("now", {})
 CITY: Final = ("weather", {"city": "Oslo"})
+ANSWERED: Final = [name for name, each in DIALECTS.items() if each.answer]
 
 TEXTS: Final[tuple[tuple[str, str, str, str, tuple[tuple[str, dict[str, Any]], ...]], ...]] = (
     (
@@ -225,7 +226,6 @@ TEXTS: Final[tuple[tuple[str, str, str, str, tuple[tuple[str, dict[str, Any]], .
         ),
         *("Sure.", "", (OSLO,)),
     ),
-    ("functionary_v31", '<function=weather>{"city": "Oslo", "days": 2}</function>', "", "", (OSLO,)),
     ("functionary_v32", '>>>weather\n{"city": "Oslo", "days": 2}>>>now\n{}', "", "", (OSLO, NOW)),
     ("functionary_v32", ">>>all\nHi", "Hi", "", ()),
     (
@@ -412,7 +412,6 @@ TEXTS: Final[tuple[tuple[str, str, str, str, tuple[tuple[str, dict[str, Any]], .
         (OSLO, NOW),
     ),
     ("lfm2", '<|tool_call_start|>[{"name": "now", "arguments": {}}]<|tool_call_end|>', "", "", (NOW,)),
-    ("tool_code", '```tool_code\nweather(city="Oslo", days=2)\n```', "", "", (OSLO,)),
     (
         "functiongemma",
         "<start_function_call>call:weather{city:<escape>Oslo<escape>,days:2}<end_function_call>",
@@ -500,8 +499,20 @@ def test_values_without_a_schema_may_be_read_as_literals():
     assert run([text], ["qwen3_coder"], {})[True].calls[0].arguments == {"a": "True", "b": "null", "c": "[1"}
 
 
+@pytest.mark.parametrize("name", ANSWERED)
+def test_the_answer_in_a_dialects_own_file_gives_its_call(name: str):
+    dialect = DIALECTS[name]
+    for pieces in ([dialect.answer], list(dialect.answer)):
+        found = run(pieces, [name], {"tools": TOOLS})[True]
+        assert [(call.name, call.arguments, call.status) for call in found.calls] == [
+            (*(dialect.example or OSLO), "complete")
+        ]
+        assert found.raw == dialect.answer
+
+
 def test_every_dialect_has_a_text():
-    assert {each[0] for each in TEXTS} >= set(DIALECTS) - {"json", "sentinel", "structured_output", "tool_call", "xml"}
+    apart = {"json", "sentinel", "json_answer", "tool_call", "xml"}
+    assert {each[0] for each in TEXTS}.union(ANSWERED) >= set(DIALECTS) - apart
 
 
 LINES: Final = st.lists(st.text("ab<>=`\n ", max_size=8), max_size=4).map(

@@ -1,4 +1,4 @@
-"""The formats that prompts of older systems ask for: `xml`, `json`, `sentinel`, `tool_call`, `structured_output`."""
+"""The formats that prompts of older systems ask for: `xml`, `json`, `sentinel`, `tool_call`, `json_answer`."""
 
 from __future__ import annotations
 
@@ -95,11 +95,11 @@ CALLS: tuple[tuple[str, str, str, list[tuple[str, dict[str, Any]]]], ...] = (
         "",
         [("f", {"name": "no"})],
     ),
-    # structured_output: text and call in any order, escapes, a plain answer
-    ("structured_output", '{"content": "a\\n\\u00e9", "toolCall": {"name": "f", "args": {}}}', "a\né", [("f", {})]),
-    ("structured_output", '{"toolCall": {"args": {"a": 1}, "name": "f"}, "content": "b"}', "b", [("f", {"a": 1})]),
-    ("structured_output", '{"content": "{\\"name\\"}"}', '{"name"}', []),
-    ("structured_output", "No JSON at all.", "No JSON at all.", []),
+    # json_answer: text and call in any order, escapes, a plain answer
+    ("json_answer", '{"content": "a\\n\\u00e9", "toolCall": {"name": "f", "args": {}}}', "a\né", [("f", {})]),
+    ("json_answer", '{"toolCall": {"args": {"a": 1}, "name": "f"}, "content": "b"}', "b", [("f", {"a": 1})]),
+    ("json_answer", '{"content": "{\\"name\\"}"}', '{"name"}', []),
+    ("json_answer", "No JSON at all.", "No JSON at all.", []),
 )
 
 
@@ -133,7 +133,7 @@ def content(events: Sequence[Any], kind: str) -> str:
         ("xml", '<tool name="f"><a>1</b></tool>', "truncated"),
         ("xml", '<write_file path="a">half', "truncated"),
         ("sentinel", '[[SEG_START {"type": "run_bash"}]]ls', "truncated"),
-        ("structured_output", '{"content": "a", "toolCall": {"name": "f", "args": {"a": 1', "truncated"),
+        ("json_answer", '{"content": "a", "toolCall": {"name": "f", "args": {"a": 1', "truncated"),
     ],
 )
 def test_a_call_that_is_cut_or_wrong_is_no_invocation(dialect: str, text: str, reason: str):

@@ -548,8 +548,8 @@ def test_an_operator_pickles_when_its_factories_do() -> None:
     assert list(drive(["x"], copy)) == list(drive(["x"], operator)) == ["a1(x)", "a1(x)", "a:Completed"]
 
 
-def test_an_operators_repr_names_its_stages() -> None:
-    assert repr(compose(log(), holdback("<end>"))) == "Operator(Log, _Holdback)"
+def test_an_operators_repr_says_how_it_was_made() -> None:
+    assert repr(compose(log(), holdback("<end>"))) == 'compose(lift(partial(Log)), holdback("<end>"))'
 
 
 def test_a_loop_that_is_left_early_closes_what_it_read() -> None:

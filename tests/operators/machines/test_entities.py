@@ -7,6 +7,7 @@ import itertools
 
 import msgspec
 import pytest
+from depth import is_deep
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies.cuts import cuts
@@ -109,7 +110,8 @@ def marked(text: str) -> str:
     return "[&]".join(decode_entities(piece) for piece in pieces)
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 4])
+@pytest.mark.laws
+@pytest.mark.parametrize("length", [1, 2, 3, 4] if is_deep() else [1, 2, 3])
 def test_nothing_waits_that_every_continuation_leaves_as_it_is(length: int):
     for letters in itertools.product(ALPHABET, repeat=length):
         text = "".join(letters)
@@ -175,4 +177,4 @@ def test_at_most_nine_characters_wait():
     text = "&#11141119" + "&" * 1000 + "&#x10FFF"
     for letter in text:
         entities.feed(letter)
-        assert len(entities.dump()[0]) <= 9
+        assert len(entities.dump()["_withheld"]) <= 9

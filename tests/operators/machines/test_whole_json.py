@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from depth import scaled
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -107,7 +108,7 @@ broken_texts = st.builds(
 soup = st.text('{}[]:,"\\ue1-+.\ud800aNIn \n', max_size=12)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=scaled(200))
 @given(
     json_texts | broken_texts | soup | soup.map(lambda text: "{" + text + "}"),
     st.sampled_from((Limits(), Limits(depth=2, key_length=2, number_length=2, arguments_length=20))),

@@ -148,7 +148,7 @@ def test_a_chunk_costs_what_its_text_costs() -> None:
     ("name", "text"),
     [
         ("harmony", "<|channel|>final<|message|>one two<|end|>"),
-        ("structured_output", '{"content": "one two", "toolCall": null}'),
+        ("json_answer", '{"content": "one two", "toolCall": null}'),
         ("hermes", "one two"),
     ],
 )

@@ -52,37 +52,31 @@ CASES = (
         "harmony",
         ("<|channel|>analysis<|message|>a", REASONING, "b<|end|>"),
     ),
-    Case("a picture inside of the text of an object", "structured_output", ('{"content": "a', IMAGE, 'b"}')),
+    Case("a picture inside of the text of an object", "json_answer", ('{"content": "a', IMAGE, 'b"}')),
     Case(
         "a picture inside of the text of an object whose call is open",
-        "structured_output",
+        "json_answer",
         ('{"name": "f", "args": {}, "content": "a', IMAGE, '"}'),
     ),
-    Case(
-        "text after arguments whose name came late", "structured_output", ('{"args": {}, "name": "f", "content": "a"}',)
-    ),
-    Case(
-        "text between arguments and their name", "structured_output", ('{"args":{},"content":"","":{"":""},"name":"a"',)
-    ),
-    Case(
-        "text between arguments and a name that never comes", "structured_output", ('{"args": {}, "content": "a"} b',)
-    ),
+    Case("text after arguments whose name came late", "json_answer", ('{"args": {}, "name": "f", "content": "a"}',)),
+    Case("text between arguments and their name", "json_answer", ('{"args":{},"content":"","":{"":""},"name":"a"',)),
+    Case("text between arguments and a name that never comes", "json_answer", ('{"args": {}, "content": "a"} b',)),
     Case(
         "text with escapes after arguments that are a JSON text",
-        "structured_output",
+        "json_answer",
         ('{"name": "f", "args": "{\\"a\\": 1}", "content": "N\\r\\u00e9"}',),
     ),
-    Case("text that ends inside of an escape", "structured_output", ('{"content": "a\\',)),
-    Case("text with a wrong escape", "structured_output", ('{"content":"e\\{"name":"w","args":{',)),
+    Case("text that ends inside of an escape", "json_answer", ('{"content": "a\\',)),
+    Case("text with a wrong escape", "json_answer", ('{"content":"e\\{"name":"w","args":{',)),
     Case(
         "text of an object after too much",
-        "structured_output",
+        "json_answer",
         ('{"content":"',),
         {"limits": Limits(deferred_length=8)},
     ),
     Case(
         "an error after too much that waited",
-        "structured_output",
+        "json_answer",
         ('{"content":"","":{"": "o"}, "name": "write_file", "ar"s',),
         {"limits": Limits(deferred_length=40)},
     ),
@@ -423,6 +417,8 @@ ALSO_OTHER_WORDS = {"json", "xml", "tool_call"}
 
 @pytest.mark.parametrize("name", ENGINE)
 def test_the_engine_names_no_dialect(name: str):
-    source = (Path(__file__).parents[3] / "operators" / f"{name}.py").read_text(encoding="utf-8")
-    texts = {node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)}
+    (path,) = (Path(__file__).parents[3] / "operators").rglob(f"{name}.py")
+    texts = {
+        node.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Constant)
+    }
     assert texts & set(DIALECTS) <= ALSO_OTHER_WORDS

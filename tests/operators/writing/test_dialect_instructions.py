@@ -6,6 +6,7 @@ import re
 from typing import Any, Literal
 
 import pytest
+from depth import scaled
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
@@ -137,7 +138,7 @@ def test_an_example_fits_its_schema(schema: dict[str, Any], value: Any):
 
 
 @given(fitting)
-@settings(max_examples=200)
+@settings(max_examples=scaled(200))
 def test_an_example_validates(drawn: Fitting):
     parameters = {"properties": {"k": drawn.schema}, "required": ["k"], "$defs": DEFINITIONS}
     assert Draft202012Validator(parameters).is_valid(example_arguments(parameters))
@@ -187,7 +188,7 @@ def test_the_examples_are_the_calls_that_they_show(name: str):
     for example, call in zip(examples, shown, strict=True):
         assert read(name, example, tools) == [call]
     _, several, both = text.partition("Several calls at once look like this:\n")
-    if name == "structured_output" or len(tools) == 1:
+    if name == "json_answer" or len(tools) == 1:
         assert not several
     else:
         assert read(name, both, tools) == shown[:2]
@@ -200,7 +201,7 @@ def read(name: str, text: str, tools: list[dict[str, Any]]) -> list[tuple[str, d
 
 
 def test_a_whole_answer_that_is_an_object_is_told_where_its_text_stands():
-    text = dialect_instructions(DIALECTS["structured_output"], [NOW])
+    text = dialect_instructions(DIALECTS["json_answer"], [NOW])
     assert 'What you say to the user is its "content"; an answer without a call is {"content": "some text"}.' in text
     assert text.endswith('Example:\n{"content": "", "toolCall": {"name": "now", "args": {}}}')
 
@@ -219,3 +220,10 @@ def test_an_example_has_what_is_required_else_one_argument():
     assert example_arguments({"properties": properties, "required": ["b"]}) == {"b": True}
     assert example_arguments({"properties": properties}) == {"a": 1}
     assert example_arguments(None) == {}
+
+
+def test_a_list_of_itself_is_described_to_a_depth():
+    schema = {"properties": {"tree": {"$ref": "#/$defs/Tree"}}, "$defs": {"Tree": {"items": {"$ref": "#/$defs/Tree"}}}}
+    schema["$defs"]["Tree"]["type"] = "array"
+    text = dialect_instructions(HERMES, {"plant": schema})
+    assert "- tree (array of array of array of array, optional)" in text

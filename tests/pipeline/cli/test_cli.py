@@ -92,7 +92,7 @@ def test_without_a_command_it_shows_the_help(penstock: Penstock) -> None:
 
 
 def test_version_is_the_installed_one(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli_commands, "version", lambda name: {"penstock": "7.8.9"}[name])
+    monkeypatch.setattr(metadata, "version", lambda name: {"penstock": "7.8.9"}[name])
     assert penstock("--version") == (0, "penstock 7.8.9\n", "")
 
 
@@ -100,7 +100,7 @@ def test_version_of_a_checkout_says_that_it_is_one(penstock: Penstock, monkeypat
     def version(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(cli_commands, "version", version)
+    monkeypatch.setattr(metadata, "version", version)
     assert penstock("--version") == (0, "penstock from a checkout that is not installed\n", "")
 
 
@@ -255,23 +255,42 @@ def test_the_completion_script_is_shown(shell: str, word: str) -> None:
     assert word in done.stdout
 
 
-def test_help_imports_no_sdk_and_no_rich() -> None:
-    code = """
+HEAVY = ("openai", "anthropic", "google.genai", "mistralai", "ollama", "rich", "starlette", "uvicorn")
+OF_A_RUN = ("reactivex", "pydantic", "pydantic_settings", "penstock.pipeline.pipeline", "penstock.pipeline.cli.cli_run")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unneeded"),
+    [
+        (["--version"], (*HEAVY, *OF_A_RUN, "typer", "msgspec")),
+        (["--help"], (*HEAVY, *OF_A_RUN)),
+        ([], (*HEAVY, *OF_A_RUN)),
+        (["run", "--help"], HEAVY),
+    ],
+    ids=" ".join,
+)
+def test_what_only_explains_itself_imports_nothing_of_a_run(arguments: list[str], unneeded: tuple[str, ...]) -> None:
+    code = f"""
 import sys
-sys.argv = ["penstock", "--help"]
-from typer.main import get_command
-from penstock.pipeline.cli import cli
+from penstock.command import main
 try:
-    cli.main()
+    main()
 finally:
-    heavy = ("openai", "anthropic", "google.genai", "mistralai", "ollama", "rich", "starlette", "uvicorn")
-    print(*(name for name in heavy if name in sys.modules), file=sys.stderr)
+    print(*(name for name in {unneeded} if name in sys.modules), file=sys.stderr)
 """
     program = CODE.replace("from penstock.pipeline.cli.cli import main\nmain()", code)
     done = subprocess.run(
-        [sys.executable, "-c", program, str(ROOT), ""], capture_output=True, encoding="utf-8", check=False
+        [sys.executable, "-c", program, str(ROOT), "", *arguments], capture_output=True, encoding="utf-8", check=False
     )
     assert (done.returncode, done.stderr.split()) == (0, [])
+    assert "penstock" in done.stdout
+
+
+@pytest.mark.parametrize("name", cli_commands.COMMANDS)
+def test_the_list_of_commands_says_what_each_says_of_itself(penstock: Penstock, name: str) -> None:
+    _, out, _ = penstock(name, "--help")
+    said = " ".join(out.partition("\n\n")[2].partition("\n\n")[0].split())
+    assert said == cli_commands.COMMANDS[name].about
 
 
 def test_an_output_without_utf8_gets_what_it_can_show() -> None:

@@ -58,11 +58,11 @@ OFFLINE = ("--base-url", "http://127.0.0.1:9", "Hi")
         ("penstock.pipeline", ("--help",)),
         ("penstock.pipeline.cli.cli", ("--help",)),
         ("penstock.pipeline.cli.cli_commands", ("--help",)),
-        ("reactivex", ("--help",)),
-        ("pydantic", ("--help",)),
+        ("reactivex", ("inspect", ONE_CALL)),
+        ("pydantic", ("inspect", ONE_CALL)),
         ("typer", ("--help",)),
         ("typer.main", ("--help",)),
-        ("penstock.pipeline.cli.cli_serve", ("--help",)),
+        ("penstock.pipeline.cli.cli_serve", ("serve-recordings", str(STREAMS))),
         ("rich", ("inspect", ONE_CALL)),
         ("rich.table", ("inspect", ONE_CALL)),
         ("openai", (*ASK, *OFFLINE)),
@@ -89,7 +89,12 @@ def test_the_installed_command_is_the_one_that_looks_after_ctrl_c(tmp_path: Path
 def test_ctrl_c_that_is_ignored_stays_ignored(tmp_path: Path):
     ignoring = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *START]
     (tmp_path / "sitecustomize.py").write_text(HOOK.replace("signal.default_int_handler)", "signal.SIG_IGN)"))
-    environment = {**ENVIRONMENT, "PYTHONPATH": str(tmp_path), "INTERRUPT_AT": "typer", "INTERRUPT_BY": "signal"}
+    environment = {
+        **ENVIRONMENT,
+        "PYTHONPATH": str(tmp_path),
+        "INTERRUPT_AT": "penstock.pipeline",
+        "INTERRUPT_BY": "signal",
+    }
     done = subprocess.run(
         [*ignoring, "--version"], capture_output=True, encoding="utf-8", env=environment, timeout=120, check=False
     )

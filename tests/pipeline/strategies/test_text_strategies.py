@@ -31,7 +31,7 @@ from penstock.events import (
 )
 from penstock.operators import Dialect, FieldSpec, Limits, drive, render_call
 from penstock.operators.catalogue import DIALECTS
-from penstock.operators.catalogue.auto import AUTO
+from penstock.operators.catalogue.table import AUTO
 from penstock.operators.grammar.dialect import NAME, Call, Json, Maybe
 from penstock.pipeline import (
     STRATEGIES,
@@ -42,10 +42,10 @@ from penstock.pipeline import (
     auto,
     harmony,
     hermes,
+    json_answer,
     pythonic,
     qwen3_coder,
     sentinel,
-    structured_output,
     tool_call,
     xml,
 )
@@ -84,7 +84,7 @@ def test_every_dialect_is_a_strategy_by_its_name():
     assert set(TEXT_STRATEGIES) == {"auto", *DIALECTS}
     assert all(strategy.__name__ == name for name, strategy in TEXT_STRATEGIES.items())
     assert set(STRATEGIES) == {"api_tool_call", "pass_through", *TEXT_STRATEGIES}
-    named = (auto, xml, json_strategy, sentinel, tool_call, structured_output, hermes, qwen3_coder, harmony, pythonic)
+    named = (auto, xml, json_strategy, sentinel, tool_call, json_answer, hermes, qwen3_coder, harmony, pythonic)
     assert all(STRATEGIES[each.__name__] is each for each in named)
     assert tuple(each.name for each in auto.dialects) == AUTO
 
@@ -448,7 +448,7 @@ def test_native_calls_and_both_ways_in_text_give_equal_updates():
     native = ToolCallDelta(0, "call_1", "forecast", arguments, done=True)
     texts = {
         "tool_call": f'<tool_call>{{"name": "forecast", "parameters": {arguments}}}</tool_call>',
-        "structured_output": f'{{"content": "", "toolCall": {{"name": "forecast", "args": {arguments}}}}}',
+        "json_answer": f'{{"content": "", "toolCall": {{"name": "forecast", "args": {arguments}}}}}',
     }
     streams = {"api_tool_call": [ChunkResponse(tool_calls=(native,)), ChunkResponse(finish_reason="tool_calls")]} | {
         name: list(text) for name, text in texts.items()

@@ -8,6 +8,7 @@ import provider_contract as contract
 import pytest
 from anthropic.types.beta import BetaStopReason
 from chunk_grammar import checked
+from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from provider_client import ANTHROPIC
@@ -61,7 +62,7 @@ def test_a_stream_gives_its_truth(name: str):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=scaled(10), deadline=None)
 @given(data=st.data())
 def test_any_cutting_of_the_bytes_gives_the_same(name: str, data: st.DataObject):
     contract.assert_any_cutting_gives_the_same(ANTHROPIC, name, data)
@@ -132,7 +133,7 @@ FIELDS += ["partial_json", "stop_reason", "stop_details", "explanation", "conten
 PARTS = ["text", "tool_use", "server_tool_use", "thinking", "redacted_thinking", "text_delta", "input_json_delta"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 @given(stream=contract.events([*KINDS, "ping", "error"], [*FIELDS, "input_tokens", "output_tokens"], PARTS))
 def test_no_event_whatever_raises_or_breaks_the_grammar(stream: list[Any]):
     contract.assert_nothing_raises(ANTHROPIC, stream)

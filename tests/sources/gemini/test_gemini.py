@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from chat_client import collected
 from chunk_grammar import checked
+from depth import scaled
 from framed_wire import by_gemini_wire, gemini_wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,7 +68,7 @@ def test_a_stream_gives_its_truth(name: str):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=scaled(12), deadline=None)
 @given(data=st.data())
 def test_any_cutting_of_the_bytes_gives_the_same(name: str, data: st.DataObject):
     body = body_of(name)

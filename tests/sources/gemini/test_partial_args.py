@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,7 +35,7 @@ def leaves_of(value: Any, path: str = "$") -> list[tuple[str, Any]]:
     return [(path, float(value) if isinstance(value, int) and not isinstance(value, bool) else value)]
 
 
-@settings(max_examples=150)
+@settings(max_examples=scaled(150))
 @given(wanted=OBJECTS, data=st.data())
 def test_the_joined_text_of_all_leaves_is_the_object_however_its_strings_are_cut(wanted: Any, data: st.DataObject):
     args = PartialArgs()
@@ -56,7 +57,7 @@ def thawed(args: PartialArgs) -> PartialArgs:
     return other
 
 
-@settings(max_examples=150)
+@settings(max_examples=scaled(150))
 @given(st.lists(st.tuples(st.sampled_from(["$.a", "$.b", "$.a.c", "$.a[0]", "$.a[1]", "$.b[0].x", "$.b[0]", "$", "a", "$.*"]), LEAVES, st.booleans()), max_size=12))  # fmt: skip
 def test_whatever_comes_the_text_is_whole_json_or_was_left_open(leaves: list[tuple[str, Any, bool]]):
     args = PartialArgs()

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 from chunk_grammar import Call, checked
+from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -308,7 +309,8 @@ def test_of_a_call_over_the_limit_nothing_is_kept():
     it.delta(0, call_id="a", name="f")
     for _ in range(5):
         it.delta(0, arguments="12345")
-    assert it.dump()["open"][0]["kept"] == ['""']
+    ((_, call),) = it.dump()["_open"]["$dict"]
+    assert call["$part"]["kept"] == [""]
 
 
 def test_a_contradiction_is_told_before_the_next_call_begins():
@@ -358,7 +360,7 @@ wire_deltas = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=scaled(300), deadline=None)
 @given(wire_deltas)
 def test_whatever_the_wire_does_the_grammar_holds_and_no_text_is_lost(wire: Wire):
     calls = fed(wire)
@@ -369,7 +371,7 @@ def test_whatever_the_wire_does_the_grammar_holds_and_no_text_is_lost(wire: Wire
     assert given_text - halves // 2 <= found <= given_text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=scaled(200), deadline=None)
 @given(wire_deltas)
 def test_it_goes_on_from_its_dumped_state_after_any_delta(wire: Wire):
     straight, moving = tracker(), tracker()

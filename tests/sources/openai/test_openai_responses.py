@@ -7,6 +7,7 @@ from typing import Any, get_args
 import provider_contract as contract
 import pytest
 from chunk_grammar import checked
+from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.responses.response import IncompleteDetails, Response
@@ -68,7 +69,7 @@ def test_a_stream_gives_its_truth(name: str):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=scaled(10), deadline=None)
 @given(data=st.data())
 def test_any_cutting_of_the_bytes_gives_the_same(name: str, data: st.DataObject):
     contract.assert_any_cutting_gives_the_same(RESPONSES, name, data)
@@ -148,7 +149,7 @@ FIELDS += ["input", "result", "incomplete_details", "reason", "environment", "en
 PARTS = [*CALLS, "message", "reasoning", "image_generation_call", "output_text", "refusal", "container_auto"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 @given(stream=contract.events(KINDS, FIELDS, PARTS))
 def test_no_event_whatever_raises_or_breaks_the_grammar(stream: list[Any]):
     contract.assert_nothing_raises(RESPONSES, stream)

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +24,7 @@ def decoded(*pieces: bytes) -> list[str]:
     return [event.data for piece in pieces for event in decoder.feed(piece)] + [each.data for each in decoder.close()]
 
 
-@settings(max_examples=150)
+@settings(max_examples=scaled(150))
 @given(values=st.lists(VALUES, max_size=4), indent=st.sampled_from([None, 1]), data=st.data())
 def test_the_elements_of_an_array_come_out_however_it_is_cut_and_frozen(
     values: list[Any], indent: int | None, data: st.DataObject

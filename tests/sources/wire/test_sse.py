@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai._streaming import SSEDecoder
@@ -56,7 +57,7 @@ bodies = st.lists(st.tuples(lines, st.sampled_from((b"\n", b"\r\n", b"\r"))), ma
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=scaled(300), deadline=None)
 @given(bodies, st.lists(st.integers(0, 200), max_size=8))
 def test_any_cutting_gives_the_same(body: bytes, places: list[int]):
     bounds = sorted(min(place, len(body)) for place in places)
@@ -64,7 +65,7 @@ def test_any_cutting_gives_the_same(body: bytes, places: list[int]):
     assert decoded(*pieces) == decoded(body)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=scaled(200), deadline=None)
 @given(bodies.filter(lambda body: b"\xff" not in body and b"id" not in body))
 def test_events_with_data_are_those_of_the_openai_sdk(body: bytes):
     theirs = [(event.event or "", event.data) for event in SSEDecoder().iter_bytes(iter([body]))]
@@ -72,7 +73,7 @@ def test_events_with_data_are_those_of_the_openai_sdk(body: bytes):
     assert [event for event in decoded(body) if event[1]] == [event for event in theirs if event[1]]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 @given(bodies, st.integers(0, 100))
 def test_it_goes_on_from_its_dumped_state_after_any_piece(body: bytes, place: int):
     first, second = SseDecoder(), SseDecoder()

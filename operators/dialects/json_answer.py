@@ -1,8 +1,11 @@
 """The whole answer as one JSON object, with a text and perhaps a call."""
 
-from ..grammar.dialect import Dialect, Json
+from ..grammar.dialect import Json, KnownDialect
+from .parts import BARE_JSON
 
-STRUCTURED_OUTPUT = Dialect(
-    "structured_output",
+JSON_ANSWER = KnownDialect(
+    "json_answer",
     (Json(args=("args", "arguments"), calls=("toolCall",), content=("content",), root="object", under="object"),),
+    proven_by=("Tarko",),
+    not_in_auto=BARE_JSON,
 )

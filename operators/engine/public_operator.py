@@ -1,0 +1,68 @@
+"""`public_operator`: lets an operator know the call that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, wraps
+from inspect import Parameter, signature
+from typing import Any, ParamSpec, TypeVar, overload
+
+from .stage import Operator
+from .step import Step, kept, lasting
+
+P = ParamSpec("P")
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+@overload
+def public_operator(function: Callable[P, Operator[In, Out]], /) -> Callable[P, Operator[In, Out]]: ...
+@overload
+def public_operator(
+    *, positional: Callable[[Any], Any]
+) -> Callable[[Callable[P, Operator[In, Out]]], Callable[P, Operator[In, Out]]]: ...
+
+
+def public_operator(function: Any = None, /, *, positional: Callable[[Any], Any] = kept) -> Any:
+    """Let the operators that `function` returns know its name, and the arguments that are not the defaults.
+
+    >>> from penstock.operators import holdback, stream_fields
+    >>> holdback("<tool>"), stream_fields(start="immediate", ignore_case=False)
+    (holdback("<tool>"), stream_fields(start="immediate"))
+
+    It costs at construction only. What can be read only once is read once, for all streams. `positional`: in what form
+    an argument by position is kept, where one thing may be given in several.
+    """
+    if function is None:
+        return partial(_made, positional=positional)
+    return _made(function, positional=positional)
+
+
+def _made(
+    function: Callable[P, Operator[In, Out]], *, positional: Callable[[Any], Any]
+) -> Callable[P, Operator[In, Out]]:
+    called = signature(function)
+
+    @wraps(function)
+    def made(*args: P.args, **kwargs: P.kwargs) -> Operator[In, Out]:
+        given: Any = [lasting(each) for each in args]
+        named: Any = {key: lasting(each) for key, each in kwargs.items()}
+        operator = function(*given, **named)
+        by_position: list[Any] = []
+        settings: dict[str, Any] = {}
+        for name, value in called.bind(*given, **named).arguments.items():
+            parameter = called.parameters[name]
+            if parameter.kind is Parameter.VAR_POSITIONAL:
+                by_position += map(positional, value)
+            elif parameter.default is Parameter.empty:
+                by_position.append(positional(value))
+            elif not _is_default(kept(value), parameter.default):
+                settings[name] = kept(value)
+        step = Step(made, function.__name__, tuple(by_position), settings, operator.factories)
+        return Operator(steps=(step,))
+
+    return made
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and bool(value == default))

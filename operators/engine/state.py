@@ -1,0 +1,152 @@
+"""Declared state: a class names the attributes that are its state; `dump` and `load` follow from the names.
+
+What JSON has is kept as it is. Everything else becomes an object of one key that begins with `$`, such as
+`{"$tuple": [1, 2]}`; so types come back without a declaration, and a state can go through any encoding.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+from math import isfinite
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from ...events.chunk_response import TokenUsage, ToolCallDelta
+from ...events.errors import ProviderError
+from ...events.fragment import Fragment, JsonError
+from ...events.segment_event import SegmentEvent
+
+_VALUES: dict[str, type[Struct]] = {
+    f"${each.__name__}": each for each in (Fragment, JsonError, SegmentEvent, TokenUsage, ToolCallDelta)
+}
+"""The events that a state may have."""
+_COLLECTIONS: dict[str, Callable[[Any], Any]] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset, "$dict": dict}
+_OF_ERROR = ("detail", "code", "type", "status", "transport")
+_KEPT_INTEGERS = range(-(2**63), 2**63)
+_finds_half = re.compile("[\ud800-\udfff]").search
+
+
+class Stateful:
+    """Mixin: `dump` and `load` for the attributes in `STATE`; every other attribute is configuration, or follows.
+
+    `load` wants an object made with the same configuration. Whatever has a `load` itself, and any Struct, is a part: a
+    part that is an attribute is loaded where it is; `new_part` makes those that are optional, or many in a container.
+
+    >>> class Counter(Stateful):
+    ...     STATE = ("counts",)
+    ...     def __init__(self) -> None:
+    ...         self.counts = {}
+    >>> counter, other = Counter(), Counter()
+    >>> counter.counts["t", 1] = 2
+    >>> other.load(counter.dump()); other.counts
+    {('t', 1): 2}
+    """
+
+    __slots__ = ()
+
+    STATE: ClassVar[tuple[str, ...]] = ()
+    PIECES: ClassVar[tuple[str, ...]] = ()
+    """More state: lists of the pieces of one text, or of bytes, which are kept as one piece."""
+
+    def dump(self) -> Any:
+        """Return the state as plain data."""
+        pieces = {name: _plain(_joined(getattr(self, name))) for name in self.PIECES}
+        return pieces | {name: _plain(getattr(self, name)) for name in self.STATE}
+
+    def load(self, state: Any, /) -> None:
+        """Go on from a dumped state."""
+        for name in (*self.STATE, *self.PIECES):
+            value = _read(state[name], partial(_part, self, name))
+            if name in self.PIECES:
+                value = [value] if value else []
+            setattr(self, name, value)
+
+    def new_part(self, name: str, state: Any, /) -> Any:
+        """Return a fresh part of the attribute `name`, into which its dumped `state` will be loaded."""
+        raise NotImplementedError(name, state)
+
+
+def _part(owner: Stateful, name: str, state: Any) -> Any:
+    there = getattr(owner, name)
+    return there if hasattr(there, "load") else owner.new_part(name, state)
+
+
+def _joined(pieces: list[Any]) -> Any:
+    return pieces[0][:0].join(pieces) if pieces else ""
+
+
+def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
+    """Return a value as data that JSON has."""
+    kind: Any = type(value)
+    if value is None or kind is bool:
+        return value
+    if kind is str:
+        return value if value.isascii() or not _finds_half(value) else {"$json": json.dumps(value)}
+    if kind is int:
+        return value if value in _KEPT_INTEGERS else {"$json": json.dumps(value)}
+    if kind is float:
+        return value if isfinite(value) else {"$json": json.dumps(value)}
+    if kind is list:
+        return [_plain(each) for each in value]
+    if issubclass(kind, tuple):  # a named one comes back as a plain one
+        return {"$tuple": [_plain(each) for each in value]}
+    if kind is set or kind is frozenset:
+        return {f"${kind.__name__}": [_plain(each) for each in value]}
+    if kind is dict:
+        if all(type(key) is str and not _finds_half(key) for key in value) and not _is_marked(value):
+            return {key: _plain(each) for key, each in value.items()}
+        return {"$dict": [[_plain(key), _plain(each)] for key, each in value.items()]}
+    if kind is bytes:
+        return {"$bytes": value.decode("latin-1")}
+    if f"${kind.__name__}" in _VALUES:
+        return {f"${kind.__name__}": _fields(value)}
+    if kind is ProviderError:
+        return {"$ProviderError": {name: getattr(value, name) for name in _OF_ERROR}}
+    return {"$part": _fields(value) if isinstance(value, Struct) else value.dump()}
+
+
+def _is_marked(data: dict[str, Any]) -> bool:
+    """Return whether it stands for a value that JSON has not."""
+    return len(data) == 1 and next(iter(data)).startswith("$")
+
+
+def _fields(value: Struct) -> dict[str, Any]:
+    return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
+
+
+def _read(state: Any, new_part: Callable[[Any], Any]) -> Any:  # noqa: PLR0911 - one line for each type
+    """Return the value of a dumped state."""
+    kind: Any = type(state)
+    if kind is list:
+        return [_read(each, new_part) for each in state]
+    if kind is not dict:
+        return state
+    if not _is_marked(state):
+        return {key: _read(each, new_part) for key, each in state.items()}
+    ((mark, inner),) = state.items()
+    match mark:
+        case "$part":
+            return _loaded(new_part(inner), inner, new_part)
+        case "$tuple" | "$set" | "$frozenset" | "$dict":
+            return _COLLECTIONS[mark](_read(inner, new_part))
+        case "$json":
+            return json.loads(inner)
+        case "$bytes":
+            return inner.encode("latin-1")
+        case "$ProviderError":
+            return ProviderError(**inner)
+        case _:
+            return _VALUES[mark](**_read(inner, new_part))
+
+
+def _loaded(part: Any, state: Any, new_part: Callable[[Any], Any]) -> Any:
+    if not isinstance(part, Struct):
+        part.load(state)
+        return part
+    for name, value in state.items():
+        setattr(part, name, _read(value, new_part))
+    return part

@@ -1,0 +1,109 @@
+"""`Step`: one public operator of a chain, as somebody wrote it: its name and the arguments that were given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from inspect import signature
+from typing import Any, cast
+
+from msgspec import Struct
+
+_LONGEST = 60
+"""Characters of a value that are worth a look."""
+
+
+class Step(Struct, frozen=True):
+    """A call of a public operator, and the stages that it makes.
+
+    Two steps are equal if the same operator was called with equal arguments; defaults are no arguments.
+    """
+
+    function: Callable[..., Any]
+    name: str
+    """The operator's name; of a lifted stage the stage's."""
+    args: tuple[Any, ...]
+    settings: dict[str, Any]
+    """The arguments with a name, as far as they differ from the defaults."""
+    factories: tuple[Callable[[], Any], ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Step) and (self.function, self.args, self.settings) == (
+            other.function,
+            other.args,
+            other.settings,
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def takes(self, setting: str) -> bool:
+        return setting in signature(self.function).parameters
+
+    def again(self, **settings: Any) -> Any:
+        """Return the operator made anew, with further settings."""
+        return self.function(*self.args, **{**self.settings, **settings})
+
+    def written(self, argument: Callable[[Any], str], setting: Callable[[str, Any], str]) -> str:
+        """Return the call as code, each value as these two write it."""
+        named = (f"{key}={setting(key, each)}" for key, each in self.settings.items())
+        return f"{self.function.__name__}({', '.join((*map(argument, self.args), *named))})"
+
+    def __str__(self) -> str:
+        return self.written(short_form, lambda _, each: short_form(each))
+
+
+def lasting(value: Any) -> Any:
+    """Return a tuple for what can be read only once, and would serve only one stream."""
+    return tuple(value) if hasattr(value, "__next__") else value
+
+
+def kept(value: Any) -> Any:
+    """Return an argument as it is now, whatever becomes of a list or a dict."""
+    if isinstance(value, list):
+        return tuple(cast("Iterable[Any]", value))
+    return dict(cast("Mapping[Any, Any]", value)) if isinstance(value, dict) else value
+
+
+def stage_name(factory: object) -> str:
+    """Return the name by which somebody wrote what makes a stage.
+
+    >>> stage_name(partial(dict, a=1))
+    'dict'
+    """
+    while isinstance(factory, partial):
+        factory = getattr(factory, "func", None)
+    written = str(getattr(factory, "__qualname__", type(factory).__qualname__))
+    return written.rpartition(".")[2]
+
+
+def short_form(value: Any) -> str:
+    """Return a value for somebody who reads it: what has no form as code by its name.
+
+    >>> short_form("<tool>"), short_form(len), short_form((int, str)), short_form([])
+    ('"<tool>"', 'len', '[int, str]', '[]')
+    """
+    if isinstance(value, str):
+        return quoted(value if len(value) <= _LONGEST else value[:_LONGEST] + "…")
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(short_form, cast('Iterable[Any]', value)))}]"
+    if type(value) is partial:
+        return f"partial({stage_name(value)}{', …' if value.args or value.keywords else ''})"
+    name = getattr(value, "name", None) or getattr(value, "__name__", None)
+    if isinstance(name, str):
+        return name
+    if isinstance(value, Struct):
+        first = getattr(value, value.__struct_fields__[0])
+        return f"{type(value).__name__}({short_form(first)}, …)"
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"<{type(value).__name__}>"
+
+
+def quoted(text: str) -> str:
+    r"""Return a text as a literal, in double quotes where nothing in it is against them.
+
+    >>> print(quoted("a"), quoted('say "a"'))
+    "a" 'say "a"'
+    """
+    literal = repr(text)
+    return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal else literal

@@ -1,0 +1,141 @@
+"""`ChainCode`: operators and their settings as code, where everything in it has a name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from functools import partial
+from keyword import iskeyword
+from math import isfinite
+from typing import Any, Final, cast
+
+from msgspec import Struct
+from msgspec.structs import fields
+
+from ...events.errors import UsageError
+from ..calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
+from ..catalogue.dialects_named import dialect_name
+from ..engine.limits import Limits
+from ..engine.stage import Operator, compose
+from ..engine.step import Step, quoted, short_form
+from ..schemas.value_typing import TypingRules
+
+_CONSTANTS: Final[Mapping[str, Any]] = {"FILE_TOOLS": FILE_TOOLS, "MARKED_FILE_TOOLS": MARKED_FILE_TOOLS}
+_VALUES: Final = (FieldSpec, Limits, TypingRules)
+"""Values that are written as the call that makes them."""
+_TAKEN: Final = ("Pipeline", "Settings", "set", "frozenset")
+"""Names that the code means otherwise."""
+_ADVICE: Final = "give it a name at the top of a module, or write the chain as a function"
+
+
+class ChainCode:
+    """Writes operators as code for somebody who has the public names of Penstock and the tools by their names.
+
+    >>> from penstock.operators import holdback, within
+    >>> ChainCode().operator(within("text", holdback("<a>")))
+    'within("text", holdback("<a>"))'
+
+    What has no name there is a `UsageError`; with `is_shown=True`, for reading only, it stands there in a short form.
+    """
+
+    def __init__(self, *, is_shown: bool = False) -> None:
+        self._is_shown = is_shown
+        self._named: dict[str, object] = {}
+        """What the code needs besides literals, by name."""
+
+    def operator(self, operator: Operator[Any, Any]) -> str:
+        written = [self.step(step) for step in operator.steps]
+        return written[0] if len(written) == 1 else self._written(compose, f"compose({', '.join(written)})")
+
+    def step(self, step: Step) -> str:
+        name = step.function.__name__
+        argument = partial(self._item, name=f"{name}(...)")
+        return self._written(
+            step.function, step.written(argument, lambda key, each: self.setting(f"{name}({key}=...)", each))
+        )
+
+    def setting(self, name: str, value: Any) -> str:
+        """Return the code of a value; `name`: of what, for a complaint."""
+        for constant, known in _CONSTANTS.items():
+            if value is known or (type(value) is tuple and value == known):
+                return self._written(known, constant)
+        if isinstance(value, tuple):
+            return f"[{', '.join(self._item(each, name) for each in cast('Iterable[Any]', value))}]"
+        return self._item(value, name)
+
+    def named(self, thing: object, name: str, *, called: str = "", short: str = "") -> str:
+        """Return the name of a tool, a function or a class.
+
+        `called`: the name that a tool has of its own; `short`: what is shown of a thing without a name.
+        """
+        written = called or _importable(thing)
+        if not written.isidentifier() or iskeyword(written) or written in _TAKEN:
+            return self._nameless(thing, name, short=short)
+        if self._named.setdefault(written, thing) is not thing:
+            return self._nameless(thing, name, f"two things in this chain are named {written!r}")
+        return written
+
+    def _item(self, value: Any, name: str) -> str:
+        value = dialect_name(value)
+        if type(value) is str:
+            return quoted(value)
+        if value is None or value is ... or type(value) in (bool, int, bytes):
+            return "..." if value is ... else repr(value)
+        if type(value) is float and isfinite(value):
+            return repr(value)
+        if isinstance(value, Operator):
+            operator: Operator[Any, Any] = value
+            return self.operator(operator)
+        if isinstance(value, _VALUES):
+            return self._struct(value, name)
+        if type(value) in (tuple, list, set, frozenset, dict):
+            return self._container(value, name)
+        own = getattr(value, "name", "") if callable(getattr(value, "validate", None)) else ""
+        return self.named(value, name, called=own if isinstance(own, str) else "")
+
+    def _container(self, value: Any, name: str) -> str:
+        if isinstance(value, dict):
+            pairs = cast("Mapping[Any, Any]", value).items()
+            return f"{{{', '.join(f'{self._item(key, name)}: {self._item(each, name)}' for key, each in pairs)}}}"
+        items = [self._item(each, name) for each in value]
+        inside = ", ".join(sorted(items) if isinstance(value, set | frozenset) else items)
+        match value:
+            case list():
+                return f"[{inside}]"
+            case tuple():
+                return f"({inside}{',' if len(items) == 1 else ''})"
+            case set() if items:
+                return f"{{{inside}}}"
+            case _:
+                return f"{type(value).__name__}({{{inside}}})" if items else f"{type(value).__name__}()"
+
+    def _struct(self, value: Struct, name: str) -> str:
+        kind = type(value)
+        given: list[str] = []
+        for field in fields(value):
+            each = getattr(value, field.name)
+            if field.required:
+                given.append(self._item(each, name))
+            elif each != field.default and not (field.name == "segment_type" and each == getattr(value, "tool", "")):
+                given.append(f"{field.name}={self._item(each, name)}")
+        return self._written(kind, f"{kind.__name__}({', '.join(given)})")
+
+    def _written(self, thing: object, code: str) -> str:
+        name = code.partition("(")[0]
+        if self._named.setdefault(name, thing) is not thing:
+            return self._nameless(thing, name, f"{name!r} is the name of an operator and of something else")
+        return code
+
+    def _nameless(self, thing: object, name: str, why: str = "", *, short: str = "") -> str:
+        short = short or short_form(thing)
+        if not self._is_shown:
+            message = f"{name}: {why or f'{short} has no name that code could use'}; {_ADVICE}"
+            raise UsageError(message)
+        return short
+
+
+def _importable(thing: object) -> str:
+    """Return the name at the top of its module by which somebody can import a thing; else nothing."""
+    name = str(getattr(thing, "__qualname__", ""))
+    module = sys.modules.get(str(getattr(thing, "__module__", "")))
+    return name if module is not None and getattr(module, name, None) is thing else ""

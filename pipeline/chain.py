@@ -1,0 +1,188 @@
+"""The chain of a pipeline: its operators in their order, one a place, to be completed, changed and run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from inspect import Signature, signature
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
+
+from ..events.errors import UsageError
+from ..operators.catalogue.dialects_named import dialects_named
+from ..operators.engine.stage import Operator, checked_operators, compose
+from ..operators.grammar.dialect import Dialect
+from ..operators.interrupt_on import RxOperator
+from ..operators.parse_text import parse_text
+from ..operators.to_invocations import to_invocations
+from .tools.tool import Tool
+
+Part: TypeAlias = Operator[Any, Any] | RxOperator
+Chain: TypeAlias = tuple[Part, ...]
+
+
+def chain_of(given: Iterable[Any]) -> Chain:
+    """Return operators as a chain, each in a place of its own; `UsageError` for what is none."""
+    several = tuple(given)
+    ours = tuple(each for each in several if not _is_rx(each))
+    if ours or not several:
+        checked_operators(ours, "Pipeline")
+    return tuple(part for each in several for part in _parts(each))
+
+
+def is_ours(part: object) -> TypeGuard[Operator[Any, Any]]:
+    """Return whether a part of a chain is an operator of Penstock, and not one of Rx."""
+    return isinstance(part, Operator)
+
+
+def operator_of(chain: Chain, name: str) -> Operator[Any, Any]:
+    """Return a chain as one operator; `UsageError` where an Rx operator is in it, for the function `name`."""
+    ours = tuple(filter(is_ours, chain))
+    if len(ours) < len(chain):
+        others = ", ".join(repr(name_of(each)) for each in chain if not is_ours(each))
+        message = (
+            f"{name} takes Penstock operators only, and {others} in this chain is a plain Rx operator, which works "
+            "with observable(...) only; a function of your own becomes an operator with lift(...)"
+        )
+        raise UsageError(message)
+    return compose(*ours)
+
+
+def name_of(part: Part) -> str:
+    """Return the name of an operator of a chain.
+
+    >>> from penstock.operators import to_segments
+    >>> name_of(to_segments(eager=True))
+    'to_segments'
+    """
+    if is_ours(part):
+        return part.steps[0].name
+    written = str(getattr(part, "__qualname__", type(part).__qualname__)).partition(".<locals>")[0]
+    return "Rx operator" if str(getattr(part, "__module__", "")).startswith("reactivex.") else written
+
+
+def place_of(chain: Chain, name: str) -> int:
+    """Return where the operator of a name is; `UsageError` where there is none, or several."""
+    names = [name_of(each) for each in chain]
+    if names.count(name) != 1:
+        how_often = f"stands {names.count(name)} times in" if name in names else "is not in"
+        message = f"{name!r} {how_often} this chain: {', '.join(names)}"
+        raise UsageError(message)
+    return names.index(name)
+
+
+def with_tools(chain: Chain, tools: tuple[Tool, ...] | None) -> Chain:
+    """Return a chain whose operators have the tools; of no tools nothing is invoked.
+
+    `UsageError` where an operator has other tools of its own.
+    """
+    if tools is None:
+        return chain
+    if not tools:
+        return tuple(each for each in chain if not _is_of(each, to_invocations))
+    return _with(chain, "tools", tools)
+
+
+def without_tools(chain: Chain, tools: tuple[Tool, ...]) -> Chain | None:
+    """Return the chain that `with_tools` completes to this one; None where there is none."""
+    if not tools:
+        return chain
+    taking = [each for each in chain if _takes(each, "tools")]
+    if any(each.steps[0].settings.get("tools") != tools for each in filter(is_ours, taking)):
+        return None
+    return tuple(_again(each, tools=None) if each in taking else each for each in chain)
+
+
+def with_turn_id(chain: Chain, turn_id: str | None) -> Chain:
+    """Return a chain whose operators give the turn id; `UsageError` where none can, or one gives another."""
+    if turn_id is None:
+        return chain
+    if not takes(chain, "turn_id"):
+        message = (
+            f"turn_id= is given by to_segments, parse_text or split_reasoning, and none is in this chain: {said(chain)}"
+        )
+        raise UsageError(message)
+    return _with(chain, "turn_id", turn_id)
+
+
+def takes(chain: Chain, setting: str) -> bool:
+    return any(_takes(each, setting) for each in chain)
+
+
+def dialect_in(chain: Chain) -> Dialect | None:
+    """Return the dialect in which a chain finds calls in text, the first of several; None where calls are native."""
+    for each in chain:
+        if is_ours(each) and _is_of(each, parse_text) and each.steps[0].settings.get("calls", True):
+            return dialects_named(*each.steps[0].args)[0]
+    return None
+
+
+class Parted(NamedTuple):
+    """A chain at its first operators of Penstock, which see to it that what is open is ended."""
+
+    before: Sequence[RxOperator]
+    operator: Operator[Any, Any] | None
+    behind: Sequence[RxOperator]
+
+
+def parted(chain: Chain) -> Parted:
+    """Return a chain for an Observable, operators that stand side by side composed."""
+    groups: list[Part] = []
+    for each in chain:
+        last = groups[-1] if groups else None
+        if is_ours(each) and is_ours(last):
+            groups[-1] = compose(last, each)
+        else:
+            groups.append(each)
+    for place, each in enumerate(groups):
+        if is_ours(each):
+            return Parted(groups[:place], each, groups[place + 1 :])
+    return Parted(groups, None, ())
+
+
+def said(chain: Chain) -> str:
+    return ", ".join(map(name_of, chain))
+
+
+def _parts(given: Operator[Any, Any] | RxOperator) -> Chain:
+    if isinstance(given, Operator):
+        return tuple(Operator[Any, Any](steps=(step,)) for step in given.steps)
+    return (given,)
+
+
+def _is_rx(given: object) -> bool:
+    """Return whether something may be a function of an Observable: neither a class nor what makes an operator."""
+    return callable(given) and not isinstance(given, type | Operator) and not _makes_operators(given)
+
+
+def _makes_operators(given: Callable[..., Any]) -> bool:
+    try:
+        returned = signature(given).return_annotation
+    except (TypeError, ValueError):
+        returned = Signature.empty
+    return str(returned).partition("[")[0].rpartition(".")[2] == Operator.__name__
+
+
+def _is_of(part: object, function: Callable[..., Any]) -> bool:
+    return is_ours(part) and part.steps[0].function is function
+
+
+def _takes(part: Part, setting: str) -> bool:
+    return is_ours(part) and part.steps[0].takes(setting)
+
+
+def _again(part: Part, **settings: Any) -> Part:
+    return part.steps[0].again(**settings) if is_ours(part) else part
+
+
+def _with(chain: Chain, setting: str, value: Any) -> Chain:
+    def completed(part: Part) -> Part:
+        if not is_ours(part) or not _takes(part, setting):
+            return part
+        own = part.steps[0].settings.get(setting)
+        if own is not None and own != value:
+            message = (
+                f"{setting}= has two values: {name_of(part)}({setting}=...) has one of its own; say it in one place"
+            )
+            raise UsageError(message)
+        return _again(part, **{setting: value})
+
+    return tuple(map(completed, chain))

@@ -1,0 +1,71 @@
+"""Who adds an operator as the page says touches four files; everything else finds it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from checkout_copy import CheckoutCopy, code_blocks
+
+pytestmark = pytest.mark.slow
+PAGE = "new-operator.md"
+NAME = "single_spaces"
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> CheckoutCopy:
+    """Return a copy of the checkout with the operator of the page, put where the page says."""
+    copy = CheckoutCopy(tmp_path_factory.mktemp("operator"))
+    (operator,) = code_blocks(PAGE, "python")
+    (test,) = code_blocks(PAGE, "py")
+    copy.write(
+        f"operators/{NAME}.py", operator.partition("\n\nprint(")[0].replace("penstock.operators.engine", ".engine")
+    )
+    copy.put_before("operators/__init__.py", "from .split_reasoning ", f"from .{NAME} import {NAME}\n")
+    copy.put_before("operators/__init__.py", '    "split_reasoning",', f'    "{NAME}",\n')
+    copy.write(f"tests/operators/test_{NAME}.py", test)
+    copy.put_before("CHANGELOG.md", "- `split_reasoning`", f"- `{NAME}`: one space where there were several.\n")
+    return copy
+
+
+def test_it_is_asked_every_question_of_the_contract_and_its_own(checkout: CheckoutCopy):
+    asked = checkout.pytest(
+        f"tests/operators/test_{NAME}.py", "tests/contract/test_operator_contract.py", "-k", NAME, "-rA"
+    )
+    questions = set(re.findall(rf"^PASSED .*::(\w+)\[.*{NAME}", asked, re.MULTILINE))
+    others = (Path(__file__).parents[1] / "contract/test_operator_contract.py").read_text(encoding="utf-8")
+    assert questions == set(re.findall(r"^@by_(?:case|input)\ndef (\w+)", others, re.MULTILINE))
+    assert "test_spaces_are_counted_across_items" in asked
+
+
+def test_without_its_cases_the_contract_misses_it(checkout: CheckoutCopy):
+    test = checkout.root / f"tests/operators/test_{NAME}.py"
+    text = test.read_text(encoding="utf-8")
+    test.write_text(text.replace("CONTRACT =", "CASES ="), encoding="utf-8")
+    with pytest.raises(AssertionError, match=NAME):
+        checkout.pytest("tests/contract/test_operator_contract.py", "-k", "every_public_operator")
+    test.write_text(text, encoding="utf-8")
+
+
+def test_the_page_of_operators_has_it(checkout: CheckoutCopy):
+    checkout.run("docs/make_operators_page.py")
+    made = (checkout.root / "build/docs/operators.md").read_text(encoding="utf-8")
+    assert f"| [`{NAME}`](#{NAME}) | `Operator[str, str]` | Let one space through where several" in made
+    assert f"### {NAME}\n\n```py\ndef {NAME}() -> Operator[str, str]:\n```\n" in made
+
+
+def test_the_tests_of_the_project_are_content(checkout: CheckoutCopy):
+    checkout.pytest(
+        *("tests/project/test_docs.py", "tests/project/test_imports.py", "tests/project/test_docstrings.py"),
+        *("-k", f"public or tells or navigation or {NAME} or circle"),
+    )
+
+
+def test_four_files_are_touched(checkout: CheckoutCopy):
+    assert checkout.touched() == [
+        "CHANGELOG.md",
+        "operators/__init__.py",
+        f"operators/{NAME}.py",
+        f"tests/operators/test_{NAME}.py",
+    ]

@@ -37,16 +37,6 @@ def rest_of_text(held: Held, stream: str) -> str:
     return "\ufffd" if held.pop(stream, "") else ""
 
 
-def held_dump(held: Held) -> dict[str, int]:
-    """Return what is held as plain data: half a character has no JSON, its number has."""
-    return {stream: ord(half) for stream, half in held.items()}
-
-
-def held_load(state: dict[str, int]) -> Held:
-    """Read back what `held_dump` gave."""
-    return {stream: chr(half) for stream, half in state.items()}
-
-
 def without_halves(text: str) -> str:
     """Return a text that comes in one piece with its halves joined and each lone one as U+FFFD."""
     return text if text.isascii() or not _HALF.search(text) else _joined(text)

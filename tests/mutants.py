@@ -1308,7 +1308,11 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "names of recordings have halves of characters",
-        (Edit("sources/replay/replay_recordings.py", "Recording(without_halves(name), api", "Recording(name, api"),),
+        (
+            Edit(
+                "sources/replay/replay_recordings.py", "Recording(without_halves(name), found", "Recording(name, found"
+            ),
+        ),
         (f"{SERVERS} no_text",),
     ),
     Mutant(

@@ -46,6 +46,8 @@ _MEDIA = frozenset(("audio_urls", "image_urls", "video_urls"))
 class _Candidate(Choice):
     """An answer with a call whose next parts come without a name."""
 
+    STATE = (*Choice.STATE, "begun", "called", "open", "open_id", "partial")
+
     def __init__(self, number: int, calls: CallTracker) -> None:
         super().__init__(number, calls)
         self.begun = 0
@@ -54,14 +56,6 @@ class _Candidate(Choice):
         self.partial = PartialArgs()
         self.called = False
         """Whether there was a call for the client to run."""
-
-    def dump(self) -> list[Any]:
-        return [self.begun, self.open, self.open_id, self.called, self.partial.dump(), super().dump()]
-
-    def load(self, state: list[Any]) -> None:
-        self.begun, self.open, self.open_id, self.called, partial, choice = state
-        self.partial.load(partial)
-        super().load(choice)
 
 
 class Gemini(Answers[_Candidate]):

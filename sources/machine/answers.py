@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 from uuid import uuid4
 
-from msgspec import convert, structs, to_builtins
+from msgspec import structs
 
 from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from ...events.errors import ProviderError
 from ...operators.engine.limits import Limits
 from ...operators.engine.stage import Failed, How
+from ...operators.engine.state import Stateful
 from .call_tracker import CallTracker
 from .choices import Choices
 from .finish_reasons import Finish
 from .provider_error import error_fields
-from .surrogates import Held, held_dump, held_load, rest_of_text, whole_text, without_halves
+from .surrogates import Held, rest_of_text, whole_text, without_halves
 
 _TEXTS = ("reasoning", "content", "refusal")
 _RANKS = {"reasoning": 0, "native": 0, "content": 1, "refusal": 2, "image_urls": 3, "audio_urls": 3, "video_urls": 3}
 _CALLS_RANK = 4
 
 
-class Choice:
+class Choice(Stateful):
     """One of n answers, and the chunks of it that the item at hand makes.
 
         add(content="Hi"); add(reasoning="so")    two chunks: one chunk means reasoning first
 
     What is said goes into one chunk as long as it comes in the order in which a chunk's fields count.
     """
+
+    STATE: ClassVar[tuple[str, ...]] = ("_held", "calls", "finished", "number", "spoke")
 
     def __init__(self, number: int, calls: CallTracker) -> None:
         self.number = number
@@ -108,16 +111,6 @@ class Choice:
         taken, self._before = self._before, []
         return taken
 
-    def dump(self) -> list[Any]:
-        """Return the state as plain data."""
-        return [self.calls.dump(), held_dump(self._held), self.finished, self.spoke]
-
-    def load(self, state: list[Any]) -> None:
-        """Go on from a dumped state."""
-        calls, held, self.finished, self.spoke = state
-        self.calls.load(calls)
-        self._held = held_load(held)
-
     def _flush(self) -> None:
         if self.said:
             self.spoke = True
@@ -128,8 +121,10 @@ class Choice:
 C = TypeVar("C", bound=Choice)
 
 
-class Answers(Generic[C]):
+class Answers(Stateful, Generic[C]):
     """A machine but for `feed`: `made` makes the choices, of which the wanted ones are read."""
+
+    STATE = ("_choices", "_made_turn_id", "_model", "_response_id", "_usage", "failure", "stopped")
 
     def __init__(
         self, made: Callable[[int, CallTracker], C], choices: Choices, turn_id: str | None, limits: Limits
@@ -159,31 +154,9 @@ class Answers(Generic[C]):
             chunks.append(self._chunk(error=error_fields(how.error)))
         return chunks
 
-    def dump(self) -> Any:
-        """Return the state as plain data."""
-        failure = self.failure
-        return {
-            "turn_id": self._made_turn_id,
-            "response_id": self._response_id,
-            "model": self._model,
-            "usage": to_builtins(self._usage),
-            "choices": [[number, choice.dump()] for number, choice in self._choices.items()],
-            "stopped": self.stopped,
-            "failure": failure and [failure.detail, failure.code, failure.type, failure.status],
-        }
-
-    def load(self, state: Any, /) -> None:
-        """Go on from a dumped state."""
-        self._made_turn_id, self._response_id = state["turn_id"], state["response_id"]
-        self._model, self.stopped = state["model"], state["stopped"]
-        self._usage = convert(state["usage"], TokenUsage | None)
-        self._choices = {}
-        for number, choice in state["choices"]:
-            self._new_choice(number).load(choice)
-        self.failure = None
-        if state["failure"]:
-            detail, code, kind, status = state["failure"]
-            self.failure = ProviderError(detail, code=code, type=kind, status=status)
+    def new_part(self, _name: str, state: Any, /) -> C:
+        """Return a fresh choice, into which its state will be loaded."""
+        return self._new_choice(state["number"])
 
     def _identify(self, response_id: object, model: object) -> None:
         """Take an id and a model from the wire: the first id counts, and the last model."""
@@ -197,11 +170,12 @@ class Answers(Generic[C]):
         number = index if isinstance(index, int) and index >= 0 else position
         if self._wanted not in ("all", number):
             return None
-        return self._choices.get(number) or self._new_choice(number)
+        if number not in self._choices:
+            self._choices[number] = self._new_choice(number)
+        return self._choices[number]
 
     def _new_choice(self, number: int) -> C:
-        choice = self._choices[number] = self._made(number, CallTracker(self._turn_id, number, self._limits))
-        return choice
+        return self._made(number, CallTracker(self._turn_id, number, self._limits))
 
     def _chunk(self, **said: Any) -> ChunkResponse:
         return ChunkResponse(response_id=self._response_id, model=self._model, **said)

@@ -37,16 +37,6 @@ def rest_of_text(held: Held, stream: str) -> str:
     return "\ufffd" if held.pop(stream, "") else ""
 
 
-def held_dump(held: Held) -> dict[str, int]:
-    """Return the held surrogates as plain data: their numbers, because JSON cannot represent them."""
-    return {stream: ord(half) for stream, half in held.items()}
-
-
-def held_load(state: dict[str, int]) -> Held:
-    """Read back what `held_dump` gave."""
-    return {stream: chr(half) for stream, half in state.items()}
-
-
 def without_halves(text: str) -> str:
     """Return a whole text with surrogate pairs joined and lone ones replaced by U+FFFD."""
     return text if text.isascii() or not _HALF.search(text) else _joined(text)

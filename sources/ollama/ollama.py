@@ -30,15 +30,10 @@ _SPOKEN = ("thinking", "content", "tool_calls", "images", "response")
 
 
 class _Answer(Choice):
+    STATE = (*Choice.STATE, "begun")
+
     begun = 0
     """How many calls have."""
-
-    def dump(self) -> list[Any]:
-        return [self.begun, super().dump()]
-
-    def load(self, state: list[Any]) -> None:
-        self.begun, choice = state
-        super().load(choice)
 
 
 class Ollama(Answers[_Answer]):

@@ -107,7 +107,7 @@ class Checkout:
         self.root = root
         self.places: set[str] = set()
         self.changed: set[str] = set()
-        self.recordings = root.parent / "recordings"
+        self.recordings = root / "tests/sources/otter"
         for name in COPIED:
             origin = ROOT / name
             if origin.is_dir():
@@ -115,12 +115,12 @@ class Checkout:
             else:
                 shutil.copy(origin, root / name)
 
-    def write(self, folder: str, **files: str) -> None:
+    def write(self, folder: str, files: dict[str, str]) -> None:
         """Add a folder, which is one place."""
         self.places.add(folder)
         (self.root / folder).mkdir()
         for name, text in files.items():
-            (self.root / folder / f"{name}.py").write_text(text, encoding="utf-8")
+            (self.root / folder / name).write_text(text, encoding="utf-8")
 
     def insert(self, path: str, *insertions: tuple[str, str]) -> None:
         """Put texts before others in a file, which is one place."""
@@ -156,15 +156,14 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     folder = tmp_path_factory.mktemp("adding")
     (folder / "otter_sdk.py").write_text(SDK, encoding="utf-8")
     copy = Checkout(folder / "checkout")
-    machine, *added, test = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
+    page = PAGE.read_text(encoding="utf-8")
+    answer = page.partition("```text\n")[2].partition("```")[0]
+    machine, *added, test = BLOCK.findall(page)
     imported, api, provider = (re.sub(r"^\+", "", each, flags=re.MULTILINE) for each in added)
-    copy.recordings.mkdir()
-    answer = test.partition('BODY = rb"""')[2].partition('"""')[0]
-    (copy.recordings / "answer.ndjson").write_text(answer, encoding="utf-8")
-    copy.write("sources/otter", __init__='"""Otter."""\n', otter=machine)
+    copy.write("sources/otter", {"__init__.py": '"""Otter."""\n', "otter.py": machine})
     copy.insert("sources/recognition/apis.py", (imported, "from ..wire.ndjson"), (api, ')\n"""All that sources know'))
     copy.insert("pipeline/providers/providers.py", (provider, ")\nPROVIDERS: Mapping"))
-    copy.write("tests/sources/otter", test_otter=test)
+    copy.write("tests/sources/otter", {"test_otter.py": test, "answer.ndjson": answer})
     copy.insert("docs/sources.md", ("| `from_stream` with `otter` | Otter | the same |\n", "| `from_wire` |"))
     copy.insert("CHANGELOG.md", ("- Otter.\n", "- `parse_text`: tool calls and reasoning that a model writes"))
     copy.compare()

@@ -11,8 +11,16 @@ from penstock.events import UsageError
 from penstock.pipeline.recordings.checked_stream import checked_stream
 from penstock.sources.recognition.apis import APIS
 
-STREAMS = Path(__file__).parents[2] / "streams"
-FOLDERS = {api.name: STREAMS / api.name.replace("-", "_") for api in APIS}
+TESTS = Path(__file__).parents[2]
+
+
+def folder_of(api: str) -> Path:
+    """Return where an API's recordings are: with the others, or with its test."""
+    name = api.replace("-", "_")
+    return next(folder for folder in (TESTS / "streams" / name, TESTS / "sources" / name) if folder.is_dir())
+
+
+FOLDERS = {api.name: folder_of(api.name) for api in APIS}
 RECORDINGS = [
     (name, path)
     for name, folder in FOLDERS.items()

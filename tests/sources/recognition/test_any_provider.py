@@ -19,10 +19,10 @@ from penstock.operators.engine.stage import Completed, Failed, Interrupted
 from penstock.sources.machine.machine import Machine
 from penstock.sources.openai.openai_chat import OpenAIChat
 from penstock.sources.recognition.any_provider import HELD_AT_MOST, AnyProvider
-from penstock.sources.recognition.apis import APIS, api_of
+from penstock.sources.recognition.apis import api_of
 
 PING = {"type": "ping"}
-EVERY_API = [api.name for api in APIS]
+EVERY_API = [sdk.api for sdk in SDKS]
 OWN = [
     pytest.param(sdk.api, path.read_bytes(), id=f"{sdk.api}-{path.stem}")
     for sdk in SDKS

@@ -27,10 +27,10 @@ from penstock.operators.engine.stage import Completed, Failed, How, Interrupted
 from penstock.pipeline import Pipeline
 from penstock.sources import decode_sdk, decode_wire, from_recording, from_stream, from_wire
 from penstock.sources.decode_wire import WireMachine
-from penstock.sources.recognition.apis import APIS, api_of
+from penstock.sources.recognition.apis import api_of
 from penstock.sources.recognition.checked_machine import checked_machine
 
-EVERY_API = [api.name for api in APIS]
+EVERY_API = [sdk.api for sdk in SDKS]
 HELLO: dict[str, Any] = {
     "openai-chat": {"choices": [{"delta": {"content": "Hi"}}]},
     "openai-responses": {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Hi"},

@@ -82,7 +82,7 @@ def _joined(pieces: list[Any]) -> Any:
 
 def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
     """Return a value as data that JSON has."""
-    kind: Any = type(value)
+    kind = value.__class__
     if value is None or kind is bool:
         return value
     if kind is str:
@@ -121,7 +121,7 @@ def _fields(value: Struct) -> dict[str, Any]:
 
 def _read(state: Any, new_part: Callable[[Any], Any]) -> Any:  # noqa: PLR0911 - one line for each type
     """Return the value of a dumped state."""
-    kind: Any = type(state)
+    kind = state.__class__
     if kind is list:
         return [_read(each, new_part) for each in state]
     if kind is not dict:

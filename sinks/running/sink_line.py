@@ -221,4 +221,4 @@ def _what_is_wrong(sink: object) -> str | None:
 
 
 def _package() -> ModuleType:
-    return sys.modules[__name__.rpartition(".")[0]]
+    return sys.modules["penstock.sinks"]

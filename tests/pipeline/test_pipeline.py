@@ -105,7 +105,10 @@ def ways(pipeline: Pipeline, items: list[Any]) -> list[list[Any]]:
 
 def test_all_ways_give_the_same_events():
     first, *others = ways(Pipeline(turn_id="t"), one_call())
-    assert [type(event).__name__ for event in first] == [*["SegmentStart", "SegmentContent", "SegmentEnd"] * 2, "ToolInvocation"]
+    assert [type(event).__name__ for event in first] == [
+        *["SegmentStart", "SegmentContent", "SegmentEnd"] * 2,
+        "ToolInvocation",
+    ]
     assert all(other == first for other in others)
 
 

@@ -374,7 +374,7 @@ def test_a_grammar_that_cannot_be_read_is_told(grammar: tuple[Any, ...], fault: 
 )
 def test_a_wrong_value_of_an_option_is_told(option: str):
     wrong: Any = {option: "oops"}
-    with pytest.raises(UsageError, match=f"{option}= is .* or .*; got 'oops'"):
+    with pytest.raises(UsageError, match=f"{option}= must be .* or .*, got 'oops'"):
         parse_text("hermes", **wrong)
 
 

@@ -73,7 +73,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     - `typing`: how raw values become values.
     """
     if not dialects:
-        message = f"parse_text needs at least one dialect; known are auto, {', '.join(DIALECTS)}"
+        message = f"parse_text needs at least one dialect; choose from auto, {', '.join(DIALECTS)}"
         raise UsageError(message)
     found = dialects_named(*dialects)
     compiled(found)

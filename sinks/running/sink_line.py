@@ -51,7 +51,7 @@ class StuckSinkError(SlowSinkError):
 
     def __str__(self) -> str:
         return (
-            f"{self.sink} did not finish within {self.timeout:g} seconds after its stream; "
+            f"{self.sink} did not finish, and took no event, within {self.timeout:g} seconds after its stream; "
             "see where it hangs, or raise close_timeout="
         )
 

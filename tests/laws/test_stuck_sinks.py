@@ -193,7 +193,7 @@ def test_a_run_ends_whatever_its_sinks_do(kind: str, sink: Any, when_full: Any, 
     assert error is (stuck if when_full == "fail" else None)
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
-    assert f"{sink.__qualname__} did not end, and took no event, within 0.1 seconds" in record.getMessage()
+    assert f"{sink.__qualname__} did not finish, and took no event, within 0.1 seconds" in record.getMessage()
 
 
 @KINDS

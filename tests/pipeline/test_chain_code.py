@@ -30,7 +30,7 @@ from penstock.operators import (
 )
 from penstock.operators.grammar.dialect import Dialect, Json
 from penstock.pipeline import STRATEGIES, Pipeline, Settings, tool
-from penstock.sinks import plain_view
+from penstock.sinks import collect, plain_view
 from penstock.sources import decode_wire
 
 
@@ -70,7 +70,7 @@ def only_text(source: Any) -> Any:
 
 NAMES = {
     **{name: getattr(room, name) for room in (operators, pipeline, sources) for name in room.__all__},
-    **{each.__name__: each for each in (WriteFile, look, Louder, is_text, only_text, plain_view)},
+    **{each.__name__: each for each in (WriteFile, look, Louder, is_text, only_text, collect)},
     "write_file": write_file,
 }
 
@@ -129,7 +129,7 @@ CHANGED = {
         api="openai-chat",
         choices="all",
         turn_id="t",
-        sinks=[plain_view],
+        sinks=[collect],
         queue_size=3,
         when_full="fail",
         close_timeout=1.5,

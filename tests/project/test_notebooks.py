@@ -45,7 +45,10 @@ def texts(notebook: Any) -> list[str]:
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Return an environment in which a kernel finds this checkout, and none of the user's settings."""
     folder = tmp_path_factory.mktemp("kernel")
-    (folder / "penstock").symlink_to(ROOT)
+    (folder / "penstock").mkdir()
+    rooms = ("command", "events", "operators", "pipeline", "sinks", "sources")
+    for each in (*(ROOT / "penstock").glob("*.py"), *(ROOT / room for room in rooms)):
+        (folder / "penstock" / each.name).symlink_to(each)
     own = {name: str(folder / name.lower()) for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR")}
     return {**os.environ, **own, "PYTHONPATH": str(folder)}
 

@@ -115,9 +115,7 @@ def to_invocations(
 
 
 class _Call(Stateful):
-    STATE = __slots__ = (
-        *("content", "metadata", "name", "raw", "segment_id", "segment_type", "turn_id", "unparsed", "values"),
-    )
+    STATE = __slots__ = ("metadata", "name", "raw", "segment_id", "segment_type", "turn_id", "unparsed", "values")
 
     def __init__(self, start: SegmentStart, name: str) -> None:
         self.segment_id = start.segment_id
@@ -127,8 +125,8 @@ class _Call(Stateful):
         self.metadata = dict(start.metadata)
         self.raw: list[str] = []
         self.values: FragmentAggregator | None = None
-        self.unparsed: list[str] = []  # JSON text that came without fragments
-        self.content: list[str] = []  # decoded content of a field segment that came without fragments
+        self.unparsed: list[str] = []
+        """What came without fragments: JSON text; of a field segment decoded content."""
 
     def new_part(self, _name: str, _state: Any, /) -> FragmentAggregator:
         return FragmentAggregator()
@@ -164,7 +162,7 @@ class _ToInvocations(CallFollower[_Call]):
                     call.raw.append(event.raw)
                     call.values.feed_all(fragments)
                 else:
-                    self._content(call, event)
+                    self._take(call, event)
             return (event,) if self._keep else ()
         return self._border(event)
 
@@ -176,19 +174,15 @@ class _ToInvocations(CallFollower[_Call]):
         return None if name is None else _Call(start, name)
 
     def _started(self, call: _Call, start: SegmentStart) -> Sequence[Result]:
-        self._fragments(call, start)
+        self._take(call, start)
         return (start,) if self._keep else ()
 
-    def _content(self, call: _Call, event: SegmentContent) -> None:
-        if event.fragments is None:
+    def _take(self, call: _Call, event: AnySegmentEvent) -> None:
+        if event.fragments is None and isinstance(event, SegmentContent):
             # Whole JSON that is not parsed yet, or an event that was read from JSON.
-            text = event.raw or event.delta
-            call.raw.append(text)
-            (call.content if call.segment_type != "tool_call" else call.unparsed).append(text)
+            call.raw.append(event.raw or event.delta)
+            call.unparsed.append(event.raw or event.delta)
             return
-        self._fragments(call, event)
-
-    def _fragments(self, call: _Call, event: AnySegmentEvent) -> None:
         if event.raw:
             call.raw.append(event.raw)
         if event.fragments:
@@ -197,7 +191,7 @@ class _ToInvocations(CallFollower[_Call]):
             call.values.feed_all(event.fragments)
 
     def _ended(self, call: _Call, end: SegmentEnd) -> Sequence[Result]:
-        self._fragments(call, end)
+        self._take(call, end)
         metadata = end.metadata
         call.metadata.update(metadata)
         call.name = self._tool(call.name or metadata.get("tool_name", ""))
@@ -272,8 +266,8 @@ class _ToInvocations(CallFollower[_Call]):
         if spec is not None:
             # Other names are understood in what others wrote; what we wrote has the tool's name and its own names.
             arguments = told_arguments(call.metadata, None if "tool_name" in call.metadata else spec)
-            if call.content:
-                arguments[spec.field] = "".join(call.content)
+            if call.unparsed:
+                arguments[spec.field] = "".join(call.unparsed)
             return arguments, None
         if not call.unparsed:
             return {}, None

@@ -21,7 +21,7 @@ from time import perf_counter, thread_time
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/support")]
 import conftest  # noqa: F401 - registers the checkout as `penstock`
 from strategies.marked_texts import MODEL_MARKERS
 

@@ -73,7 +73,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     - `typing`: how raw values become values.
     """
     if not dialects:
-        message = f"parse_text needs at least one dialect; known are auto, {', '.join(DIALECTS)}"
+        message = f"parse_text needs at least one dialect; choose from auto, {', '.join(DIALECTS)}"
         raise UsageError(message)
     found = dialects_named(*dialects)
     compiled(found)
@@ -125,8 +125,8 @@ class _ParseText(Stateful):
             search, segment_id, kind, turn_id = plain
             if search(text) is None:
                 return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
-        way = engine.way
-        if way is not None and text and (given := way(text)) is not None:
+        fast_path = engine.fast_path
+        if fast_path is not None and text and (given := fast_path(text)) is not None:
             return given
         events: list[Segment] = []
         if isinstance(item, str):

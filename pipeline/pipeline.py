@@ -278,7 +278,7 @@ class Pipeline:
         return self._changed((*chain[:place], operator, *chain[place:]))
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        from .runs.flow_picture import flow_picture  # noqa: PLC0415 - for notebooks only
+        from .flow_picture import flow_picture  # noqa: PLC0415 - for notebooks only
 
         names = None if self.tools is None else [each.name for each in self.tools]
         return flow_picture(self.chain, tools=names, sinks=self.sinks)

@@ -8,8 +8,8 @@ from typing import Any
 from msgspec.structs import asdict
 
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
-from ..operators.writing.chain_code import ChainCode
 from .chain import Chain, Part, chain_of, is_ours, name_of, takes, without_tools
+from .chain_code import ChainCode
 from .strategies.strategy import Strategy
 
 INDENT = "    "

@@ -101,6 +101,8 @@ def _is_chain(strategy: object) -> TypeGuard[Chain]:
 
 def _ready_made(chain: Chain, options: Iterable[str], more: Iterable[str] = ()) -> Chain:
     for wrong in (*options, *more):
-        message = f"{wrong}= goes to the operators themselves, where the strategy is one: to_segments({wrong}=...)"
+        message = (
+            f"the strategy is made of operators, so pass {wrong}= to the operators themselves: to_segments({wrong}=...)"
+        )
         raise UsageError(message)
     return chain

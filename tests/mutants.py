@@ -307,13 +307,13 @@ MUTANTS: tuple[Mutant, ...] = (
                 "            keep = 0 if final else min(10, len(buffer) - position)\n"
                 "            self.say(len(buffer) - keep)\n"
                 "            if keep:\n"
-                "                account.wait_from(len(buffer) - keep)\n"
+                "                source_buffer.wait_from(len(buffer) - keep)\n"
                 "            return None\n",
             ),
             Edit(
-                "operators/text/text_ways.py",
-                "    if block.is_open or account.before or",
-                "    if True or account.before or",
+                "operators/text/fast_paths.py",
+                "    if block.is_open or source_buffer.before or",
+                "    if True or source_buffer.before or",
             ),
         ),
         (f"{EARLINESS} text_waits",),
@@ -323,8 +323,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/text_engine.py",
-                '        account.open("", events)\n',
-                '        account.wait = ""\n        account.open("", events)\n',
+                '        source_buffer.open("", events)\n',
+                '        source_buffer.wait = ""\n        source_buffer.open("", events)\n',
             ),
         ),
         (f"{COMPLAINTS} 47137",),
@@ -333,9 +333,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "text that may be a marker is lost",
         (
             Edit(
-                "operators/text/text_ways.py",
-                "            account.wait = text[start:]\n",
-                '            account.wait = ""\n',
+                "operators/text/fast_paths.py",
+                "            source_buffer.wait = text[start:]\n",
+                '            source_buffer.wait = ""\n',
             ),
         ),
         (f"{COMPLAINTS} 36691",),
@@ -387,7 +387,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the raw text of what came between events is dropped",
         (
             Edit(
-                "operators/text/text_account.py",
+                "operators/text/source_buffer.py",
                 '        if self.loose:\n            raw = "".join(self.loose) + raw\n',
                 "        if self.loose:\n",
             ),
@@ -425,8 +425,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/block_json.py",
-                "        self.take(self.slot.feed(account.buffer[account.position :] if account.position else account.buffer))\n",
-                '        before, closer, _ = account.buffer[account.position :].partition("</tool_call>")\n'
+                "        self.take(self.slot.feed(buffer[position:] if position else buffer))\n",
+                '        before, closer, _ = buffer[position:].partition("</tool_call>")\n'
                 "        self.take(self.slot.feed(before))\n"
                 "        if closer and self._block.reader is self:\n"
                 '            self._block.fail(JsonError("malformed", 0, "more", closer))\n',
@@ -459,16 +459,16 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the dump forgets text that waits",
         (
-            Edit("operators/text/text_account.py", '"offset", "wait")', '"offset")'),
-            Edit("operators/text/text_account.py", '"position", "since")', '"position", "since", "wait")'),
+            Edit("operators/text/source_buffer.py", '"offset", "wait")', '"offset")'),
+            Edit("operators/text/source_buffer.py", '"position", "since")', '"position", "since", "wait")'),
         ),
         (f"{COMPLAINTS} frozen",),
     ),
     Mutant(
         "the dump forgets what comes before the next event",
         (
-            Edit("operators/text/text_account.py", 'PIECES = ("loose",)', "PIECES = ()"),
-            Edit("operators/text/text_account.py", '"position", "since")', '"loose", "position", "since")'),
+            Edit("operators/text/source_buffer.py", 'PIECES = ("loose",)', "PIECES = ()"),
+            Edit("operators/text/source_buffer.py", '"position", "since")', '"loose", "position", "since")'),
         ),
         (f"{COMPLAINTS} frozen",),
     ),
@@ -512,7 +512,11 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the closer of a block's text that something native ended is lost",
-        (Edit("operators/text/outside_text.py", "            self._account.before = raw\n", "            pass\n"),),
+        (
+            Edit(
+                "operators/text/outside_text.py", "            self._source_buffer.before = raw\n", "            pass\n"
+            ),
+        ),
         (f"{TEXT} once_did",),
     ),
     Mutant(
@@ -536,8 +540,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/text_engine.py",
-                "            if account.wait or before == self._progress():\n",
-                "            if account.wait or before == self._progress() or (before[4] and not block.call):\n",
+                "            if source_buffer.wait or before == self._progress():\n",
+                "            if source_buffer.wait or before == self._progress() or (before[4] and not block.call):\n",
             ),
         ),
         (f"{CALLS_IN_TEXT} several and hermes",),
@@ -546,7 +550,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "places in text are counted in bytes",
         (
             Edit(
-                "operators/text/text_account.py",
+                "operators/text/source_buffer.py",
                 "        self.offset += end\n",
                 "        self.offset += len(self.buffer[:end].encode())\n",
             ),
@@ -570,8 +574,8 @@ MUTANTS: tuple[Mutant, ...] = (
             Edit("operators/text/block_text.py", "keep=not self.streams)", "keep=True)"),
             Edit(
                 "operators/text/block_text.py",
-                "            if text := slot.before(account.wait):\n",
-                "            if (text := slot.before(account.wait)) or not all(each for each in slot._kept):\n",
+                "            if text := slot.before(source_buffer.wait):\n",
+                "            if (text := slot.before(source_buffer.wait)) or not all(each for each in slot._kept):\n",
             ),
         ),
         (f"{COMPLAINTS} costs and qwen3_coder",),
@@ -1073,8 +1077,8 @@ MUTANTS: tuple[Mutant, ...] = (
             ),
             Edit(
                 "sinks/running/channel.py",
-                "        await asyncio.sleep(0)  # where the loop stood still, the time was over before the reader had its "
-                "turn\n        return self.offer(item)\n",
+                "        await asyncio.sleep(0)  # if the loop stood still, the time was over before the reader could "
+                "run\n        return self.offer(item)\n",
                 "        return False\n",
             ),
         ),

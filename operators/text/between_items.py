@@ -23,34 +23,34 @@ def read_between(block: TextBlock, boundary: Boundary, *, final: bool) -> None:
     if opens_text(block):
         _read_text(block, boundary.texts)
         return
-    account = block.account
-    buffer = account.buffer
-    run = _BLANK_RUN.match(buffer, account.position)
+    source_buffer = block.source_buffer
+    buffer = source_buffer.buffer
+    run = _BLANK_RUN.match(buffer, source_buffer.position)
     blank, search = boundary.blank, boundary.search
     found = None
-    if run is not None and run.end() > account.position:
+    if run is not None and run.end() > source_buffer.position:
         if blank is not None:
             found = _first_in(run, blank, final=final)
             search = blank if found is not None else search
         upto = run.end() if found is None else found.start()
-        if not block.gap:
-            block.gap_at = account.here
-        block.gap.append(buffer[account.position : upto])
-        account.position = upto
-    position = account.position
+        if not block.pending_blanks:
+            block.pending_blanks_at = source_buffer.here
+        block.pending_blanks.append(buffer[source_buffer.position : upto])
+        source_buffer.position = upto
+    position = source_buffer.position
     if position == len(buffer):
         return
     if search is not None and found is None:
         found = (search.whole if final else search.pattern).match(buffer, position)
     if search is not None and found is not None:
         if not final and search.is_unfinished(found):
-            account.wait_from(position)
+            source_buffer.wait_from(position)
             return
         literal = search.literal(found)
         block.leave_out(boundary, literal)
         at = _step(block, boundary.literals[literal], position)
         if at is not None:
-            account.position = found.end()
+            source_buffer.position = found.end()
             block.reach(at, position)
         return
     if not block.has_failed and _opens_slot(block, boundary, buffer[position]):
@@ -78,24 +78,24 @@ def opens_text(block: TextBlock) -> bool:
 
 def read_rest(block: TextBlock, *, final: bool) -> None:
     """Read on in a call that has failed, up to its closer, a new opener, or the end."""
-    account, grammar = block.account, block.grammar
+    source_buffer, grammar = block.source_buffer, block.grammar
     closers = grammar.closers(block.at)
     search = grammar.ends_of_failed(block.at)
     found = None
     if search is not None:
-        found = (search.whole if final else search.pattern).search(account.buffer, account.position)
-    account.position = len(account.buffer) if found is None else found.start()
+        found = (search.whole if final else search.pattern).search(source_buffer.buffer, source_buffer.position)
+    source_buffer.position = len(source_buffer.buffer) if found is None else found.start()
     if block.call is not None:
-        block.say(block.call, account.position)
+        block.say(block.call, source_buffer.position)
     if search is None or found is None:
         return
     if not final and search.is_unfinished(found):
-        account.wait_from(account.position)
+        source_buffer.wait_from(source_buffer.position)
     elif (literal := search.literal(found)) in closers:
-        account.position = found.end()
+        source_buffer.position = found.end()
         block.reach(closers[literal])
     else:
-        block.end_call(account.position, "failed")
+        block.end_call(source_buffer.position, "failed")
         block.at = ()  # inside of the call, where nothing goes on
         block.leave()
 
@@ -104,15 +104,15 @@ def _opens_slot(block: TextBlock, boundary: Boundary, char: str) -> bool:
     """Begin with the slot that begins with a character, if one does."""
     if slot := boundary.slots.get(char):
         block.leave_out(boundary, char)
-        if (slot := _step(block, slot, block.account.position)) is not None:
+        if (slot := _step(block, slot, block.source_buffer.position)) is not None:
             open_json(block, slot)
     elif boundary.attrs and starts_attribute(char):
-        attrs = _step(block, boundary.attrs, block.account.position)
+        attrs = _step(block, boundary.attrs, block.source_buffer.position)
         if attrs is not None:
             block.reader = BlockAttrs(block, attrs)
-            block.gap.clear()
+            block.pending_blanks.clear()
     elif boundary.texts:
-        block.unread_gap()
+        block.unread_blanks()
         _read_text(block, boundary.texts)
     else:
         return False
@@ -121,7 +121,7 @@ def _opens_slot(block: TextBlock, boundary: Boundary, char: str) -> bool:
 
 def _read_text(block: TextBlock, texts: At) -> None:
     """Begin with a text, which may be the name of another call."""
-    at = _step(block, texts, block.account.position)
+    at = _step(block, texts, block.source_buffer.position)
     if at is not None:
         open_text(block, at)
 

@@ -28,8 +28,8 @@ class BlockAttrs:
     def read(self, *, final: bool) -> None:  # noqa: ARG002 - as every reader; no more text changes nothing here
         """Read on in the buffer."""
         block, slot = self._block, self.slot
-        account = block.account
-        account.position = slot.feed(account.buffer, account.position)
+        source_buffer = block.source_buffer
+        source_buffer.position = slot.feed(source_buffer.buffer, source_buffer.position)
         if slot.is_wrong:
             block.reader = None
             block.mismatch_in_slot()
@@ -69,12 +69,12 @@ class BlockAttrs:
     def _give(self, name: str, value: Any, *, is_text: bool) -> None:
         """Add an attribute as an argument; before START it is held."""
         block = self._block
-        call, account = block.call, block.account
+        call, source_buffer = block.call, block.source_buffer
         if call is None:
             block.arguments.append((name, value, is_text))
             return
         typed = block.attribute(name, value, is_text=is_text)
-        block.say(call, account.position, tuple(call.typed(name, typed, account.here - call.start)))
+        block.say(call, source_buffer.position, tuple(call.typed(name, typed, source_buffer.here - call.start)))
 
     def dump(self) -> Any:
         """Return the state as plain data."""

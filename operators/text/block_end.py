@@ -26,15 +26,15 @@ def end_last_call(block: TextBlock, call: TextCall, how: How, finish: str | None
     is_sealed = at_rest and (arguments_ended or (is_regular and is_at_end))
     block.reader = None
     if is_sealed:
-        block.end_call(block.account.position, "complete")
+        block.end_call(block.source_buffer.position, "complete")
     else:
-        block.end_call(block.account.position, "truncated" if status == "complete" else status, reason)
+        block.end_call(block.source_buffer.position, "truncated" if status == "complete" else status, reason)
 
 
 def _may_be_closed(block: TextBlock) -> bool:
     """Return whether what is left is nothing, or the beginning of a marker that ends the call."""
-    account, boundary = block.account, block.boundary
-    rest = account.buffer[account.position :].lstrip()
+    source_buffer, boundary = block.source_buffer, block.boundary
+    rest = source_buffer.buffer[source_buffer.position :].lstrip()
     if boundary is None or not rest:
         return not rest
     fold = block.grammar.fold
@@ -43,7 +43,7 @@ def _may_be_closed(block: TextBlock) -> bool:
 
 def end_block(block: TextBlock, how: How, finish: str | None) -> None:
     """Leave a block inside of which the stream ended."""
-    account = block.account
+    source_buffer = block.source_buffer
     if block.call is not None:
         end_last_call(block, block.call, how, finish)
         block.leave()
@@ -56,9 +56,9 @@ def end_block(block: TextBlock, how: How, finish: str | None) -> None:
         block.had_call = True
         block.leave()
     elif block.may_end and (block.name or block.had_call):
-        block.leave_before_gap(start=bool(block.name))
+        block.leave_before_blanks(start=bool(block.name))
     elif block.had_call and (
-        (account.since == account.position and not any(account.loose))
+        (source_buffer.since == source_buffer.position and not any(source_buffer.loose))
         or (isinstance(block.reader, BlockJson) and block.reader.slot.is_saying)
     ):
         block.leave()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def open_json(block: TextBlock, at: At) -> None:
     """Begin with a slot that begins with a bracket."""
-    block.gap.clear()
+    block.pending_blanks.clear()
     grammar = block.grammar
     attrs = tuple(here for here in at if isinstance(grammar.items[here], Attrs))
     if attrs[:1] == at[:1]:
@@ -26,7 +26,7 @@ def open_json(block: TextBlock, at: At) -> None:
         return
     block.left_out |= grammar.owned(attrs)
     block.boundary = None
-    block.reader = BlockJson(block, at, block.account.here)
+    block.reader = BlockJson(block, at, block.source_buffer.here)
 
 
 class BlockJson:
@@ -51,23 +51,24 @@ class BlockJson:
 
     def read(self, *, final: bool) -> None:  # noqa: ARG002 - as every reader; no more text changes nothing here
         """Read on in the buffer."""
-        account = self._block.account
-        self.take(self.slot.feed(account.buffer[account.position :] if account.position else account.buffer))
+        source_buffer = self._block.source_buffer
+        buffer, position = source_buffer.buffer, source_buffer.position
+        self.take(self.slot.feed(buffer[position:] if position else buffer))
 
     def read_on(self, items: Sequence[Fragment | JsonError], text: str) -> None:
         """Read on in the buffer, all of which the machine has read already."""
         machine = self.slot.machine
         begin = (machine.at if machine.error is None else machine.read + machine.excess) - len(text)
-        self._block.account.offset = self.start + begin
+        self._block.source_buffer.offset = self.start + begin
         self.take(self.slot.take(items, begin, len(text)))
 
     def take(self, found: list[Found]) -> None:
         """Do what the JSON says, one thing after the other, as long as it goes on."""
-        account = self._block.account
+        source_buffer = self._block.source_buffer
         for each in found:
-            if not self._take(each, self.start + each.at - account.offset):
+            if not self._take(each, self.start + each.at - source_buffer.offset):
                 return
-        account.position += self.slot.read
+        source_buffer.position += self.slot.read
 
     def _take(self, found: Found, upto: int) -> bool:
         """Do what the JSON says up to a place in the buffer; False where it ends with that."""
@@ -93,25 +94,27 @@ class BlockJson:
 
     def _is_too_late(self, upto: int) -> bool:
         """Return whether more came than may wait, whatever the chunks were."""
-        return self._block.account.offset + upto - self._block.opened_at > self._block.options.limits.deferred_length
+        return (
+            self._block.source_buffer.offset + upto - self._block.opened_at > self._block.options.limits.deferred_length
+        )
 
     def _start(self, found: Found, upto: int) -> bool:
-        block, account = self._block, self._block.account
+        block, source_buffer = self._block, self._block.source_buffer
         block.name = found.name
-        due = self.start + found.due - account.offset
+        due = self.start + found.due - source_buffer.offset
         if not block.start_call(upto, found.call_id, from_json=True, due=due):
             return False
         if block.has_failed:
             # What the name came behind is the call's, whatever stands in it.
-            account.position = max(account.position, upto, due)
+            source_buffer.position = max(source_buffer.position, upto, due)
             return False
         return True
 
     def _end(self, found: Found, upto: int) -> None:
         """The JSON ended, or was none."""
-        block, account, what = self._block, self._block.account, found.what
+        block, source_buffer, what = self._block, self._block.source_buffer, found.what
         if what == "done":
-            account.position = upto
+            source_buffer.position = upto
             block.reader = None
             block.reach(self.at)
         elif what == "none":
@@ -122,7 +125,7 @@ class BlockJson:
         elif what == "bad":
             block.name = ""
             if block.start_call(upto, from_json=True):
-                account.position = upto
+                source_buffer.position = upto
                 block.fail(JsonError("malformed", found.at, "a call with a name"))
         elif found.error is not None:
             self._fail(found.error, upto)
@@ -131,7 +134,7 @@ class BlockJson:
         """Feed text from the JSON to the reader."""
         block = self._block
         if block.call is not None:
-            block.call.flush(block.account.events)
+            block.call.flush(block.source_buffer.events)
         if found.what == "say":
             block.outside.start("text", upto)
         elif found.what == "text":
@@ -139,26 +142,26 @@ class BlockJson:
         else:
             block.outside.end("text", upto)
         block.had_call = True
-        block.opened_at = block.account.offset + upto
+        block.opened_at = block.source_buffer.offset + upto
 
     def _give_arguments(self, found: Found, upto: int) -> None:
         call = self._block.call
         if call is not None:
             shift = self.start - call.start
             fragments = [Fragment(each.path, each.kind, each.value, each.at + shift) for each in found.fragments]
-            raw = self._block.account.take(upto)
+            raw = self._block.source_buffer.take(upto)
             call.say(raw, raw if found.text is None else found.text, fragments)
 
     def _fail(self, error: JsonError, upto: int) -> None:
-        block, account = self._block, self._block.account
+        block, source_buffer = self._block, self._block.source_buffer
         call = block.call
         if call is not None and not call.closed:
-            account.position = max(account.position, min(upto, len(account.buffer)))
+            source_buffer.position = max(source_buffer.position, min(upto, len(source_buffer.buffer)))
             block.fail(error)
         elif call is not None or self.slot.began_any:
             # Between the calls of an array: those that came are sound, the rest is text.
             block.reader = None
-            account.position = upto
+            source_buffer.position = upto
             block.end_call(upto, "complete")
             block.at = self.at
             block.had_call = True

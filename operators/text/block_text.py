@@ -24,23 +24,23 @@ _SAID: Final = {"content": "text", "reasoning": "reasoning"}
 
 def open_text(block: TextBlock, at: At) -> None:
     """Begin with a text at some positions."""
-    grammar, account = block.grammar, block.account
+    grammar, source_buffer = block.grammar, block.source_buffer
     item = cast("Text", grammar.items[at[0]])
-    block.gap.clear()
+    block.pending_blanks.clear()
     block.boundary = grammar.boundary(at, block.back)
     role = item.role
     if role == "value":
         if not (block.call or block.name):
             block.back_to_text()
-        elif block.call or (block.start_call(account.position) and not block.has_failed):
+        elif block.call or (block.start_call(source_buffer.position) and not block.has_failed):
             block.reader = BlockText(block, at, block.call)
             block.reader.open_value()
         return
     if role in _SAID:
-        if account.here - block.opened_at > block.options.limits.deferred_length:
+        if source_buffer.here - block.opened_at > block.options.limits.deferred_length:
             block.back_to_text()
             return
-        block.outside.start(_SAID[role], account.position)
+        block.outside.start(_SAID[role], source_buffer.position)
         block.saying = _SAID[role]
     block.reader = BlockText(block, at, block.call)
 
@@ -114,7 +114,7 @@ class BlockText(Stateful):
         self.slot = TextSlot(self._item(), keep=not self.streams)
         self.search = self._ends()
         if self.streams and self.null is None:
-            self._commit(block.account.position, Fragment(self.path, "OPEN", '"', self._here))
+            self._commit(block.source_buffer.position, Fragment(self.path, "OPEN", '"', self._here))
 
     @property
     def _tool(self) -> str:
@@ -123,7 +123,7 @@ class BlockText(Stateful):
     @property
     def _here(self) -> int:
         """The offset in the call of what comes next."""
-        return self._block.account.here - (0 if self._call is None else self._call.start)
+        return self._block.source_buffer.here - (0 if self._call is None else self._call.start)
 
     def _item(self) -> Text:
         """Return how the text at hand is read."""
@@ -154,17 +154,17 @@ class BlockText(Stateful):
 
     def _decide_form(self, *, final: bool) -> bool:
         """Find out whether a value is elements by how it begins; False as long as that is open."""
-        account = self._block.account
-        buffer = account.buffer
-        position = account.position
+        source_buffer = self._block.source_buffer
+        buffer = source_buffer.buffer
+        position = source_buffer.position
         while position < len(buffer) and buffer[position] in BLANKS:
             position += 1
-        account.position = position
+        source_buffer.position = position
         first, second = buffer[position : position + 1], buffer[position + 1 : position + 2]
         if not first:
             return False
         if first == "<" and not second and not final:
-            account.wait_from(position)
+            source_buffer.wait_from(position)
             return False
         self._begin_value("xml" if first == "<" and (second.isalpha() or second == "_") else "")
         return True
@@ -179,21 +179,21 @@ class BlockText(Stateful):
         if slot.item.until == "last" and ends is not None:
             self._read_to_last(ends, final=final)
             return
-        account = self._block.account
-        buffer, position = account.buffer, account.position
+        source_buffer = self._block.source_buffer
+        buffer, position = source_buffer.buffer, source_buffer.position
         found = None if ends is None else (ends.whole if final else ends.pattern).search(buffer, position)
         stop = len(buffer) if found is None else found.start()
         if stop > position:
             self._take(stop)
             if slot.wrong >= 0:
-                account.position = position + slot.wrong
+                source_buffer.position = position + slot.wrong
                 self._block.mismatch()
                 return
         if ends is None or found is None:
             return
         if not final and ends.is_unfinished(found):
-            account.wait_from(stop)
-            if text := slot.before(account.wait):
+            source_buffer.wait_from(stop)
+            if text := slot.before(source_buffer.wait):
                 self._say(text, stop - slot.held_length)
         elif not self._goes_on(ends.literal(found), found.end()):
             self._end()
@@ -201,13 +201,13 @@ class BlockText(Stateful):
     def end_said(self) -> None:
         """Emit the rest of a text at the end."""
         if rest := self.slot.end():
-            self._block.outside.give(_SAID[self.slot.item.role], rest, self._block.account.position)
+            self._block.outside.give(_SAID[self.slot.item.role], rest, self._block.source_buffer.position)
 
     def end_before_tail(self) -> None:
         """Nothing more comes: the last possible end was one, and what waits behind it is read on from there."""
         length = sum(map(len, self.tail))
         self.tail.clear()
-        self._block.account.unread(length)
+        self._block.source_buffer.unread(length)
         self._end()
 
     def _goes_on(self, literal: str, end: int) -> bool:
@@ -218,7 +218,7 @@ class BlockText(Stateful):
             if is_element:
                 self._take(end)
             self.in_section = not self.in_section
-            self._block.account.position = end
+            self._block.source_buffer.position = end
             self.search = self._ends()
         elif is_element and (self.depth or not literal.startswith("</")):
             self.depth += -1 if literal.startswith("</") else 1
@@ -232,29 +232,29 @@ class BlockText(Stateful):
 
         Where the call's closer comes right behind one, that was the last.
         """
-        account = self._block.account
-        buffer, search = account.buffer, (ends.whole if final else ends.pattern).search
+        source_buffer = self._block.source_buffer
+        buffer, search = source_buffer.buffer, (ends.whole if final else ends.pattern).search
         while True:
-            found = search(buffer, account.position)
+            found = search(buffer, source_buffer.position)
             stop = len(buffer) if found is None else found.start()
             if self.tail:
-                self.tail.append(buffer[account.position : stop])
-                account.position = stop
+                self.tail.append(buffer[source_buffer.position : stop])
+                source_buffer.position = stop
                 if self._is_closed_behind(self.tail[-1]):
                     self.end_before_tail()
                     return
-            elif stop > account.position:
+            elif stop > source_buffer.position:
                 self._take(stop)
             if found is None:
                 return
             if not final and ends.is_unfinished(found):
-                account.wait_from(stop)
+                source_buffer.wait_from(stop)
                 return
             if self.tail:
                 self._give("".join(self.tail), stop)
             self.tail = [found[0]]
             self.behind = ""
-            account.position = found.end()
+            source_buffer.position = found.end()
 
     def _is_closed_behind(self, piece: str) -> bool:
         """Return whether the call's closer follows the possible end that is held."""
@@ -272,15 +272,15 @@ class BlockText(Stateful):
         return False
 
     def _take(self, upto: int) -> None:
-        account = self._block.account
-        self._give(account.buffer[account.position : upto], upto)
+        source_buffer = self._block.source_buffer
+        self._give(source_buffer.buffer[source_buffer.position : upto], upto)
 
     def _give(self, piece: str, upto: int) -> None:
         """Emit the text that a piece makes certain; the piece ends at a position in the buffer."""
         block, slot = self._block, self.slot
         as_it_stands = self.in_section and self.form != "xml"
         text = slot.verbatim(piece) if as_it_stands else slot.feed(piece)
-        block.account.position = upto
+        block.source_buffer.position = upto
         if text:
             self._say(text, upto - slot.held_length)
 
@@ -289,21 +289,21 @@ class BlockText(Stateful):
         block, slot = self._block, self.slot
         if slot.item.role == "value":
             if self.streams:
-                self._give_value(text, block.account.offset + upto - slot.gave, upto)
+                self._give_value(text, block.source_buffer.offset + upto - slot.gave, upto)
         elif block.saying:
             block.outside.give(_SAID[slot.item.role], text, upto)
 
     def _end(self) -> None:
         """The text has ended where the position in the buffer is."""
         block, slot = self._block, self.slot
-        account = block.account
+        source_buffer = block.source_buffer
         held = slot.held_length
         rest = slot.end()
         role, said = slot.item.role, slot.text
         block.reader = None
         block.at = self.at
         if role == "value":
-            self._end_value(rest, account.here - held)
+            self._end_value(rest, source_buffer.here - held)
             return
         if role == "name":
             if not said:
@@ -319,13 +319,13 @@ class BlockText(Stateful):
             block.key, block.flag = None, ""
             block.skipped = True
         elif rest and block.saying:
-            block.outside.give(_SAID[role], rest, account.position)
+            block.outside.give(_SAID[role], rest, source_buffer.position)
         if slot.keep:
             block.back[role] = said
 
     def _end_value(self, rest: str, rest_at: int) -> None:
         block, at = self._block, self._here
-        position = block.account.position
+        position = block.source_buffer.position
         if self.streams and rest:
             self._give_value(rest, rest_at, position)
         if self.streams and self.null is None:

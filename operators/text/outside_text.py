@@ -15,7 +15,7 @@ from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
 from ..grammar.dialect_positions import At, Positions
 from ..machines.literal_search import Literal, LiteralSearch, literal_search
-from .text_account import TextAccount
+from .source_buffer import SourceBuffer
 from .text_call import TextCall
 from .text_options import TextOptions
 
@@ -32,7 +32,7 @@ class Meaning(NamedTuple):
 class Opener(NamedTuple):
     """Where a block opens: what it may be, of which the first is tried first, and where in the buffer."""
 
-    ways: Sequence[Meaning]
+    readings: Sequence[Meaning]
     start: int
 
 
@@ -44,7 +44,7 @@ class OutsideText(Stateful):
     - `resume`: where a block broke off that a later marker may continue.
     - `calls`: how many calls have begun.
     - `search`: for what the next text is searched.
-    - `ways`: the remaining readings of an opener after one failed; it is at the position in the buffer.
+    - `readings`: the remaining readings of an opener after one failed; it is at the position in the buffer.
     """
 
     STATE = ("_closer", "_fenced", "_leading", "_margin", "_owed", "calls", "kind", "resume", "said_any")
@@ -52,7 +52,7 @@ class OutsideText(Stateful):
     __slots__ = (
         *STATE,
         *PIECES,
-        "_account",
+        "_source_buffer",
         "_answer",
         "_grammar",
         "_meant",
@@ -60,16 +60,16 @@ class OutsideText(Stateful):
         "_reasoning",
         "_searches",
         "search",
-        "ways",
+        "readings",
     )
 
     def __init__(
-        self, positions: Positions, answer: AnswerSegments, options: TextOptions, account: TextAccount
+        self, positions: Positions, answer: AnswerSegments, options: TextOptions, source_buffer: SourceBuffer
     ) -> None:
         self._grammar = positions
         self._answer = answer
         self._options = options
-        self._account = account
+        self._source_buffer = source_buffer
         self._reasoning = {opener: closer for each in positions.dialects for opener, closer in each.reasoning}
         self.kind = "reasoning" if options.starts_in_reasoning else "text"
         self._closer = ""
@@ -91,7 +91,7 @@ class OutsideText(Stateful):
         self.search: LiteralSearch | None = None
         self._meant: Mapping[str, Sequence[Meaning]] = {}
         """What the markers of the search may be."""
-        self.ways: Sequence[Meaning] = ()
+        self.readings: Sequence[Meaning] = ()
         self._choose_search()
 
     @property
@@ -111,10 +111,10 @@ class OutsideText(Stateful):
 
     def read(self, *, final: bool) -> Opener | None:
         """Read on in the buffer, up to where a block opens; `final`: nothing more will come."""
-        account, search = self._account, self.search
-        buffer, position = account.buffer, account.position
-        if self.ways:
-            return self._opener(self.ways, position)
+        source_buffer, search = self._source_buffer, self.search
+        buffer, position = source_buffer.buffer, source_buffer.position
+        if self.readings:
+            return self._opener(self.readings, position)
         found = None
         if search is not None:
             found = (search.whole if final else search.pattern).search(buffer, position)
@@ -127,25 +127,25 @@ class OutsideText(Stateful):
             if self.search is not search:
                 return None  # what may come has changed with it
         if not final and search.is_unfinished(found):
-            account.wait_from(start)
+            source_buffer.wait_from(start)
             return None
-        ways = self._meant[search.literal(found)]
-        return self._opener(ways, start)
+        readings = self._meant[search.literal(found)]
+        return self._opener(readings, start)
 
-    def _opener(self, ways: Sequence[Meaning], start: int) -> Opener | None:
+    def _opener(self, readings: Sequence[Meaning], start: int) -> Opener | None:
         """Return the block that opens at a place in the buffer; what opens none is read."""
-        self.ways = ()
-        marker, at = ways[0]
+        self.readings = ()
+        marker, at = readings[0]
         if at:
-            return Opener(ways, start)
+            return Opener(readings, start)
         self._take_marker(marker, start + len(marker))
         return None
 
     def say(self, upto: int) -> None:
         """Emit the certain text up to a position in the buffer."""
-        account, policy = self._account, self._options.blanks
-        text = account.buffer[account.position : upto]
-        account.position = upto
+        source_buffer, policy = self._source_buffer, self._options.blanks
+        text = source_buffer.buffer[source_buffer.position : upto]
+        source_buffer.position = upto
         if self._leading and text.strip():
             self._leading = False
             self._choose_search()
@@ -179,33 +179,33 @@ class OutsideText(Stateful):
 
     def give(self, kind: str, text: str, upto: int) -> None:
         """Emit text of a segment, up to a position in the buffer."""
-        answer, account = self._answer, self._account
+        answer, source_buffer = self._answer, self._source_buffer
         if answer.open_type != kind:
-            answer.start_text(kind, account.events)
-        raw = account.take(upto)
-        account.events.append(SegmentContent(answer.open_id, kind, text, turn_id=answer.ids.turn_id, raw=raw))
+            answer.start_text(kind, source_buffer.events)
+        raw = source_buffer.take(upto)
+        source_buffer.events.append(SegmentContent(answer.open_id, kind, text, turn_id=answer.ids.turn_id, raw=raw))
 
     def start(self, kind: str, upto: int) -> None:
         """Emit the START of a segment, with the markup up to a position in the buffer."""
         self._blanks.clear()
-        self._answer.start_text(kind, self._account.events, raw=self._account.take(upto))
+        self._answer.start_text(kind, self._source_buffer.events, raw=self._source_buffer.take(upto))
 
     def end(self, kind: str, upto: int, call: TextCall | None = None) -> None:
         """Emit the END of the open segment, with the markup up to a position in the buffer.
 
         Where something native ended it already, the markup goes to the call at hand, or to the next event.
         """
-        raw = self._account.take(upto)
+        raw = self._source_buffer.take(upto)
         if self._answer.open_type == kind:
-            self._answer.end_text(self._account.events, raw=raw)
+            self._answer.end_text(self._source_buffer.events, raw=raw)
         elif call is not None:
             call.say(raw, "", ())
         else:
-            self._account.before = raw
+            self._source_buffer.before = raw
 
     def begin_call(self) -> int:
         """A call begins: its number."""
-        self._answer.end_text(self._account.events)
+        self._answer.end_text(self._source_buffer.events)
         self._blanks.clear()
         if self.kind == "reasoning":
             self.kind, self._closer, self._owed = "text", "", True
@@ -222,14 +222,14 @@ class OutsideText(Stateful):
 
     def _take_marker(self, marker: str, upto: int) -> None:
         """Read a marker that opens no block: a fence, or one of reasoning."""
-        account = self._account
+        source_buffer = self._source_buffer
         if marker == _FENCE and self._options.fences == "text":
             self._fenced = not self._fenced
             self.said_any = True
             self._choose_search()
             self.say(upto)
             return
-        account.position = upto
+        source_buffer.position = upto
         opens_again = self._leading and not self._closer
         if marker in self._reasoning and (self.kind == "text" or opens_again):
             self.start("reasoning", upto)
@@ -300,11 +300,11 @@ def _search_for(
         text: grammar.literal(text, tuple(here for at in several for here in at)) if all(several) else Literal(text)
         for text, several in markers
     }
-    ways = dict(markers)
+    readings = dict(markers)
     meant: dict[str, Sequence[Meaning]] = {}
     for text, literal in literals.items():
         shorter = (literals[text[:length]] for length in range(len(text), 0, -1) if text[:length] in literals)
         meant[text] = [
-            Meaning(each.text, at) for each in shorter if literal.begins_with(each) for at in ways[each.text]
+            Meaning(each.text, at) for each in shorter if literal.begins_with(each) for at in readings[each.text]
         ]
     return (literal_search(literals.values()) if literals else None), meant

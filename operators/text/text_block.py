@@ -20,7 +20,7 @@ from ..grammar.dialect_positions import At, Boundary, Positions
 from ..schemas.value_typing import Typed
 from .block_end import end_last_call
 from .outside_text import Meaning, Opener, OutsideText
-from .text_account import TextAccount
+from .source_buffer import SourceBuffer
 from .text_call import TextCall
 from .text_options import TextOptions
 
@@ -36,9 +36,10 @@ class TextBlock(Stateful):
     - `is_open`: whether there is one. `at`: the positions that have come. `boundary`: what may come after them.
     - `reader`: of the slot at hand; None between items.
     - `opened_at`: offset of its first character that is not certain yet.
-    - `began_at`: offset of its opener. `ways`: what the opener may be, the one at hand first. `left_out`: dialects that
-      could have gone on where another one did: if nothing was certain, they come next.
-    - `gap`: blanks after the last item, which may belong to a text that follows; `gap_at`: where they began.
+    - `began_at`: offset of its opener. `readings`: what the opener may be, the one at hand first.
+    - `left_out`: dialects that could have gone on where another one did: if nothing was certain, they come next.
+    - `pending_blanks`: blanks after the last item, which may belong to a text that follows. `pending_blanks_at`: where
+      they began.
     - `name`, `id`, `key`, `flag`: what the slots said so far; `back`: what the last slot of each role said.
     - `arguments`: those that came before the call's START: name, value, and whether what it stands for is still to be
       found out.
@@ -55,7 +56,7 @@ class TextBlock(Stateful):
         "began_at",
         "call",
         "flag",
-        "gap_at",
+        "pending_blanks_at",
         "had_call",
         "id",
         "is_open",
@@ -65,27 +66,40 @@ class TextBlock(Stateful):
         "opened_at",
         "saying",
         "skipped",
-        "ways",
+        "readings",
     )
-    PIECES = ("gap",)
-    __slots__ = (*STATE, *PIECES, "account", "answer", "boundary", "ending", "grammar", "options", "outside", "reader")
+    PIECES = ("pending_blanks",)
+    __slots__ = (
+        *STATE,
+        *PIECES,
+        "source_buffer",
+        "answer",
+        "boundary",
+        "ending",
+        "grammar",
+        "options",
+        "outside",
+        "reader",
+    )
 
-    def __init__(self, grammar: Positions, answer: AnswerSegments, options: TextOptions, account: TextAccount) -> None:
+    def __init__(
+        self, grammar: Positions, answer: AnswerSegments, options: TextOptions, source_buffer: SourceBuffer
+    ) -> None:
         self.grammar = grammar
         self.answer = answer
         self.options = options
-        self.account = account
-        self.outside = OutsideText(grammar, answer, options, account)
+        self.source_buffer = source_buffer
+        self.outside = OutsideText(grammar, answer, options, source_buffer)
         self.is_open = False
         self.at: At = ()
         self.boundary: Boundary | None = None
         self.reader: BlockText | BlockJson | BlockAttrs | None = None
         self.opened_at = 0
         self.began_at = 0
-        self.ways: Sequence[Meaning] = ()
+        self.readings: Sequence[Meaning] = ()
         self.left_out: frozenset[int] = frozenset()
-        self.gap: list[str] = []
-        self.gap_at = 0
+        self.pending_blanks: list[str] = []
+        self.pending_blanks_at = 0
         self.name = ""
         self.id = ""
         self.key: str | None = None
@@ -120,9 +134,9 @@ class TextBlock(Stateful):
         return not (grammar.expects_arguments(self.at) and grammar.has_closer(self.at))
 
     @property
-    def before_gap(self) -> int:
+    def before_blanks(self) -> int:
         """The offset of what comes next, or of the blanks before it."""
-        return self.gap_at if self.gap else self.account.here
+        return self.pending_blanks_at if self.pending_blanks else self.source_buffer.here
 
     @property
     def is_certain(self) -> bool:
@@ -135,23 +149,23 @@ class TextBlock(Stateful):
 
     def open(self, opener: Opener) -> At | None:
         """Begin at an opener; return the positions if it is the beginning of a slot."""
-        account, grammar = self.account, self.grammar
-        marker, at = opener.ways[0]
-        account.before = account.take(opener.start)
-        self.began_at = self.opened_at = account.offset + opener.start
-        self.ways = opener.ways
+        source_buffer, grammar = self.source_buffer, self.grammar
+        marker, at = opener.readings[0]
+        source_buffer.before = source_buffer.take(opener.start)
+        self.began_at = self.opened_at = source_buffer.offset + opener.start
+        self.readings = opener.readings
         self.left_out = frozenset()
         self.is_open = True
         self.had_call = self.skipped = False
         self._forget()
-        self.gap.clear()
+        self.pending_blanks.clear()
         if not isinstance(grammar.items[at[0]], str | Back):
-            account.position = opener.start
+            source_buffer.position = opener.start
             return at
         resumed = any(here not in grammar.first for here in at)
         self.at = self.outside.resume if resumed else ()
         self.had_call = resumed
-        account.position = opener.start + len(marker)
+        source_buffer.position = opener.start + len(marker)
         self.reach(at)
         return None
 
@@ -160,27 +174,29 @@ class TextBlock(Stateful):
 
         `begin`: of a marker, where it begins: the START of a call ends before the marker with which it is due.
         """
-        grammar, account = self.grammar, self.account
+        grammar, source_buffer = self.grammar, self.source_buffer
         ends_name = self._ends_name(self.at, at) and not grammar.is_exhausted(at)
         self.at = at
-        self.gap.clear()
+        self.pending_blanks.clear()
         self.boundary = grammar.boundary(at, self.back)
         if self.saying:
-            self.outside.end(self.saying, account.position, self.call)
+            self.outside.end(self.saying, source_buffer.position, self.call)
             self.saying = ""
             self.had_call = True
-            self.opened_at = account.here
+            self.opened_at = source_buffer.here
         was_named = bool(self.name)
         if not was_named:
             self.name = grammar.constant_name(at)
         # A tag has not come as a whole with its attributes, nor with the literal that says its name, or only ends it.
         is_open = was_named and not isinstance(grammar.items[at[0]], Attrs) and not ends_name
         starts = self.call is None and is_open and not grammar.expects_body(at)
-        if starts and not self.start_call(account.position if begin is None else begin, due=account.position):
+        if starts and not self.start_call(
+            source_buffer.position if begin is None else begin, due=source_buffer.position
+        ):
             return
         if grammar.is_exhausted(at):
             if self.call is not None:
-                self.end_call(account.position, "complete")
+                self.end_call(source_buffer.position, "complete")
             elif self.skipped:
                 self.had_call = True
             if not any(grammar.follow[here] for here in at):
@@ -198,62 +214,62 @@ class TextBlock(Stateful):
         self.boundary = None
         self.outside.after_block(self.at if any(self.grammar.follow[here] for here in self.at) else ())
 
-    def leave_before_gap(self, *, start: bool) -> None:
+    def leave_before_blanks(self, *, start: bool) -> None:
         """End the block before the blanks that came last: they belong to what follows."""
-        self.unread_gap()
-        if start and not self.start_call(self.account.position):
+        self.unread_blanks()
+        if start and not self.start_call(self.source_buffer.position):
             return
         if self.call is not None:
             if self.ending is not None:
                 # What follows may be the beginning of the closer: then it is the end of the stream that ends the call.
                 end_last_call(self, self.call, *self.ending)
             elif self.is_over:
-                self.end_call(self.account.position, "complete")
+                self.end_call(self.source_buffer.position, "complete")
             else:
                 # For the closer of raw values, only the end of the stream may stand.
-                self.end_call(self.account.position, "failed", "malformed")
+                self.end_call(self.source_buffer.position, "failed", "malformed")
         self.had_call = True
         self.leave()
 
     def back_to_text(self, length: int = 1) -> None:
         """Nothing was certain: try another reading of the opener, or emit its first characters as text."""
-        account = self.account
+        source_buffer = self.source_buffer
         self.is_open = False
         self.reader = self.boundary = None
         self.arguments.clear()
         self.name = self.id = ""
         self.saying = ""
-        self.gap.clear()
-        account.go_back_to(self.opened_at)
-        if self.opened_at == self.began_at and (ways := self._other_ways()):
-            self.outside.ways = ways
+        self.pending_blanks.clear()
+        source_buffer.go_back_to(self.opened_at)
+        if self.opened_at == self.began_at and (readings := self._other_readings()):
+            self.outside.readings = readings
             return
-        self.outside.say(account.position + length)
+        self.outside.say(source_buffer.position + length)
 
     def leave_out(self, boundary: Boundary, begin: str) -> None:
         """Record the dialects that cannot continue here but could have otherwise."""
         if self.call is None and (others := boundary.beside.get(begin)):
             self.left_out |= others
 
-    def _other_ways(self) -> Sequence[Meaning]:
+    def _other_readings(self) -> Sequence[Meaning]:
         """Return the ways to read the opener that have not been tried."""
-        (marker, at), *others = self.ways
+        (marker, at), *others = self.readings
         left = tuple(here for here in at if self.grammar.owners[here] in self.left_out)
         return [Meaning(marker, left), *others] if 0 < len(left) < len(at) else others
 
     def mismatch(self) -> None:
         """Handle text that the grammar does not allow here."""
-        call, boundary, account = self.call, self.boundary, self.account
+        call, boundary, source_buffer = self.call, self.boundary, self.source_buffer
         if call is None:
             if self.is_certain:
-                self.leave_before_gap(start=False)
+                self.leave_before_blanks(start=False)
             else:
                 self.back_to_text()
         elif self.may_end or (boundary is not None and self.reader is None and call.error is not None):
-            self.leave_before_gap(start=False)
+            self.leave_before_blanks(start=False)
         else:
-            found = account.buffer[account.position : account.position + 1]
-            self.fail(JsonError("malformed", account.here - call.start, _expected(boundary), found))
+            found = source_buffer.buffer[source_buffer.position : source_buffer.position + 1]
+            self.fail(JsonError("malformed", source_buffer.here - call.start, _expected(boundary), found))
 
     def mismatch_in_slot(self) -> None:
         """Handle a slot whose content is not allowed."""
@@ -261,14 +277,14 @@ class TextBlock(Stateful):
         if self.call is None:
             self.back_to_text()
         else:
-            self.fail(JsonError("malformed", self.account.here - self.call.start, "a name", ""))
+            self.fail(JsonError("malformed", self.source_buffer.here - self.call.start, "a name", ""))
 
-    def unread_gap(self) -> None:
+    def unread_blanks(self) -> None:
         """Go back to before the blanks that came last."""
-        length = sum(map(len, self.gap))
-        self.gap.clear()
+        length = sum(map(len, self.pending_blanks))
+        self.pending_blanks.clear()
         if length:
-            self.account.unread(length)
+            self.source_buffer.unread(length)
 
     def _ends_name(self, before: At, at: At) -> bool:
         """Return whether a name has just come that nothing else can end than what comes now."""
@@ -280,7 +296,7 @@ class TextBlock(Stateful):
 
     def _is_untouched(self) -> bool:
         """Return whether nothing but blanks came since the block's last call."""
-        return self.before_gap <= self.opened_at
+        return self.before_blanks <= self.opened_at
 
     def _forget(self) -> None:
         self.name, self.id, self.key = "", "", None
@@ -290,17 +306,17 @@ class TextBlock(Stateful):
 
     def start_call(self, upto: int, call_id: str = "", *, from_json: bool = False, due: int | None = None) -> bool:
         """Emit START, with all text up to a position in the buffer; return False if it became text instead."""
-        options, account, answer = self.options, self.account, self.answer
-        length = account.offset + (upto if due is None else due) - self.opened_at
+        options, source_buffer, answer = self.options, self.source_buffer, self.answer
+        length = source_buffer.offset + (upto if due is None else due) - self.opened_at
         unknown = not options.knows(self.name)
         if length > options.limits.deferred_length or (unknown and options.unknown_tool == "text"):
             self.back_to_text()
             return False
         number = self.outside.begin_call()
-        raw = account.take(upto)
+        raw = source_buffer.take(upto)
         given = call_id or self.id
         segment_id = answer.ids.unique(given) if given else answer.ids.made(answer.number, f"call_{number}")
-        call = self.call = TextCall(self.name, segment_id, answer.ids.turn_id, account.offset + upto - len(raw))
+        call = self.call = TextCall(self.name, segment_id, answer.ids.turn_id, source_buffer.offset + upto - len(raw))
         call.from_json = from_json
         fragments: tuple[Fragment, ...] | None = None
         if not from_json:
@@ -312,7 +328,7 @@ class TextBlock(Stateful):
             )
             fragments = (Fragment((), "OPEN", "{", at), *waited)
         self.arguments.clear()
-        call.begin(raw, account.events, fragments)
+        call.begin(raw, source_buffer.events, fragments)
         self.had_call = True
         if unknown and options.unknown_tool == "fail":
             self.fail(JsonError("unknown_tool", 0, f"one of the tools {', '.join(options.schemas or ())}", self.name))
@@ -320,25 +336,27 @@ class TextBlock(Stateful):
 
     def say(self, call: TextCall, upto: int, fragments: tuple[Fragment, ...] = ()) -> None:
         """Emit the content of a call up to a position in the buffer."""
-        raw = self.account.take(upto)
+        raw = self.source_buffer.take(upto)
         call.say(raw, raw, fragments)
 
     def end_call(self, upto: int, status: Status, reason: str | None = None) -> None:
         """Emit the END of the open call, with all text up to a position in the buffer."""
-        call, account = self.call, self.account
+        call, source_buffer = self.call, self.source_buffer
         if call is None:
             return
-        call.end(account.take(upto), account.events, status, reason, account.offset + upto - call.start)
+        call.end(
+            source_buffer.take(upto), source_buffer.events, status, reason, source_buffer.offset + upto - call.start
+        )
         self.call = None
         self._forget()
-        self.opened_at = account.offset + upto
+        self.opened_at = source_buffer.offset + upto
 
     def fail(self, error: JsonError) -> None:
         """Fail the call; text up to its closer still belongs to it."""
         if self.call is not None and self.call.error is None:
             self.call.error = error
         self.reader = self.boundary = None
-        self.gap.clear()
+        self.pending_blanks.clear()
 
     def attribute(self, name: str, value: Any, *, is_text: bool) -> Typed:
         """Return the value of an argument that was written as an attribute."""
@@ -346,5 +364,5 @@ class TextBlock(Stateful):
 
 
 def _expected(boundary: Boundary | None) -> str:
-    ways = [] if boundary is None else [*boundary.literals, *boundary.slots]
-    return " or ".join(map(repr, ways[:4])) or "what the format has there"
+    readings = [] if boundary is None else [*boundary.literals, *boundary.slots]
+    return " or ".join(map(repr, readings[:4])) or "what the format has there"

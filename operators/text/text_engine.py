@@ -6,9 +6,9 @@
       BlockText        a name, a key, a value
       BlockJson        JSON, or arguments as code
       BlockAttrs       the attributes of a tag
-    TextAccount      sees to it that every character goes into the `raw` of exactly one event
+    SourceBuffer      sees to it that every character goes into the `raw` of exactly one event
 
-Most texts go none of these ways: see `text_ways`.
+Most texts go none of these ways: see `fast_paths`.
 """
 
 from __future__ import annotations
@@ -26,49 +26,49 @@ from .block_attrs import BlockAttrs
 from .block_end import end_block
 from .block_json import BlockJson, open_json
 from .block_text import BlockText
+from .fast_paths import FastPath, Plain, block_fast_path, plain_fast_path, waiting_fast_path
 from .outside_text import Meaning
-from .text_account import TextAccount
+from .source_buffer import SourceBuffer
 from .text_block import TextBlock
 from .text_options import TextOptions
-from .text_ways import Plain, Way, block_way, plain_way, waiting_way
 
 
 class TextEngine(Stateful):
     """The reader of one text: `feed` and `close` put events into the list that they are given.
 
-    - `plain`, `way`: the short ways for the next text, where there are such.
+    - `plain`, `fast_path`: the short cuts for the next text, where there are any.
     """
 
-    STATE = ("_account", "_block", "_outside")
-    __slots__ = (*STATE, "_answer", "_options", "plain", "way")
+    STATE = ("_source_buffer", "_block", "_outside")
+    __slots__ = (*STATE, "_answer", "_options", "plain", "fast_path")
 
     def __init__(self, positions: Positions, answer: AnswerSegments, options: TextOptions) -> None:
         self._answer = answer
         self._options = options
-        self._account = TextAccount()
-        self._block = TextBlock(positions, answer, options, self._account)
+        self._source_buffer = SourceBuffer()
+        self._block = TextBlock(positions, answer, options, self._source_buffer)
         self._outside = self._block.outside
         self.plain: Plain | None = None
-        self.way: Way | None = None
+        self.fast_path: FastPath | None = None
 
     def feed(self, text: str, events: list[Segment]) -> None:
         """Read the next text."""
-        way = self.way
-        given = way(text) if way is not None and text else None
+        fast_path = self.fast_path
+        given = fast_path(text) if fast_path is not None and text else None
         if given is not None:
             events += given
         elif text:
             self._catch_up()
-            self._account.open(text, events)
+            self._source_buffer.open(text, events)
             self._run(final=False)
             self._settle()
 
     def close(self, how: How, finish: str | None, events: list[Segment]) -> None:
         """Emit all remaining events at the end."""
-        account, block, answer = self._account, self._block, self._answer
+        source_buffer, block, answer = self._source_buffer, self._block, self._answer
         self._catch_up()
         block.ending = (how, finish)
-        account.open("", events)
+        source_buffer.open("", events)
         while True:
             self._run(final=True)
             reader = block.reader
@@ -79,7 +79,7 @@ class TextEngine(Stateful):
             else:
                 break
         self._settle()
-        raw = account.take(0)
+        raw = source_buffer.take(0)
         if raw and not answer.open_type:
             # A closer or blanks that nothing came after: a text that says nothing stands for them.
             answer.start_text("text", events)
@@ -87,21 +87,23 @@ class TextEngine(Stateful):
 
     def choose_way(self) -> None:
         """Choose the fast path for the next text, if there is one."""
-        account, block = self._account, self._block
-        plain = plain_way(block)
-        self.plain = None if account.wait else plain
+        source_buffer, block = self._source_buffer, self._block
+        plain = plain_fast_path(block)
+        self.plain = None if source_buffer.wait else plain
         if plain is not None:
-            self.way = waiting_way(self, account, block, plain)
+            self.fast_path = waiting_fast_path(self, source_buffer, block, plain)
         else:
-            self.way = block_way(block, self._read_on) if block.is_open else None
+            self.fast_path = block_fast_path(block, self._read_on) if block.is_open else None
 
     def _run(self, *, final: bool) -> None:
         """Read on as far as the buffer goes."""
-        account, block = self._account, self._block
-        while account.position < len(account.buffer) or (block.is_open and block.reader is None and opens_text(block)):
+        source_buffer, block = self._source_buffer, self._block
+        while source_buffer.position < len(source_buffer.buffer) or (
+            block.is_open and block.reader is None and opens_text(block)
+        ):
             before = self._progress()
             self._step(final=final)
-            if account.wait or before == self._progress():
+            if source_buffer.wait or before == self._progress():
                 break
 
     def _step(self, *, final: bool) -> None:
@@ -120,16 +122,16 @@ class TextEngine(Stateful):
 
     def _progress(self) -> tuple[object, ...]:
         block = self._block
-        return self._account.position, block.is_open, type(block.reader), block.at, block.call, block.boundary
+        return self._source_buffer.position, block.is_open, type(block.reader), block.at, block.call, block.boundary
 
     def _settle(self) -> None:
         """Keep the rest of the buffer, emit the collected content, and choose the fast path for the next text."""
-        account, block = self._account, self._block
-        account.put_away()
+        source_buffer, block = self._source_buffer, self._block
+        source_buffer.put_away()
         if block.call is not None:
-            block.call.flush(account.events)
+            block.call.flush(source_buffer.events)
         elif block.is_open and not block.saying and self._is_too_long():
-            account.open("", account.events)
+            source_buffer.open("", source_buffer.events)
             block.back_to_text()
             self._run(final=False)
             self._settle()
@@ -140,23 +142,23 @@ class TextEngine(Stateful):
         """Return whether more waits than may, of what may be text."""
         block = self._block
         # Blanks at the end are not counted: whether they are text is said by what comes behind them.
-        length = block.before_gap - block.opened_at
+        length = block.before_blanks - block.opened_at
         return length > self._options.limits.deferred_length and not (block.reader is None and block.is_certain)
 
     def _read_on(self, reader: BlockJson, items: Sequence[Fragment | JsonError], text: str) -> Sequence[Segment]:
         """Go on with a text that the machine of the JSON has read."""
         events: list[Segment] = []
-        self._account.open(text, events)
+        self._source_buffer.open(text, events)
         reader.read_on(items, text)
         self._run(final=False)
         self._settle()
         return events
 
     def _catch_up(self) -> None:
-        """Catch up on the offset, which the short ways through JSON leave to the machine."""
-        reader, account = self._block.reader, self._account
-        if isinstance(reader, BlockJson) and not account.wait:
-            account.offset = reader.start + reader.slot.machine.at
+        """Catch up on the offset, which the fast paths through JSON leave to the machine."""
+        reader, source_buffer = self._block.reader, self._source_buffer
+        if isinstance(reader, BlockJson) and not source_buffer.wait:
+            source_buffer.offset = reader.start + reader.slot.machine.at
 
     def dump(self) -> Any:
         """Return the state as plain data, between two texts."""
@@ -169,7 +171,7 @@ class TextEngine(Stateful):
         """Go on from a dumped state."""
         super().load(state)
         block = self._block
-        block.ways = [Meaning(*way) for way in block.ways]
+        block.readings = [Meaning(*fast_path) for fast_path in block.readings]
         kind, at, inner = state["reader"] or ("", (), None)
         at = tuple(at)
         here = at if kind == "text" else block.at

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 
+from .installed_version import installed_version
+
 NEEDED = ("typer", "rich")
 NOT_INSTALLED = 'the command line needs two more packages; from a clone, pip install ".[cli]"'
 OUTPUT_IS_CLOSED = "penstock: the output is closed; let it go somewhere, as to /dev/null"
@@ -61,15 +63,6 @@ def code_of(run: Callable[[], int]) -> int:
 
 def _load_and_run() -> int:
     return loaded()()
-
-
-def installed_version() -> str:
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow, and rarely asked for
-
-    try:
-        return version("penstock")
-    except PackageNotFoundError:
-        return "from a checkout that is not installed"
 
 
 def _say_version() -> int:

@@ -16,10 +16,10 @@ from ...events.url_secrets import without_credentials
 from ...sinks.wording.printable import printable, shortened
 from ...sources.recognition.apis import APIS
 from ..providers.providers import PROVIDERS
+from ..runs.on_interrupt import on_interrupt
 from ..settings import settings_from_environment
 from ..strategies.strategies import STRATEGIES
 from ..tools.file_tools import FILE_TOOL_DEFINITIONS
-from .on_interrupt import on_interrupt
 
 LONGEST_COMPLAINT = 1000
 """Some gateways answer with a whole page."""

@@ -212,5 +212,5 @@ def check_name(name: str, provider: Provider) -> None:
     """Raise `UsageError` for a tool's name that a provider does not accept."""
     if provider.names is not None and not provider.names[0].fullmatch(name):
         rule = provider.names[1]
-        message = f"{provider.name} takes no tool named {name!r}: {rule}; rename it with tool(..., name=...)"
+        message = f"{provider.name} does not accept the tool name {name!r}: {rule}; rename it with tool(..., name=...)"
         raise UsageError(message)

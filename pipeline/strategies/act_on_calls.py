@@ -12,7 +12,7 @@ from ...operators.engine.stage import Operator, compose
 from ...operators.stream_fields import stream_fields
 from ...operators.to_invocations import Tools, to_invocations
 from ...operators.tool_call_updates import tool_call_updates
-from .fitting_fields import checked_fields, fitting_fields
+from .without_overridden import checked_fields, without_overridden
 
 
 def act_on_calls(  # noqa: PLR0913 - what all strategies for calls have in common
@@ -31,7 +31,7 @@ def act_on_calls(  # noqa: PLR0913 - what all strategies for calls have in commo
 
     `is_fitted`: whether the fields are left out that somebody's own tool of the name does not have.
     """
-    specs = fitting_fields(fields, tools) if is_fitted else checked_fields(fields)
+    specs = without_overridden(fields, tools) if is_fitted else checked_fields(fields)
     opted = [*([detect_text_calls()] if detect else []), *([tool_call_updates(keep_segments=True)] if updates else [])]
     return compose(
         finder,

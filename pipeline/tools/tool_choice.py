@@ -53,7 +53,7 @@ def tool_choice(
 
 def _by_name(known: Provider, name: str, tools: Iterable[Any] | None) -> Any:
     if known.choice is None:
-        message = f"{known.name} has no tool choice {name!r}; send this tool alone"
+        message = f"{known.name} has no tool choice {name!r}; it decides by itself, so send that tool alone"
         raise UsageError(message)
     check_name(name, known)
     if tools is not None and name not in (own := [each.name for each in as_tools(tools)]):

@@ -12,5 +12,5 @@ CONTRACT = (Case("parse_text", parse_text("hermes", "qwen3_coder", turn_id=TURN)
 
 
 def test_without_a_dialect_it_says_which_there_are():
-    with pytest.raises(UsageError, match=r"parse_text needs at least one dialect; there are auto, aider, .*, xml$"):
+    with pytest.raises(UsageError, match=r"parse_text needs at least one dialect; choose from auto, aider, .*, xml$"):
         parse_text()

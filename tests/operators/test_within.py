@@ -544,7 +544,7 @@ def test_an_operator_that_gives_no_text_is_told_so(run: Callable[..., Outcome]) 
     no_text: Operator[str, Any] = json_fragments()
     events, error = run(texts("[1]"), None, within("text", no_text))
     assert isinstance(error, UsageError)
-    assert "within runs operators from text to text, json_fragments() gave Fragment(" in str(error)
+    assert "within needs operators from str to str; json_fragments() returned Fragment(" in str(error)
     assert wrong_segments(events) == []
 
 

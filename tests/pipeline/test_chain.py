@@ -270,7 +270,7 @@ def test_a_cancel_ends_what_is_open_before_the_rx_operator_and_behind_it():
     pipeline.cancel("enough")
     assert [event.type for event in events[:2]] == ["SEGMENT_START", "SEGMENT_END"]
     assert isinstance(events[2], InvocationFailed)
-    assert (events[1].payload["status"], events[2].reason, done) == ("interrupted", "interrupted", [True])
+    assert (events[1].status, events[2].reason, done) == ("interrupted", "interrupted", [True])
 
 
 def test_the_other_ways_refuse_an_rx_operator_and_say_why():

@@ -105,7 +105,10 @@ def ways(pipeline: Pipeline, items: list[Any]) -> list[list[Any]]:
 
 def test_all_ways_give_the_same_events():
     first, *others = ways(Pipeline(turn_id="t"), one_call())
-    assert [type(event).__name__ for event in first] == [*["SegmentEvent"] * 6, "ToolInvocation"]
+    assert [type(event).__name__ for event in first] == [
+        *["SegmentStart", "SegmentContent", "SegmentEnd"] * 2,
+        "ToolInvocation",
+    ]
     assert all(other == first for other in others)
 
 
@@ -182,7 +185,7 @@ def test_a_turn_id_of_one_stream_goes_before_that_of_all():
 )
 def test_a_strategy_is_a_name_a_function_an_operator_or_several(strategy: Any):
     types = [type(event).__name__ for event in Pipeline(strategy).stream(one_call())]
-    assert types == [*["SegmentEvent"] * 6, "ToolInvocation"]
+    assert types == [*["SegmentStart", "SegmentContent", "SegmentEnd"] * 2, "ToolInvocation"]
 
 
 @pytest.mark.parametrize(
@@ -325,7 +328,7 @@ def test_an_exception_of_the_stream_comes_after_the_ends(way: str):
 
     with pytest.raises(_LostError):
         loop()
-    assert [type(event).__name__ for event in events[-2:]] == ["SegmentEvent", "InvocationFailed"]
+    assert [type(event).__name__ for event in events[-2:]] == ["SegmentEnd", "InvocationFailed"]
     assert events[-2].status == "interrupted"
 
 

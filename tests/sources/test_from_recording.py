@@ -41,7 +41,7 @@ def test_a_body_that_says_nothing_of_its_provider_asks_for_the_api(tmp_path: Pat
     ("name", "options", "words"),
     [
         ("missing.sse", {}, "cannot read the recording"),
-        ("one_call.sse", {"chunk_size": 0}, "from 1"),
+        ("one_call.sse", {"chunk_size": 0}, "at least 1"),
         ("one_call.sse", {"api": "nobody"}, "known are"),
     ],
 )

@@ -374,7 +374,7 @@ def test_a_grammar_that_cannot_be_read_is_told(grammar: tuple[Any, ...], fault: 
 )
 def test_a_wrong_value_of_an_option_is_told(option: str):
     wrong: Any = {option: "oops"}
-    with pytest.raises(UsageError, match=f"{option}= is .* or .*; got 'oops'"):
+    with pytest.raises(UsageError, match=f"{option}= must be .* or .*, got 'oops'"):
         parse_text("hermes", **wrong)
 
 
@@ -410,8 +410,8 @@ def test_reasoning_between_tags_is_found_character_by_character(opener: str, clo
 
 
 ENGINE = (
-    *("text_engine", "text_account", "outside_text", "text_block", "between_items", "block_text", "block_json"),
-    *("block_attrs", "block_end", "text_ways", "dialect_positions", "literal_search", "json_slot", "text_slot"),
+    *("text_engine", "source_buffer", "outside_text", "text_block", "between_items", "block_text", "block_json"),
+    *("block_attrs", "block_end", "fast_paths", "dialect_positions", "literal_search", "json_slot", "text_slot"),
     *("attrs_slot", "json_attrs_slot", "text_call", "text_options", "literal_machine"),
 )
 ALSO_OTHER_WORDS = {"json", "xml", "tool_call"}

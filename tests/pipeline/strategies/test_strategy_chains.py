@@ -46,6 +46,6 @@ def test_what_is_opted_for_stands_behind_the_first_operator(strategy: type[Pipel
 
 
 def test_the_old_name_of_a_strategy_says_the_new_one():
-    with pytest.raises(UsageError, match="its name is 'json_answer' now"):
+    with pytest.raises(UsageError, match="it is now called 'json_answer'"):
         Pipeline("structured_output")
     assert Pipeline("json_answer").chain[0] == parse_text("json_answer") == compose(json_answer()).steps[0].again()

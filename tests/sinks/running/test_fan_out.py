@@ -595,7 +595,7 @@ def test_what_takes_a_whole_stream_is_refused_at_once(kind: Any, function: Any):
 @pytest.mark.parametrize("kind", [FanOut, AsyncFanOut])
 @pytest.mark.parametrize("wrong", [lambda: None, lambda events, other: None, Note])
 def test_what_cannot_be_called_with_the_events_alone_is_refused_at_once(kind: Any, wrong: Any):
-    with pytest.raises(UsageError, match="a sink is called with one argument, the stream of events"):
+    with pytest.raises(UsageError, match="a sink must take one argument, the stream of events"):
         kind([wrong])
 
 

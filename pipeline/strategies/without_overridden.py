@@ -1,4 +1,4 @@
-"""`fitting_fields`: the field specs, without those that a user's own tool of the same name overrides."""
+"""`without_overridden`: the field specs, without those that a user's own tool of the same name overrides."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ...operators.calls.field_spec import FieldSpec
 from ...operators.to_invocations import Tools
 
 
-def fitting_fields(specs: Iterable[FieldSpec], tools: Tools | None) -> tuple[FieldSpec, ...]:
+def without_overridden(specs: Iterable[FieldSpec], tools: Tools | None) -> tuple[FieldSpec, ...]:
     """Return the specs without those whose tool the user defines with other parameters.
 
     >>> from penstock.operators import FILE_TOOLS
     >>> from penstock.pipeline import as_tools
     >>> def write_file(path: str, text: str) -> None: ...
-    >>> [spec.tool for spec in fitting_fields(FILE_TOOLS, as_tools([write_file]))]
+    >>> [spec.tool for spec in without_overridden(FILE_TOOLS, as_tools([write_file]))]
     ['edit_file', 'patch_file', 'run_bash']
     """
     given: Any = tools if tools is not None else ()

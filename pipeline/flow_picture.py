@@ -7,12 +7,12 @@ from functools import partial
 from html import escape
 from typing import Any, cast
 
-from ...events.showing.card import MimeBundle
-from ...events.showing.excerpt import shown
-from ...operators.engine.stage import Operator
-from ...sinks.running.sink import TwinSink
-from ..chain import Chain, chain_of
-from ..chain import name_of as operator_name
+from ..events.showing.card import MimeBundle
+from ..events.showing.excerpt import shown
+from ..operators.engine.stage import Operator
+from ..sinks.running.sink import TwinSink
+from .chain import Chain, chain_of
+from .chain import name_of as operator_name
 
 _BOX = (
     "display:inline-block;border:1px solid rgba(128,128,128,.6);border-radius:4px;padding:2px 8px;margin:2px 0;"

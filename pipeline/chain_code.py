@@ -12,13 +12,13 @@ from typing import Any, Final, TypeGuard, cast
 from msgspec import Struct
 from msgspec.structs import fields
 
-from ...events.errors import UsageError
-from ..calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
-from ..catalogue.dialects_named import dialect_name
-from ..engine.limits import Limits
-from ..engine.stage import Operator, compose
-from ..engine.step import Step, quoted, short_form
-from ..schemas.value_typing import TypingRules
+from ..events.errors import UsageError
+from ..operators.calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
+from ..operators.catalogue.dialects_named import dialect_name
+from ..operators.engine.limits import Limits
+from ..operators.engine.stage import Operator, compose
+from ..operators.engine.step import Step, quoted, short_form
+from ..operators.schemas.value_typing import TypingRules
 
 _CONSTANTS: Final[Mapping[str, Any]] = {"FILE_TOOLS": FILE_TOOLS, "MARKED_FILE_TOOLS": MARKED_FILE_TOOLS}
 _VALUES: Final = (FieldSpec, Limits, TypingRules)

@@ -6,7 +6,7 @@ from ..calls.answer_segments import Segment
 from ..engine.state import Stateful
 
 
-class TextAccount(Stateful):
+class SourceBuffer(Stateful):
     """The text at hand and what came before it, so that every character goes into the `raw` of exactly one event.
 
     - `buffer`, `position`: the text at hand, and what of it comes next; `offset`: of the buffer in the whole text.

@@ -8,7 +8,7 @@ from test_event_card import EVIL, assert_harmless
 
 from penstock.operators import Operator, holdback, lift, to_segments
 from penstock.operators.engine.stage import Completed, compose
-from penstock.pipeline.runs.flow_picture import flow_picture, name_of
+from penstock.pipeline.flow_picture import flow_picture, name_of
 from penstock.pipeline.strategies.strategies import api_tool_call
 from penstock.sinks.collect import collect
 from penstock.sinks.notebook_view import notebook_view

@@ -18,13 +18,13 @@ from .block_text import BlockText
 from .slots.text_slot import BLANKS
 
 if TYPE_CHECKING:
-    from .text_account import TextAccount
+    from .source_buffer import SourceBuffer
     from .text_block import TextBlock
     from .text_call import TextCall
     from .text_engine import TextEngine
 
 Search: TypeAlias = "Callable[[str], re.Match[str] | None]"
-Way: TypeAlias = Callable[[str], Sequence[Segment] | None]
+FastPath: TypeAlias = Callable[[str], Sequence[Segment] | None]
 Plain: TypeAlias = tuple[Search, str, str, str | None]
 """Where a text is said as it stands if the search finds nothing in it: the search, and of what its event is made, its
 segment's id and type, and the turn. It is a bare tuple because taking a named one apart costs more than a call."""
@@ -32,65 +32,65 @@ ReadOn: TypeAlias = Callable[[BlockJson, Sequence[Fragment | JsonError], str], S
 """Goes on the long way with a text that the machine of the JSON has read."""
 
 
-def plain_way(block: TextBlock) -> Plain | None:
+def plain_fast_path(block: TextBlock) -> Plain | None:
     """Return the fast path for text outside of a block, if there is one."""
-    account, outside, answer = block.account, block.outside, block.answer
-    if block.is_open or account.before or account.loose or not outside.goes_through:
+    source_buffer, outside, answer = block.source_buffer, block.outside, block.answer
+    if block.is_open or source_buffer.before or source_buffer.loose or not outside.goes_through:
         return None
     search = _nothing if outside.search is None else outside.search.pattern.search
     return search, answer.open_id, outside.kind, answer.ids.turn_id
 
 
-def waiting_way(engine: TextEngine, account: TextAccount, block: TextBlock, plain: Plain) -> Way:
+def waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
     """Return the fast path for text that may end in a marker; it is held from there on."""
     search, segment_id, kind, turn_id = plain
     markers = block.outside.search
 
-    def way(text: str) -> Sequence[Segment] | None:
-        text = account.wait + text
+    def fast_path(text: str) -> Sequence[Segment] | None:
+        text = source_buffer.wait + text
         found = search(text)
         if found is None:
-            account.wait = ""
+            source_buffer.wait = ""
             engine.plain = plain
         elif markers is None or not markers.is_unfinished(found):
             return None
         else:
             start = found.start()
-            account.wait = text[start:]
+            source_buffer.wait = text[start:]
             engine.plain = None
             if not start:
                 return ()
             text = text[:start]
         return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
 
-    return way
+    return fast_path
 
 
-def block_way(block: TextBlock, read_on: ReadOn) -> Way | None:
+def block_fast_path(block: TextBlock, read_on: ReadOn) -> FastPath | None:
     """Return the fast path for text in a block, if there is one."""
-    account, reader, call = block.account, block.reader, block.call
-    if account.before or account.wait:
+    source_buffer, reader, call = block.source_buffer, block.reader, block.call
+    if source_buffer.before or source_buffer.wait:
         return None
     if isinstance(reader, BlockText):
         if block.saying:
-            is_ready = reader.slot.straight and not (reader.in_section or reader.tail or account.loose)
-            return _text_way(reader, block) if is_ready and block.answer.open_type == block.saying else None
+            is_ready = reader.slot.straight and not (reader.in_section or reader.tail or source_buffer.loose)
+            return _text_fast_path(reader, block) if is_ready and block.answer.open_type == block.saying else None
         is_plain = reader.slot.item.role == "value" and reader.form != "?" and not (reader.in_section or reader.tail)
         is_ready = is_plain and reader.streams and reader.null is None and reader.slot.is_quiet
-        return _value_way(reader, account, call) if is_ready and call is not None else None
-    if account.loose or not isinstance(reader, BlockJson) or reader.slot.live is None:
+        return _value_fast_path(reader, source_buffer, call) if is_ready and call is not None else None
+    if source_buffer.loose or not isinstance(reader, BlockJson) or reader.slot.live is None:
         return None
     if reader.slot.is_saying:
-        return _said_way(reader, block, read_on) if block.answer.open_type == "text" else None
-    return None if call is None else _argument_way(reader, call, read_on)
+        return _said_fast_path(reader, block, read_on) if block.answer.open_type == "text" else None
+    return None if call is None else _argument_fast_path(reader, call, read_on)
 
 
-def _argument_way(reader: BlockJson, call: TextCall, read_on: ReadOn) -> Way:
+def _argument_fast_path(reader: BlockJson, call: TextCall, read_on: ReadOn) -> FastPath:
     """Return the fast path for text in a string of JSON arguments."""
     feed, segment_id, turn_id = reader.slot.machine.feed, call.segment_id, call.turn_id
     shift, path = reader.start - call.start, reader.slot.live or ()
 
-    def way(text: str) -> Sequence[Segment]:
+    def fast_path(text: str) -> Sequence[Segment]:
         items = feed(text)
         pieces: tuple[Fragment, ...] = ()
         for piece in items:
@@ -99,50 +99,50 @@ def _argument_way(reader: BlockJson, call: TextCall, read_on: ReadOn) -> Way:
             pieces += (Fragment(path, "TEXT", piece.value, piece.at + shift),)
         return (SegmentContent(segment_id, "tool_call", text, turn_id=turn_id, raw=text, fragments=pieces),)
 
-    return way
+    return fast_path
 
 
-def _said_way(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> Way:
+def _said_fast_path(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> FastPath:
     """Return the fast path for text in a string of JSON that is the answer's own text."""
     machine, answer = reader.slot.machine, block.answer
     segment_id, turn_id = answer.open_id, answer.ids.turn_id
 
-    def way(text: str) -> Sequence[Segment]:
+    def fast_path(text: str) -> Sequence[Segment]:
         items = machine.feed(text)
         is_whole = isinstance(items, tuple) and items and not machine.withheld_length
         if is_whole and isinstance(said := items[0], Fragment):
             return (SegmentContent(segment_id, "text", said.value, turn_id=turn_id, raw=text),)
         return read_on(reader, items, text)
 
-    return way
+    return fast_path
 
 
-def _text_way(reader: BlockText, block: TextBlock) -> Way:
+def _text_fast_path(reader: BlockText, block: TextBlock) -> FastPath:
     """Return the fast path for text in a block that is emitted unchanged."""
-    account, answer = block.account, block.answer
+    source_buffer, answer = block.source_buffer, block.answer
     search = _nothing if reader.search is None else reader.search.pattern.search
     segment_id, kind, turn_id = answer.open_id, answer.open_type, answer.ids.turn_id
 
-    def way(text: str) -> Sequence[Segment] | None:
+    def fast_path(text: str) -> Sequence[Segment] | None:
         if search(text) is not None:
             return None
-        account.offset += len(text)
+        source_buffer.offset += len(text)
         return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
 
-    return way
+    return fast_path
 
 
-def _value_way(reader: BlockText, account: TextAccount, call: TextCall) -> Way:
+def _value_fast_path(reader: BlockText, source_buffer: SourceBuffer, call: TextCall) -> FastPath:
     """Return the fast path for text in a value that is text."""
-    slot, path, loose = reader.slot, reader.path, account.loose
+    slot, path, loose = reader.slot, reader.path, source_buffer.loose
     search = _nothing if reader.search is None else reader.search.pattern.search
     segment_id, turn_id, begin = call.segment_id, call.turn_id, call.start
     edge, entities, is_trimmed = slot.edge, slot.item.entities, slot.item.trim == "blanks"
 
-    def way(text: str) -> Sequence[Segment] | None:
+    def fast_path(text: str) -> Sequence[Segment] | None:
         if search(text) is not None:
             return None
-        end = account.offset = account.offset + len(text)
+        end = source_buffer.offset = source_buffer.offset + len(text)
         piece = raw = text
         if is_trimmed and slot.is_open and not (entities and "&" in text):
             # Blanks at the end wait, and go in front of what comes.
@@ -179,7 +179,7 @@ def _value_way(reader: BlockText, account: TextAccount, call: TextCall) -> Way:
         pieces = (Fragment(path, "TEXT", piece, at - begin),)
         return (SegmentContent(segment_id, "tool_call", raw, turn_id=turn_id, raw=raw, fragments=pieces),)
 
-    return way
+    return fast_path
 
 
 def _nothing(_text: str) -> None:

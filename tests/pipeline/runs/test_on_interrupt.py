@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 from every_sdk import nothing_left
 
-from penstock.pipeline.cli.on_interrupt import on_interrupt
+from penstock.pipeline.runs.on_interrupt import on_interrupt
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs pthread_kill")
 

@@ -13,7 +13,6 @@ from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator
-from .engine.state import Stateful
 
 
 @public_operator
@@ -49,15 +48,11 @@ def argument_progress(
     return each_call(_Progress, keep_segments=keep_segments, fields=fields, limits=limits)
 
 
-class _Progress(Stateful):
-    STATE = __slots__ = ("call",)
-
-    def __init__(self, call: CallArguments) -> None:
-        self.call = call
+class _Progress(CallArguments):
+    __slots__ = ()
 
     def content(self, event: AnySegmentEvent) -> Sequence[ToolCallArgumentProgress]:
-        call = self.call
-        pieces = call.fragments(event)
-        return [ToolCallArgumentProgress(call.segment_id, call.name, piece) for piece in pieces]
+        segment_id, name = self.segment_id, self.name
+        return [ToolCallArgumentProgress(segment_id, name, piece) for piece in self.fragments(event)]
 
     start = end = content

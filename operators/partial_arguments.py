@@ -8,14 +8,14 @@ from typing import Any
 from msgspec import Struct
 
 from ..events.fragment import Fragment, Path
-from ..events.segment_event import AnySegmentEvent, SegmentEnd, Status
+from ..events.segment_event import AnySegmentEvent, SegmentEnd, SegmentStart, Status
 from .calls.call_arguments import CallArguments
 from .calls.each_call import each_call
 from .calls.field_spec import FILE_TOOLS, FieldSpec
+from .calls.segment_metadata import Specs
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator
-from .engine.state import Stateful
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.live_view import ObjectView
 
@@ -95,27 +95,27 @@ class PartialArguments(Struct, frozen=True, gc=False, eq=False):
         )
 
 
-class _Partial(Stateful):
-    STATE = ("_values", "call")
-    __slots__ = (*STATE, "_view")
+class _Partial(CallArguments):
+    STATE = (*CallArguments.STATE, "_values")
+    __slots__ = ("_values", "_view")
 
-    def __init__(self, call: CallArguments) -> None:
-        self.call = call
+    def __init__(self, start: SegmentStart, name: str, specs: Specs, limits: Limits) -> None:
+        super().__init__(start, name, specs, limits)
         self._values = FragmentAggregator()
         self._view = ObjectView(self._values)
 
     def content(self, event: AnySegmentEvent) -> Sequence[PartialArguments]:
-        pieces = self.call.fragments(event)
+        pieces = self.fragments(event)
         return (self._event(pieces),) if pieces else ()
 
     start = content
 
     def end(self, event: SegmentEnd) -> Sequence[PartialArguments]:
-        pieces = self.call.fragments(event)
+        pieces = self.fragments(event)
         return (self._event(pieces, event.status or "complete"),)
 
     def _event(self, pieces: Sequence[Fragment], status: Status | None = None) -> PartialArguments:
-        call, values = self.call, self._values
+        values = self._values
         values.feed_all(pieces)
         changed: tuple[Path, ...]
         finished: tuple[Path, ...]
@@ -126,5 +126,5 @@ class _Partial(Stateful):
             finished = tuple(piece.path for piece in pieces if piece.kind == "DONE")
         is_complete = values.done or status == "complete"
         return PartialArguments(
-            call.segment_id, call.name, call.turn_id, changed, finished, is_complete, status, self._view
+            self.segment_id, self.name, self.turn_id, changed, finished, is_complete, status, self._view
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias, cast
 
@@ -10,11 +10,13 @@ from ..events.errors import UsageError
 from ..events.fragment import Fragment, JsonError, Path
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart, Status
 from ..events.tool_invocation import Notice
+from .calls.call_follower import CallFollower
 from .calls.field_spec import FILE_TOOLS, FieldSpec
-from .calls.segment_end import RESERVED, OpenSegments, end_status, error_detail
+from .calls.segment_end import error_detail
+from .calls.segment_metadata import RESERVED
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
-from .engine.stage import How, Operator, StageChain, lift, stage
+from .engine.stage import Operator, StageChain, lift, stage
 from .engine.state import Stateful
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.json_machine import JsonMachine
@@ -78,7 +80,6 @@ class _FieldCall(Stateful):
     """One call of a tool with a spec: its arguments so far, and the text that was not emitted yet."""
 
     STATE = (
-        "tool",
         "arguments",
         "content",
         "content_length",
@@ -89,6 +90,7 @@ class _FieldCall(Stateful):
         "held",
         "machine",
         "metadata",
+        "name",
         "no_object",
         "open_value",
         "opened",
@@ -100,16 +102,14 @@ class _FieldCall(Stateful):
     )
     __slots__ = (*STATE, "limits", "field_path", "live_path", "segment_type", "spec")
 
-    def __init__(
-        self, spec: FieldSpec, limits: Limits, segment_id: str, turn_id: str | None, metadata: dict[str, Any]
-    ) -> None:
+    def __init__(self, spec: FieldSpec, limits: Limits, start: SegmentStart) -> None:
         self.spec = spec
-        self.tool = spec.tool
         self.limits = limits
         self.segment_type = spec.segment_type
-        self.segment_id = segment_id
-        self.turn_id = turn_id
-        self.metadata = metadata
+        self.segment_id = start.segment_id
+        self.turn_id = start.turn_id
+        self.metadata = start.metadata
+        self.name: str = start.metadata.get("tool_name", "")
         self.arguments: dict[str, Any] = {}  # those that are not streamed, as they close
         self.open_value: FragmentAggregator | None = None  # the one of them that is open
         self.content: list[str] = []  # decoded content that waits for START
@@ -136,18 +136,15 @@ class _FieldCall(Stateful):
         return FragmentAggregator() if name == "open_value" else JsonMachine(self.limits)
 
 
-class _StreamFields(Stateful):
-    STATE = ("_calls", "_others")
-
+class _StreamFields(CallFollower[_FieldCall]):
     def __init__(self, specs: dict[str, FieldSpec], limits: Limits, *, deferred: bool, ignore_case: bool) -> None:
+        super().__init__(keep_segments=True)
         self._specs = {tool.casefold(): spec for tool, spec in specs.items()} if ignore_case else specs
         self._ignore_case = ignore_case
         self._deferred = deferred
         self._limits = limits
-        self._calls: dict[tuple[str | None, str], _FieldCall] = {}
-        self._others = OpenSegments()
 
-    def feed(self, event: SegmentEvent | Notice) -> Iterable[Segment]:
+    def feed(self, event: SegmentEvent | Notice) -> Sequence[Segment]:
         if type(event) is SegmentContent:
             call = self._calls.get((event.turn_id, event.segment_id))
             if call is None:
@@ -167,39 +164,29 @@ class _StreamFields(Stateful):
                         ),
                     )
             return self._content(call, event)
-        if type(event) is SegmentStart:
-            metadata = event.metadata
-            name = metadata.get("tool_name", "")
-            spec = self._specs.get(self._tool(name))
-            if spec is not None and event.segment_type == "tool_call" and metadata.get("executed_by") != "provider":
-                return self._start(spec, event)
-        elif type(event) is not SegmentEnd:
-            return cast("tuple[Segment]", (event,))
-        elif (event.turn_id, event.segment_id) in self._calls:
-            return self._end(self._calls.pop((event.turn_id, event.segment_id)), event)
-        self._others.note(event)
-        return (event,)
+        return self._border(event)
 
-    def close(self, how: How) -> Iterable[Segment]:
-        events: list[Segment] = list(self._others.ends(how))
-        for call in self._calls.values():
-            end = SegmentEnd(call.segment_id, "tool_call", *end_status(how), call.metadata, turn_id=call.turn_id)
-            events += self._end(call, end)
-        self._calls.clear()
-        return events
+    def new_part(self, _name: str, state: Any, /) -> _FieldCall:
+        spec = self._specs[self._tool(state["name"])]
+        return _FieldCall(spec, self._limits, SegmentStart("", None))
+
+    def _opened(self, start: SegmentStart) -> _FieldCall | None:
+        metadata = start.metadata
+        if start.segment_type != "tool_call" or metadata.get("executed_by") == "provider":
+            return None
+        spec = self._specs.get(self._tool(metadata.get("tool_name", "")))
+        return None if spec is None else _FieldCall(spec, self._limits, start)
 
     def _tool(self, name: str) -> str:
         return name.casefold() if self._ignore_case else name
 
-    def _start(self, spec: FieldSpec, event: SegmentStart) -> list[Segment]:
-        call = _FieldCall(spec, self._limits, event.segment_id, event.turn_id, event.metadata)
-        self._calls[event.turn_id, event.segment_id] = call
+    def _started(self, call: _FieldCall, start: SegmentStart) -> list[Segment]:
         events: list[Segment] = []
-        self._take(call, event)
+        self._take(call, start)
         if not self._deferred:
             self._give_start(call, {}, events)
-        elif spec.required and not spec.strict and spec.markers is None:
-            call.held.append(event)
+        elif call.spec.required and not call.spec.strict and call.spec.markers is None:
+            call.held.append(start)
         return events
 
     def _content(self, call: _FieldCall, event: SegmentContent) -> list[Segment]:
@@ -219,51 +206,29 @@ class _StreamFields(Stateful):
         call.live_path = call.field_path if straight else None
         return events
 
-    def _end(self, call: _FieldCall, event: SegmentEnd) -> list[Segment]:
-        text = self._take(call, event, ending=True)
+    def _ended(self, call: _FieldCall, end: SegmentEnd) -> list[Segment]:
+        text = self._take(call, end, ending=True)
         events: list[Segment] = []
-        if call.held and call.due is None and event.status in ("complete", None):
-            return [*call.held, event]
+        if call.held and call.due is None and end.status in ("complete", None):
+            return [*call.held, end]
         if not call.started:
             if text:
                 call.content.append(text)
             self._give_start(call, _known(call) if call.due is None else call.due, events)
         elif text:
             self._give_content(call, text, events)
-        status: Status = "complete" if event.status is None else event.status
-        reason = event.reason
-        metadata = {**call.metadata, **event.metadata}
+        status, reason = end.status, end.reason
+        metadata = {**call.metadata, **end.metadata}
         metadata.pop("arguments", None)  # the content, once more
         metadata |= _shown(call)
-        if status == "complete" and call.machine is not None:
-            for item in () if call.error else call.machine.close():
-                if isinstance(item, JsonError):
-                    call.error = item
-        if call.error is not None and status == "complete":
-            status, reason = ("truncated", None) if call.error.reason == "truncated" else ("failed", call.error.reason)
-            metadata["error"] = error_detail(call.error)
-        if call.duplicate and status == "complete":
-            status, reason = "failed", "duplicate_key"
-        if call.no_object and status == "complete":
-            status, reason = "failed", "invalid"
-            metadata["error"] = {"loc": [], "msg": "arguments must be an object", "type": "dict_type"}
-        required = call.spec.required if call.spec.strict else ()
-        missing = next((name for name in required if name not in call.arguments), None)
-        if missing is not None and status == "complete":
-            status, reason = "failed", "missing_path"
-            metadata["error"] = {"loc": [missing], "msg": "missing", "type": "missing"}
+        if status in ("complete", None):
+            status, reason, error = _verdict(call, reason)
+            if error is not None:
+                metadata["error"] = error
         raw, fragments = _taken(call)
+        kind, pieces = call.segment_type, fragments or None
         events.append(
-            SegmentEnd(
-                call.segment_id,
-                call.segment_type,
-                status,
-                reason,
-                metadata,
-                turn_id=event.turn_id,
-                raw=raw,
-                fragments=fragments or None,
-            )
+            SegmentEnd(call.segment_id, kind, status, reason, metadata, turn_id=end.turn_id, raw=raw, fragments=pieces)
         )
         return events
 
@@ -345,9 +310,6 @@ class _StreamFields(Stateful):
         call.error = call.machine.error
         return [item for item in items if isinstance(item, Fragment)]
 
-    def new_part(self, _name: str, state: Any, /) -> _FieldCall:
-        return _FieldCall(self._specs[self._tool(state["tool"])], self._limits, "", None, {})
-
 
 def _known(call: _FieldCall) -> dict[str, Any]:
     """Return the spec's metadata that is known so far."""
@@ -362,6 +324,25 @@ def _shown(call: _FieldCall) -> dict[str, Any]:
     if call.opened and not call.content_length and call.spec.field not in call.arguments:
         hidden[call.spec.field] = ""  # an empty content has no CONTENT that would tell it from none
     return {**shown, "arguments": hidden} if hidden else shown
+
+
+def _verdict(call: _FieldCall, reason: str | None) -> tuple[Status, str | None, dict[str, Any] | None]:
+    """Return how a call ends whose segment ended as complete: status, reason, and what is wrong with it."""
+    if call.machine is not None and call.error is None:
+        call.error = next((item for item in call.machine.close() if isinstance(item, JsonError)), None)
+    if call.error is not None:
+        if call.error.reason == "truncated":
+            return "truncated", None, error_detail(call.error)
+        return "failed", call.error.reason, error_detail(call.error)
+    if call.duplicate:
+        return "failed", "duplicate_key", None
+    if call.no_object:
+        return "failed", "invalid", {"loc": [], "msg": "arguments must be an object", "type": "dict_type"}
+    required = call.spec.required if call.spec.strict else ()
+    for name in required:
+        if name not in call.arguments:
+            return "failed", "missing_path", {"loc": [name], "msg": "missing", "type": "missing"}
+    return "complete", reason, None
 
 
 def _taken(call: _FieldCall) -> tuple[str, tuple[Fragment, ...]]:

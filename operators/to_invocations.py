@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, cast, get_args, overload
 
@@ -13,13 +13,15 @@ from ..events.errors import UsageError
 from ..events.fragment import JsonError
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ..events.tool_invocation import FailureReason, InvocationFailed, Notice, ToolInvocation
+from .calls.call_follower import CallFollower
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .calls.same_arguments import arguments_digest, value_digest
-from .calls.segment_end import RESERVED, OpenSegments, end_status, error_detail
+from .calls.segment_end import error_detail
+from .calls.segment_metadata import called_name, told_arguments
 from .calls.validated import validated
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
-from .engine.stage import How, Operator, lift
+from .engine.stage import Operator, lift
 from .engine.state import Stateful
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.whole_json import decode_json
@@ -113,24 +115,25 @@ def to_invocations(
 
 
 class _Call(Stateful):
-    STATE = __slots__ = ("content", "metadata", "name", "raw", "segment_type", "turn_id", "unparsed", "values")
+    STATE = __slots__ = ("metadata", "name", "raw", "segment_id", "segment_type", "turn_id", "unparsed", "values")
 
-    def __init__(self, segment_type: str, turn_id: str | None, name: str, metadata: dict[str, Any]) -> None:
-        self.segment_type = segment_type
-        self.turn_id = turn_id
+    def __init__(self, start: SegmentStart, name: str) -> None:
+        self.segment_id = start.segment_id
+        self.segment_type = start.segment_type or ""
+        self.turn_id = start.turn_id
         self.name = name
-        self.metadata = metadata
+        self.metadata = dict(start.metadata)
         self.raw: list[str] = []
         self.values: FragmentAggregator | None = None
-        self.unparsed: list[str] = []  # JSON text that came without fragments
-        self.content: list[str] = []  # decoded content of a field segment that came without fragments
+        self.unparsed: list[str] = []
+        """What came without fragments: JSON text; of a field segment decoded content."""
 
     def new_part(self, _name: str, _state: Any, /) -> FragmentAggregator:
         return FragmentAggregator()
 
 
-class _ToInvocations(Stateful):
-    STATE = ("_calls", "_invoked", "_others", "_settled")
+class _ToInvocations(CallFollower[_Call]):
+    STATE = (*CallFollower.STATE, "_invoked", "_settled")
 
     def __init__(
         self,
@@ -141,13 +144,11 @@ class _ToInvocations(Stateful):
         keep_segments: bool,
         ignore_case: bool,
     ) -> None:
+        super().__init__(keep_segments=keep_segments)
         self._validators = validators
         self._ignore_case = ignore_case
-        self._keep = keep_segments
         self._specs = {spec.segment_type: spec for spec in fields}
         self._limits = limits
-        self._calls: dict[tuple[str | None, str], _Call] = {}
-        self._others = OpenSegments()
         self._settled: set[tuple[str | None, str]] = set()
         self._invoked: dict[tuple[str | None, str, str], str] = {}
         """The invocations, by turn, the provider's id, and a digest of name and arguments."""
@@ -161,69 +162,27 @@ class _ToInvocations(Stateful):
                     call.raw.append(event.raw)
                     call.values.feed_all(fragments)
                 else:
-                    self._content(call, event)
+                    self._take(call, event)
             return (event,) if self._keep else ()
-        if type(event) is SegmentStart:
-            broken_off = self._break_off(event)
-            self._start(event)
-            return (*broken_off, event) if self._keep else broken_off
-        if type(event) is not SegmentEnd:
-            return cast("tuple[Result]", (event,))
-        call = self._calls.pop((event.turn_id, event.segment_id), None)
-        if call is not None:
-            return self._end(call, event)
-        if not self._keep:
-            return ()
-        self._others.note(event)
-        return (event,)
+        return self._border(event)
 
-    def close(self, how: How) -> Iterable[Result]:
-        results: list[Result] = list(self._others.ends(how))
-        for (_, segment_id), call in self._calls.items():
-            told = {"tool_name": call.name}
-            end = SegmentEnd(segment_id, call.segment_type, *end_status(how), told, turn_id=call.turn_id)
-            results += self._end(call, end)
-        self._calls.clear()
-        return results
+    def new_part(self, _name: str, _state: Any, /) -> _Call:
+        return _Call(SegmentStart("", None), "")
 
-    def _break_off(self, event: SegmentStart) -> tuple[Result, ...]:
-        """End a call whose id starts again."""
-        call = self._calls.pop((event.turn_id, event.segment_id), None)
-        if call is None:
-            return ()
-        told = {"tool_name": call.name}
-        end = SegmentEnd(event.segment_id, call.segment_type, "truncated", None, told, turn_id=event.turn_id)
-        return tuple(self._end(call, end))
+    def _opened(self, start: SegmentStart) -> _Call | None:
+        name = called_name(start, self._specs)
+        return None if name is None else _Call(start, name)
 
-    def _start(self, event: SegmentStart) -> None:
-        metadata = event.metadata
-        kind = event.segment_type or ""
-        spec = self._specs.get(kind)
-        name = metadata.get("tool_name")
-        if name is None and spec is not None:
-            name = spec.tool
-        if name is None and kind != "tool_call":
-            if self._keep:
-                self._others.note(event)
-            return
-        if metadata.get("executed_by") == "provider":
-            if self._keep:
-                self._others.note(event)
-            return
-        call = _Call(kind, event.turn_id, name or "", dict(metadata))
-        self._calls[event.turn_id, event.segment_id] = call
-        self._fragments(call, event)
+    def _started(self, call: _Call, start: SegmentStart) -> Sequence[Result]:
+        self._take(call, start)
+        return (start,) if self._keep else ()
 
-    def _content(self, call: _Call, event: SegmentContent) -> None:
-        if event.fragments is None:
+    def _take(self, call: _Call, event: AnySegmentEvent) -> None:
+        if event.fragments is None and isinstance(event, SegmentContent):
             # Whole JSON that is not parsed yet, or an event that was read from JSON.
-            text = event.raw or event.delta
-            call.raw.append(text)
-            (call.content if call.segment_type != "tool_call" else call.unparsed).append(text)
+            call.raw.append(event.raw or event.delta)
+            call.unparsed.append(event.raw or event.delta)
             return
-        self._fragments(call, event)
-
-    def _fragments(self, call: _Call, event: AnySegmentEvent) -> None:
         if event.raw:
             call.raw.append(event.raw)
         if event.fragments:
@@ -231,29 +190,29 @@ class _ToInvocations(Stateful):
                 call.values = FragmentAggregator()
             call.values.feed_all(event.fragments)
 
-    def _end(self, call: _Call, event: SegmentEnd) -> Iterable[Result]:
-        self._fragments(call, event)
-        metadata = event.metadata
+    def _ended(self, call: _Call, end: SegmentEnd) -> Sequence[Result]:
+        self._take(call, end)
+        metadata = end.metadata
         call.metadata.update(metadata)
         call.name = self._tool(call.name or metadata.get("tool_name", ""))
-        identity = (event.turn_id, event.segment_id)
+        identity = (end.turn_id, end.segment_id)
         result: Result
         if identity in self._settled:
-            result = Notice("duplicate_call", f"a second call with the id {event.segment_id!r} was not invoked")
+            result = Notice("duplicate_call", f"a second call with the id {end.segment_id!r} was not invoked")
         else:
             self._settled.add(identity)
-            result = self._settle(call, event)
+            result = self._settle(call, end)
             if isinstance(result, ToolInvocation) and (first := self._first_of(call, result)) != result.id:
                 detail = f"a second call with the id {first!r} and the same arguments was not invoked"
                 told = {**metadata, "duplicate_of": first}
-                event = replace(event, status="complete", reason=None, metadata=told)
+                end = replace(end, status="complete", reason=None, metadata=told)
                 result = Notice("duplicate_call", detail)
         notices = _mistyped(call.name, metadata) if isinstance(result, ToolInvocation) else ()
         if not self._keep:
             return (*notices, result)
-        if isinstance(result, InvocationFailed) and event.status in ("complete", None):
-            event = replace(event, status="failed", reason=result.reason)
-        return *notices, event, result
+        if isinstance(result, InvocationFailed) and end.status in ("complete", None):
+            end = replace(end, status="failed", reason=result.reason)
+        return *notices, end, result
 
     def _first_of(self, call: _Call, invocation: ToolInvocation) -> str:
         """Return the id of the first invocation with the same name, arguments and provider's id, if there is one."""
@@ -306,12 +265,9 @@ class _ToInvocations(Stateful):
             return call.metadata["arguments"], None
         if spec is not None:
             # Other names are understood in what others wrote; what we wrote has the tool's name and its own names.
-            aliases = {} if "tool_name" in call.metadata else dict(spec.aliases)
-            arguments = {aliases.get(key, key): value for key, value in call.metadata.items() if key not in RESERVED}
-            if isinstance(more := call.metadata.get("arguments"), dict):
-                arguments |= more
-            if call.content:
-                arguments[spec.field] = "".join(call.content)
+            arguments = told_arguments(call.metadata, None if "tool_name" in call.metadata else spec)
+            if call.unparsed:
+                arguments[spec.field] = "".join(call.unparsed)
             return arguments, None
         if not call.unparsed:
             return {}, None
@@ -333,9 +289,6 @@ class _ToInvocations(Stateful):
         validate = validator.model_validate if isinstance(validator, type) else validator.validate
         model, errors = validated(validate, arguments)
         return ("", [], model) if errors is None else ("invalid", errors, None)
-
-    def new_part(self, _name: str, _state: Any, /) -> _Call:
-        return _Call("", None, "", {})
 
 
 def _refuses(spec: FieldSpec, call: _Call) -> bool:

@@ -11,10 +11,10 @@ from ..events.tool_invocation import ToolCallUpdate
 from .calls.call_arguments import CallArguments
 from .calls.each_call import each_call
 from .calls.field_spec import FILE_TOOLS, FieldSpec
-from .engine.limits import DEFAULT_LIMITS
+from .calls.segment_metadata import Specs
+from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator
-from .engine.state import Stateful
 
 
 @public_operator
@@ -52,25 +52,25 @@ def tool_call_updates(
     return each_call(partial(_Updates, message_id), keep_segments=keep_segments, fields=fields, limits=DEFAULT_LIMITS)
 
 
-class _Updates(Stateful):
-    STATE = __slots__ = ("_message_id", "call")
+class _Updates(CallArguments):
+    STATE = (*CallArguments.STATE, "_message_id")
+    __slots__ = ("_message_id",)
 
-    def __init__(self, message_id: str | None, call: CallArguments) -> None:
-        self.call = call
-        self._message_id = call.turn_id if message_id is None else message_id
+    def __init__(self, message_id: str | None, start: SegmentStart, name: str, specs: Specs, limits: Limits) -> None:
+        super().__init__(start, name, specs, limits)
+        self._message_id = self.turn_id if message_id is None else message_id
 
     def start(self, event: SegmentStart) -> Sequence[ToolCallUpdate]:
         return self.content(event) or (self._update("", is_complete=False),)
 
     def content(self, event: AnySegmentEvent) -> Sequence[ToolCallUpdate]:
-        text = self.call.text(event)
+        text = self.text(event)
         return (self._update(text, is_complete=False),) if text else ()
 
     def end(self, event: SegmentEnd) -> Sequence[ToolCallUpdate]:
         rest = self.content(event)
-        self.call.name = self.call.name or event.metadata.get("tool_name", "")
+        self.name = self.name or event.metadata.get("tool_name", "")
         return (*rest, self._update("", is_complete=True, status=event.status or "complete"))
 
     def _update(self, text: str, *, is_complete: bool, status: str | None = None) -> ToolCallUpdate:
-        call = self.call
-        return ToolCallUpdate(call.segment_id, call.name, text, is_complete, self._message_id, status)
+        return ToolCallUpdate(self.segment_id, self.name, text, is_complete, self._message_id, status)

@@ -11,6 +11,7 @@ from ..events.errors import PenstockError, ProviderError, UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..operators.engine.public_operator import public_operator
 from ..operators.engine.stage import Completed, Failed, How, Operator, lift
+from ..operators.engine.state import Stateful
 from .machine.choices import Choices
 from .machine.machine import Machine
 from .machine.machine_stage import MachineStage
@@ -50,11 +51,13 @@ def decode_wire(
     return lift(partial(_stage, api_of(api).name, choices, turn_id, limits))
 
 
-class WireMachine:
+class WireMachine(Stateful):
     """Decodes the bytes of one answer with the machine of its provider.
 
     While a `CheckedMachine` has understood nothing, the beginning of the body is kept to describe it in an error.
     """
+
+    STATE = ("_decoder", "_failure", "_is_done", "_machine", "_unread")
 
     def __init__(self, machine: Machine, decoder: Decoder | None = None) -> None:
         self._decoder = decoder or SseDecoder()
@@ -89,19 +92,8 @@ class WireMachine:
             self._unread.settle()
         return last + self._machine.close(how)
 
-    def dump(self) -> Any:
-        failure = self._failure and [self._failure.detail, self._failure.type]
-        unread = self._unread and self._unread.beginning.decode("latin-1")
-        return [self._decoder.dump(), self._machine.dump(), self._is_done, failure, unread]
-
-    def load(self, state: Any, /) -> None:
-        decoder, machine, self._is_done, failure, unread = state
-        self._decoder.load(decoder)
-        self._machine.load(machine)
-        self._unread = None
-        if unread is not None and isinstance(self._machine, CheckedMachine):
-            self._unread = _Unread(self._machine, unread.encode("latin-1"))
-        self._failure = ProviderError(failure[0], type=failure[1]) if failure else None
+    def new_part(self, _name: str, _state: Any, /) -> _Unread:
+        return _Unread(cast("CheckedMachine", self._machine))
 
     def _events(self, events: list[ServerSentEvent]) -> list[ChunkResponse]:
         responses: list[ChunkResponse] = []
@@ -128,19 +120,23 @@ class WireMachine:
             responses += self._machine.feed(event)
 
 
-class _Unread:
+class _Unread(Stateful):
     """The beginning of the body, while nothing of it is understood."""
 
-    def __init__(self, machine: CheckedMachine, beginning: bytes = b"") -> None:
+    STATE = ("_room",)
+    PIECES = ("_pieces",)
+
+    def __init__(self, machine: CheckedMachine) -> None:
         self._machine = machine
-        self.beginning = bytearray(beginning)
+        self._pieces: list[bytes] = []
+        self._room = _KEPT
         self.is_at_end = False
 
     def note(self, piece: bytes) -> bool:
         """Keep a piece that was fed to the machine; return whether nothing has been understood yet."""
-        room = _KEPT - len(self.beginning)
-        if room > 0:
-            self.beginning += piece[:room]
+        if self._room > 0:
+            self._pieces.append(piece[: self._room])
+            self._room -= len(piece)
         return not self._machine.is_understood
 
     def is_text(self, line: str, decoder: Decoder) -> bool:
@@ -149,7 +145,7 @@ class _Unread:
         return is_other and isinstance(decoder, NdjsonDecoder) and not self._machine.is_understood
 
     def settle(self) -> None:
-        self._machine.look_at(bytes(self.beginning))
+        self._machine.look_at(b"".join(self._pieces))
 
 
 def _stage(api: str, choices: Choices, turn_id: str | None, limits: Limits) -> MachineStage:

@@ -854,7 +854,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a call that does not fit its spec is shown as what it is not",
-        (Edit("operators/stream_fields.py", "            return [*call.held, event]\n", "            pass\n"),),
+        (Edit("operators/stream_fields.py", "            return [*call.held, end]\n", "            pass\n"),),
         ("tests/operators/test_stream_fields.py fit",),
     ),
     Mutant(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
 
 from ...events.fragment import Fragment
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
@@ -13,12 +13,9 @@ from ..engine.limits import DEFAULT_LIMITS, Limits
 from ..engine.state import Stateful
 from ..machines.json_machine import JsonMachine
 from .field_spec import FieldSpec
-from .segment_end import RESERVED
+from .segment_metadata import Specs, told_arguments
 
 _replace_infinities: Final = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")|Infinity').sub
-
-Specs = Mapping[str, FieldSpec]
-"""By segment type."""
 
 
 class CallArguments(Stateful):
@@ -29,7 +26,7 @@ class CallArguments(Stateful):
     is gone: its metadata and its content are written as JSON anew, and that is its text.
     """
 
-    STATE = (
+    STATE: ClassVar[tuple[str, ...]] = (
         "_content_open",
         "_free_form",
         "_given",
@@ -67,20 +64,6 @@ class CallArguments(Stateful):
         """The arguments as JSON, without the streamed one."""
         self._content_open = False
         """The streamed one's string."""
-
-    @classmethod
-    def opened(cls, start: SegmentStart, specs: Specs, limits: Limits = DEFAULT_LIMITS) -> CallArguments | None:
-        """Return the call that a START opens; None for other segments and for calls that the provider runs itself."""
-        metadata = start.metadata
-        spec = specs.get(start.segment_type or "")
-        name = metadata.get("tool_name")
-        if (name is None and spec is None and start.segment_type != "tool_call") or (
-            metadata.get("executed_by") == "provider"
-        ):
-            return None
-        if name is None:
-            name = "" if spec is None else spec.tool
-        return cls(start, name, specs, limits)
 
     @property
     def _spec(self) -> FieldSpec | None:
@@ -187,12 +170,8 @@ class CallArguments(Stateful):
         return ", " if self._written or self._content_open else "{"
 
     def _arguments(self, metadata: dict[str, Any]) -> dict[str, Any]:
-        aliases: dict[str, str] = {}
-        if self._spec is not None and self._theirs and "tool_name" not in metadata:
-            aliases = dict(self._spec.aliases)
-        arguments = {aliases.get(key, key): value for key, value in metadata.items() if key not in RESERVED}
-        more = metadata.get("arguments")
-        return arguments | more if isinstance(more, dict) else arguments
+        has_other_names = self._theirs and "tool_name" not in metadata
+        return told_arguments(metadata, self._spec if has_other_names else None)
 
 
 def _is_complete(event: AnySegmentEvent) -> bool:

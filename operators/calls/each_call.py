@@ -6,22 +6,16 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart, Status
+from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ..engine.limits import Limits
-from ..engine.stage import How, Operator, lift
-from ..engine.state import Stateful
-from .call_arguments import CallArguments
+from ..engine.stage import Operator, lift
+from .call_follower import CallFollower, FollowedCall
 from .field_spec import FieldSpec
-from .segment_end import OpenSegments, end_status
+from .segment_metadata import Specs, called_name
 
 
-class CallMachine(Protocol):
-    """The machine of one call: `start`, any number of `content`, then `end`, each with the segment's event.
-
-    The call is part of its state.
-    """
-
-    call: CallArguments
+class CallMachine(FollowedCall, Protocol):
+    """The machine of one call: `start`, any number of `content`, then `end`, each with the segment's event."""
 
     def start(self, event: SegmentStart, /) -> Sequence[Any]: ...
     def content(self, event: SegmentContent, /) -> Sequence[Any]: ...
@@ -30,7 +24,7 @@ class CallMachine(Protocol):
     def load(self, state: Any, /) -> None: ...
 
 
-NewMachine: TypeAlias = Callable[[CallArguments], CallMachine]
+NewMachine: TypeAlias = Callable[[SegmentStart, str, Specs, Limits], CallMachine]
 
 
 def each_call(
@@ -45,64 +39,33 @@ def each_call(
     return lift(partial(_EachCall, new_machine, tuple(fields), limits, keep_segments=keep_segments))
 
 
-class _EachCall(Stateful):
-    STATE = ("_machines", "_others")
-
+class _EachCall(CallFollower[CallMachine]):
     def __init__(
         self, new_machine: NewMachine, fields: tuple[FieldSpec, ...], limits: Limits, *, keep_segments: bool
     ) -> None:
+        super().__init__(keep_segments=keep_segments)
         self._new_machine = new_machine
         self._specs = {spec.segment_type: spec for spec in fields}
         self._limits = limits
-        self._keep = keep_segments
-        self._machines: dict[tuple[str | None, str], CallMachine] = {}
-        self._others = OpenSegments()
 
     def feed(self, event: Any) -> Sequence[Any]:
         if type(event) is SegmentContent:
-            machine = self._machines.get((event.turn_id, event.segment_id))
+            machine = self._calls.get((event.turn_id, event.segment_id))
             made = () if machine is None else machine.content(event)
             return (event, *made) if self._keep else made
-        if not isinstance(event, SegmentStart | SegmentEnd):
-            return (event,)
-        identity = event.turn_id, event.segment_id
-        machine = self._machines.pop(identity, None)
-        if isinstance(event, SegmentEnd):
-            if machine is not None:
-                return self._ended(machine, event)
-        else:
-            # An id that starts again: nothing more can come for the call that had it.
-            broken_off = () if machine is None else self._ended(machine, _end(machine.call, "truncated"))
-            call = CallArguments.opened(event, self._specs, self._limits)
-            if call is not None:
-                machine = self._machines[identity] = self._new_machine(call)
-                made = machine.start(event)
-                return (*broken_off, event, *made) if self._keep else (*broken_off, *made)
-            if broken_off:
-                return (*broken_off, *self._passed(event))
-        return self._passed(event)
-
-    def close(self, how: How) -> Sequence[Any]:
-        events: list[Any] = list(self._others.ends(how))
-        for machine in self._machines.values():
-            events += self._ended(machine, _end(machine.call, *end_status(how)))
-        self._machines.clear()
-        return events
-
-    def _ended(self, machine: CallMachine, end: SegmentEnd) -> Sequence[Any]:
-        made = machine.end(end)
-        return (*made, end) if self._keep else made
-
-    def _passed(self, event: SegmentStart | SegmentEnd) -> Sequence[Any]:
-        if not self._keep:
-            return ()
-        self._others.note(event)
-        return (event,)
+        return self._border(event)
 
     def new_part(self, _name: str, _state: Any, /) -> CallMachine:
-        return self._new_machine(CallArguments(SegmentStart("", "tool_call"), "", self._specs, self._limits))
+        return self._new_machine(SegmentStart("", "tool_call"), "", self._specs, self._limits)
 
+    def _opened(self, start: SegmentStart) -> CallMachine | None:
+        name = called_name(start, self._specs)
+        return None if name is None else self._new_machine(start, name, self._specs, self._limits)
 
-def _end(call: CallArguments, status: Status, reason: str | None = None) -> SegmentEnd:
-    told = {"tool_name": call.name}
-    return SegmentEnd(call.segment_id, call.segment_type, status, reason, told, turn_id=call.turn_id)
+    def _started(self, call: CallMachine, start: SegmentStart) -> Sequence[Any]:
+        made = call.start(start)
+        return (start, *made) if self._keep else made
+
+    def _ended(self, call: CallMachine, end: SegmentEnd) -> Sequence[Any]:
+        made = call.end(end)
+        return (*made, end) if self._keep else made

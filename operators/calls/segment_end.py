@@ -10,13 +10,6 @@ from ...events.segment_event import SegmentEnd, SegmentStart, Status
 from ..engine.stage import Completed, Failed, How, Interrupted
 from ..engine.state import Stateful
 
-RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "arguments", "mistyped")) | {
-    "repeats",
-    "duplicate_of",
-}
-"""Reserved metadata keys, which an argument never has."""
-
-
 _CANCELLED = frozenset(("cancelled", "canceled", "abort", "aborted"))
 """The providers' words for a cancelled answer; our finish reason is `other`."""
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from ...events.errors import PenstockError
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...events.url_secrets import without_credentials
-from ...operators.calls.segment_end import RESERVED
+from ...operators.calls.segment_metadata import RESERVED
 from .printable import printable, shortened
 
 Verdict: TypeAlias = ToolInvocation | InvocationFailed

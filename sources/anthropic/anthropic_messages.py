@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...events.chunk_response import ChunkResponse, TokenUsage
-from ...events.errors import ProviderError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
-from ...operators.engine.stage import How
-from ...operators.engine.state import Stateful
 from ..machine.ended_calls import Key
 from ..machine.finish_reasons import ANTHROPIC_FINISHES, Finish, finish_of
 from ..machine.one_answer import OneAnswer
@@ -25,7 +22,7 @@ _CALLS_OWN = frozenset({"id", "name", "input"})
 _COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 
 
-class AnthropicMessages(Stateful):
+class AnthropicMessages(OneAnswer):
     """The machine: SDK events or the wire's plain dicts in, equal ChunkResponses out for both.
 
         content_block_start  tool_use f     [ChunkResponse(tool_calls=(f,))]
@@ -37,29 +34,21 @@ class AnthropicMessages(Stateful):
     `raw`. A second `message_start` goes on in the same turn with new blocks.
     """
 
-    STATE = ("_answer", "_counts", "_has_clients_calls", "_messages")
+    STATE = (*OneAnswer.STATE, "_counts", "_has_clients_calls", "_messages")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
-        self._answer = OneAnswer(turn_id, limits)
+        super().__init__(turn_id, limits)
         self._messages = 0
         self._counts: dict[str, int] = {}
         self._has_clients_calls = False
 
-    @property
-    def stopped(self) -> bool:
-        return self._answer.stopped
-
-    @property
-    def failure(self) -> ProviderError | None:
-        return self._answer.failure
-
     def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
         """Return what one event says; nothing for one that says nothing."""
-        if self._answer.stopped or item is None:
+        if self.stopped or item is None:
             return []
         event = fields_of(item)
         if event is None:
-            return self._answer.raw(item)
+            return self.raw(item)
         kind = event.get("type")
         if kind == "content_block_delta":
             return self._delta(item, event)
@@ -76,14 +65,8 @@ class AnthropicMessages(Stateful):
         if kind == "ping":
             return []
         if kind == "error":
-            return self._answer.fail(error_in_body(plain_json(event.get("error") or {**event, "type": None})))
-        return self._answer.raw(item) if event else []
-
-    def close(self, how: How, /) -> list[ChunkResponse]:
-        """Return what is still held, and for an error from outside the chunk that says it."""
-        if self._answer.stopped:
-            return []
-        return self._answer.close(how)
+            return self.fail(error_in_body(plain_json(event.get("error") or {**event, "type": None})))
+        return self.raw(item) if event else []
 
     def _key(self, event: Fields) -> Key:
         """Return a block's key; the indexes of a second message mean other blocks."""
@@ -92,11 +75,11 @@ class AnthropicMessages(Stateful):
         return key if self._messages < 2 else f"{self._messages}:{key}"
 
     def _message(self, message: Fields) -> list[ChunkResponse]:
-        chunks = self._answer.leave()
+        chunks = self.leave()
         self._messages += 1
-        self._answer.identify(message.get("id"), message.get("model"))
+        self.identify(message.get("id"), message.get("model"))
         if usage := self._usage(message.get("usage")):
-            chunks.append(self._answer.chunk(usage=usage))
+            chunks.append(self.chunk(usage=usage))
         # Blocks inside the message itself have no block events.
         for number, block in enumerate(entries_of(message.get("content"))):
             key = f"{self._messages}:content:{number}"
@@ -105,29 +88,27 @@ class AnthropicMessages(Stateful):
         return chunks
 
     def _block(self, item: Any, key: Key, content: Any) -> list[ChunkResponse]:
-        answer = self._answer
         block = fields_of(content) or {}
         kind = str(block.get("type"))
-        return answer.followed() + self._begin(item, key, kind, block)
+        return self.followed() + self._begin(item, key, kind, block)
 
     def _begin(self, item: Any, key: Key, kind: str, block: Fields) -> list[ChunkResponse]:
-        answer = self._answer
         if kind == _CLIENTS or kind in _PROVIDERS:
             return self._call(key, kind, block)
         if kind == "text":
             if block.get("citations"):
-                return [*answer.raw(item), *answer.text("content", block.get("text"))]
-            return answer.text("content", block.get("text"))
+                return [*self.raw(item), *self.text("content", block.get("text"))]
+            return self.text("content", block.get("text"))
         if kind == "thinking":
-            return [*answer.text("reasoning", block.get("thinking")), *self._signature(block)]
+            return [*self.text("reasoning", block.get("thinking")), *self._signature(block)]
         if kind == "redacted_thinking":
-            return answer.other(native={"type": kind, "data": plain_json(block.get("data"))})
-        return answer.raw(item)
+            return self.other(native={"type": kind, "data": plain_json(block.get("data"))})
+        return self.raw(item)
 
     def _call(self, key: Key, kind: str, block: Fields) -> list[ChunkResponse]:
         self._has_clients_calls = self._has_clients_calls or kind == _CLIENTS
         native = {name: plain_json(value) for name, value in block.items() if value and name not in _CALLS_OWN}
-        delta = self._answer.calls.delta(
+        delta = self.calls.delta(
             key,
             call_id=block.get("id"),
             name=block.get("name"),
@@ -135,32 +116,31 @@ class AnthropicMessages(Stateful):
             native=native,
             announced=block.get("input") or None,  # the empty object that is always there has no meaning
         )
-        return self._answer.call(delta)
+        return self.call(delta)
 
     def _delta(self, item: Any, event: Fields) -> list[ChunkResponse]:
         delta = fields_of(event.get("delta")) or {}
         kind = delta.get("type")
         if kind == "input_json_delta":
-            return self._answer.call(self._answer.calls.delta(self._key(event), arguments=delta.get("partial_json")))
+            return self.call(self.calls.delta(self._key(event), arguments=delta.get("partial_json")))
         if kind == "text_delta":
-            return self._answer.text("content", delta.get("text"))
+            return self.text("content", delta.get("text"))
         if kind == "thinking_delta":
-            return self._answer.text("reasoning", delta.get("thinking"))
+            return self.text("reasoning", delta.get("thinking"))
         if kind == "signature_delta":
             return self._signature(delta)
-        return self._answer.raw(item)
+        return self.raw(item)
 
     def _signature(self, fields: Fields) -> list[ChunkResponse]:
         signature = fields.get("signature")
         if not signature:
             return []
-        return self._answer.other(native={"type": "thinking", "signature": plain_json(signature)})
+        return self.other(native={"type": "thinking", "signature": plain_json(signature)})
 
     def _block_end(self, key: Key) -> list[ChunkResponse]:
-        return self._answer.call(self._answer.calls.done(key))
+        return self.call(self.calls.done(key))
 
     def _message_delta(self, item: Any, event: Fields) -> list[ChunkResponse]:
-        answer = self._answer
         said: dict[str, Any] = {}
         if usage := self._usage(event.get("usage")):
             said["usage"] = usage
@@ -171,14 +151,14 @@ class AnthropicMessages(Stateful):
             said["raw"] = (plain_json(item),)
         reason = delta.get("stop_reason")
         if not isinstance(reason, str) or not reason:
-            return answer.other(**said) if said else []
-        chunks = answer.text("refusal", details.get("explanation"))
-        return chunks + answer.finish(finish_of(ANTHROPIC_FINISHES, reason), reason, **said)
+            return self.other(**said) if said else []
+        chunks = self.text("refusal", details.get("explanation"))
+        return chunks + self.finish(finish_of(ANTHROPIC_FINISHES, reason), reason, **said)
 
     def _message_stop(self) -> list[ChunkResponse]:
-        if self._answer.finished:
+        if self.finished:
             return []
-        return self._answer.finish(Finish("stop"), "message_stop", has_calls=self._has_clients_calls)
+        return self.finish(Finish("stop"), "message_stop", has_calls=self._has_clients_calls)
 
     def _usage(self, given: Any) -> TokenUsage | None:
         """Update the counts, which are totals so far; a count that is absent or null stays."""
@@ -194,7 +174,7 @@ class AnthropicMessages(Stateful):
         prompt = count("input_tokens", 0) + cached + count("cache_creation_input_tokens", 0)
         completion = count("output_tokens", 0)
         usage = TokenUsage(prompt, completion, prompt + completion, cached, count("thinking_tokens", 0))
-        return self._answer.new_usage(usage)
+        return self.new_usage(usage)
 
 
 def is_anthropic_event(event: dict[str, Any]) -> bool:

@@ -80,12 +80,12 @@ class Gemini(Answers[_Candidate]):
         if chunk is None:
             if isinstance(item, list):
                 return [response for each in entries_of(item) for response in self.feed(each)]
-            return [] if item is None else [self._chunk(raw=({"value": plain_json(item)},))]
+            return [] if item is None else [self.chunk(raw=({"value": plain_json(item)},))]
         if chunk.get("automatic_function_calling_history"):
             raise UsageError(RUNS_FUNCTIONS)
         self._identify(word(chunk.get("response_id")), word(chunk.get("model_version")))
         if error := chunk.get("error"):
-            return self._failed(gemini_error(error))
+            return self.fail(gemini_error(error))
         responses: list[ChunkResponse] = []
         for position, fields in enumerate(map(gemini_fields, entries_of(chunk.get("candidates")))):
             if fields and (candidate := self._choice(fields.get("index"), position)):
@@ -93,7 +93,7 @@ class Gemini(Answers[_Candidate]):
                 responses += self._chunks(candidate)
         self._feedback(chunk.get("prompt_feedback"), responses)
         if unknown := {camel_case(key): wire_form(chunk[key]) for key in chunk if key not in _ENVELOPE and chunk[key]}:
-            responses.append(self._chunk(raw=(unknown,)))
+            responses.append(self.chunk(raw=(unknown,)))
         self._add_usage(responses, gemini_usage(chunk.get("usage_metadata")))
         return responses
 

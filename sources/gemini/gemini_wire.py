@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...operators.engine.state import Stateful
 from ..wire.json_array import JsonArrayDecoder
 from ..wire.sse import ServerSentEvent, SseDecoder
 
@@ -11,7 +12,7 @@ _BEFORE = b" \t\r\n\xef\xbb\xbf"
 _FIELDS = frozenset((b"data", b"event", b"id", b"retry", b""))
 
 
-class GeminiDecoder:
+class GeminiDecoder(Stateful):
     r"""Decode server-sent events, or the JSON array that comes without `alt=sse`, or the bare object of an error.
 
         b'data: {"a":1}\r\n\r\n'     [ServerSentEvent('', '{"a":1}')]
@@ -22,7 +23,7 @@ class GeminiDecoder:
     Google's SDK does.
     """
 
-    __slots__ = ("_decoder",)
+    STATE = __slots__ = ("_decoder",)
 
     def __init__(self) -> None:
         self._decoder: JsonArrayDecoder | _SseWithJson | None = None
@@ -40,20 +41,12 @@ class GeminiDecoder:
         """Return the last event, even if it is incomplete."""
         return self._decoder.close() if self._decoder else []
 
-    def dump(self) -> Any:
-        """Return the state as plain data."""
-        return [isinstance(self._decoder, JsonArrayDecoder), self._decoder and self._decoder.dump()]
-
-    def load(self, state: Any) -> None:
-        """Go on from a dumped state."""
-        is_json, decoder = state
-        self._decoder = None
-        if decoder is not None:
-            self._decoder = JsonArrayDecoder() if is_json else _SseWithJson()
-            self._decoder.load(decoder)
+    def new_part(self, _name: str, state: Any, /) -> JsonArrayDecoder | _SseWithJson:
+        return _SseWithJson() if "_json" in state else JsonArrayDecoder()
 
 
 class _SseWithJson(SseDecoder):
+    STATE = (*SseDecoder.STATE, "_json")
     __slots__ = ("_json",)
 
     def __init__(self) -> None:
@@ -63,14 +56,6 @@ class _SseWithJson(SseDecoder):
     def close(self) -> list[ServerSentEvent]:
         events = self.feed(b"\n\n")
         return events + self._json.close()
-
-    def dump(self) -> Any:
-        return [super().dump(), self._json.dump()]
-
-    def load(self, state: Any) -> None:
-        events, json = state
-        super().load(events)
-        self._json.load(json)
 
     def _take(self, line: bytes, events: list[ServerSentEvent]) -> None:
         if self._json.is_inside or (line[:1] in (b"{", b"[") and line.partition(b":")[0] not in _FIELDS):

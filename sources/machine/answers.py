@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
-from uuid import uuid4
 
 from msgspec import structs
 
 from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
-from ...events.errors import ProviderError
 from ...operators.engine.limits import Limits
-from ...operators.engine.stage import Failed, How
 from ...operators.engine.state import Stateful
 from .call_tracker import CallTracker
 from .choices import Choices
 from .finish_reasons import Finish
-from .provider_error import error_fields
+from .response import Response
 from .surrogates import Held, rest_of_text, whole_text, without_halves
 
 _TEXTS = ("reasoning", "content", "refusal")
@@ -121,37 +118,25 @@ class Choice(Stateful):
 C = TypeVar("C", bound=Choice)
 
 
-class Answers(Stateful, Generic[C]):
+class Answers(Response, Generic[C]):
     """A machine but for `feed`: `made` makes the choices, of which the wanted ones are read."""
 
-    STATE = ("_choices", "_made_turn_id", "_model", "_response_id", "_usage", "failure", "stopped")
+    STATE = (*Response.STATE, "_choices")
 
     def __init__(
         self, made: Callable[[int, CallTracker], C], choices: Choices, turn_id: str | None, limits: Limits
     ) -> None:
-        self.stopped = False
-        self.failure: ProviderError | None = None
+        super().__init__(turn_id)
         self._made = made
         self._wanted = choices
         self._limits = limits
-        self._given_turn_id = turn_id
-        self._made_turn_id: str | None = None
-        self._response_id: str | None = None
-        self._model: str | None = None
-        self._usage: TokenUsage | None = None
         self._choices: dict[int, C] = {}
 
-    def close(self, how: How, /) -> list[ChunkResponse]:
-        """Return what is still held, and for an error from outside the chunk that says it."""
-        if self.stopped:
-            return []
-        self.stopped = True
+    def rest(self) -> list[ChunkResponse]:
         chunks: list[ChunkResponse] = []
         for choice in self._choices.values():
             choice.rest()
             chunks += self._chunks(choice)
-        if isinstance(how, Failed) and isinstance(how.error, ProviderError) and how.error is not self.failure:
-            chunks.append(self._chunk(error=error_fields(how.error)))
         return chunks
 
     def new_part(self, _name: str, state: Any, /) -> C:
@@ -160,10 +145,10 @@ class Answers(Stateful, Generic[C]):
 
     def _identify(self, response_id: object, model: object) -> None:
         """Take an id and a model from the wire: the first id counts, and the last model."""
-        if self._response_id is None and isinstance(response_id, str) and response_id:
-            self._response_id = without_halves(response_id)
-        if isinstance(model, str) and model and model != self._model:
-            self._model = without_halves(model)
+        if self.response_id is None and isinstance(response_id, str) and response_id:
+            self.response_id = without_halves(response_id)
+        if isinstance(model, str) and model and model != self.model:
+            self.model = without_halves(model)
 
     def _choice(self, index: object, position: int = 0) -> C | None:
         """Return the choice of an index, or where that is none, of a position; None where it is not wanted."""
@@ -177,31 +162,18 @@ class Answers(Stateful, Generic[C]):
     def _new_choice(self, number: int) -> C:
         return self._made(number, CallTracker(self._turn_id, number, self._limits))
 
-    def _chunk(self, **said: Any) -> ChunkResponse:
-        return ChunkResponse(response_id=self._response_id, model=self._model, **said)
-
     def _chunks(self, choice: C) -> list[ChunkResponse]:
         """Return the chunks of what a choice has said."""
-        return [self._chunk(choice=choice.number, **said) for said in choice.taken()]
+        return [self.chunk(choice=choice.number, **said) for said in choice.taken()]
 
     def _add(self, chunks: list[ChunkResponse], **said: Any) -> None:
         """Say something of the response with the last chunk, or in one of its own where there is none."""
         if chunks:
             chunks[-1] = structs.replace(chunks[-1], **said)
         else:
-            chunks.append(self._chunk(**said))
+            chunks.append(self.chunk(**said))
 
     def _add_usage(self, chunks: list[ChunkResponse], usage: TokenUsage | None) -> None:
-        if usage is not None and usage != self._usage:
-            self._usage = usage
+        if usage is not None and usage != self._last_usage:
+            self._last_usage = usage
             self._add(chunks, usage=usage)
-
-    def _failed(self, failure: ProviderError) -> list[ChunkResponse]:
-        """Stop with an error of the provider."""
-        self.failure = failure
-        return [*self.close(Failed(failure)), self._chunk(error=error_fields(failure))]
-
-    def _turn_id(self) -> str:
-        if self._made_turn_id is None:
-            self._made_turn_id = self._given_turn_id or self._response_id or f"turn_{uuid4().hex}"
-        return self._made_turn_id

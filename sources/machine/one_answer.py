@@ -1,25 +1,21 @@
-"""The state of one answer, common to all providers: identity, texts, calls, end."""
+"""What the machine of a response with one answer remembers whatever the provider: its texts, calls and end."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
-from uuid import uuid4
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
-from ...events.errors import ProviderError
 from ...operators.engine.limits import Limits
-from ...operators.engine.stage import Failed, How
-from ...operators.engine.state import Stateful
 from .call_tracker import CallTracker
 from .finish_reasons import Finish
-from .provider_error import error_fields
+from .response import Response
 from .surrogates import Held, plain_json, rest_of_text, whole_text, without_halves
 
 TextStream: TypeAlias = Literal["reasoning", "content", "refusal"]
 
 
-class OneAnswer(Stateful):
-    """Builds the chunks of one answer whose parts are streamed one after another.
+class OneAnswer(Response):
+    """A machine but for `feed`: builds the chunks of one answer whose parts are streamed one after another.
 
         text("content", "Hi")       ChunkResponse(content="Hi")
         call(ToolCallDelta(...))    ChunkResponse(tool_calls=(...,))
@@ -29,18 +25,12 @@ class OneAnswer(Stateful):
     finish counts; a failure stops the stream at once.
     """
 
-    STATE = ("_held", "_made_turn_id", "_usage", "calls", "failure", "finished", "model", "response_id", "stopped")
+    STATE: ClassVar[tuple[str, ...]] = (*Response.STATE, "_held", "calls", "finished")
 
     def __init__(self, turn_id: str | None, limits: Limits, *, compares_arguments: bool = False) -> None:
-        self.response_id: str | None = None
-        self.model: str | None = None
+        super().__init__(turn_id)
         self.calls = CallTracker(self._turn_id, limits=limits, compares=compares_arguments)
         self.finished = False
-        self.stopped = False
-        self.failure: ProviderError | None = None
-        self._given_turn_id = turn_id
-        self._made_turn_id: str | None = None
-        self._usage: TokenUsage | None = None
         self._held: Held = {}
 
     def identify(self, response_id: object, model: object) -> None:
@@ -49,9 +39,6 @@ class OneAnswer(Stateful):
             self.response_id = without_halves(response_id)
         if isinstance(model, str) and model:
             self.model = without_halves(model)
-
-    def chunk(self, **said: Any) -> ChunkResponse:
-        return ChunkResponse(response_id=self.response_id, model=self.model, **said)
 
     def text(self, stream: TextStream, text: object) -> list[ChunkResponse]:
         if not isinstance(text, str) or not text:
@@ -103,26 +90,10 @@ class OneAnswer(Stateful):
 
     def new_usage(self, usage: TokenUsage) -> TokenUsage | None:
         """Return the usage if it differs from the last one, else None."""
-        if usage in (self._usage, TokenUsage()):
+        if usage in (self._last_usage, TokenUsage()):
             return None
-        self._usage = usage
+        self._last_usage = usage
         return usage
-
-    def fail(self, failure: ProviderError) -> list[ChunkResponse]:
-        """Stop with an error of the provider."""
-        self.stopped = True
-        self.failure = failure
-        return [*self.rest(), self.chunk(error=error_fields(failure))]
-
-    def close(self, how: How) -> list[ChunkResponse]:
-        """Return held text and, for an error from outside, its chunk; nothing the second time."""
-        if self.stopped:
-            return []
-        self.stopped = True
-        chunks = self.rest()
-        if isinstance(how, Failed) and isinstance(how.error, ProviderError) and how.error is not self.failure:
-            chunks.append(self.chunk(error=error_fields(how.error)))
-        return chunks
 
     def rest(self) -> list[ChunkResponse]:
         """Return all held text and deltas at the end."""
@@ -130,8 +101,3 @@ class OneAnswer(Stateful):
         if deltas := self.calls.rest():
             chunks.append(self.chunk(tool_calls=tuple(deltas)))
         return chunks
-
-    def _turn_id(self) -> str:
-        if self._made_turn_id is None:
-            self._made_turn_id = self._given_turn_id or self.response_id or f"turn_{uuid4().hex}"
-        return self._made_turn_id

@@ -55,9 +55,9 @@ class Ollama(Answers[_Answer]):
             return []
         chunk = fields_of(item)
         if chunk is None:
-            return [] if item is None else [self._chunk(raw=({"value": plain_json(item)},))]
+            return [] if item is None else [self.chunk(raw=({"value": plain_json(item)},))]
         if error := chunk.get("error"):
-            return self._failed(error_in_body(plain_json(error)))
+            return self.fail(error_in_body(plain_json(error)))
         self._identify(None, chunk.get("model"))
         answer = self._choice(0)
         if answer is None:

@@ -49,7 +49,7 @@ class OpenAIChat(Answers[Choice]):
         if chunk is None:
             if isinstance(item, list):
                 return [response for each in entries_of(item) for response in self.feed(each)]
-            return [] if item is None else [self._chunk(raw=({"value": plain_json(item)},))]
+            return [] if item is None else [self.chunk(raw=({"value": plain_json(item)},))]
         self._identify(chunk.get("id"), chunk.get("model"))
         responses: list[ChunkResponse] = []
         valid = [each for each in map(fields_of, entries_of(chunk.get("choices"))) if each is not None]
@@ -64,11 +64,11 @@ class OpenAIChat(Answers[Choice]):
         if error or chunk.get("object") == "error":  # the second is vLLM's: an event that is itself the error
             failure = error_in_body(plain_json(error or _unknown(chunk)))
             if not valid:
-                return responses + self._failed(failure)
+                return responses + self.fail(failure)
             self.failure = failure
             self._add(responses, error=error_fields(failure))
         elif not valid and not responses and any(_unknown(chunk).values()):
-            responses.append(self._chunk(raw=(plain_json(item),)))
+            responses.append(self.chunk(raw=(plain_json(item),)))
         return responses
 
     def _read(self, choice: Choice, fields: Fields) -> None:

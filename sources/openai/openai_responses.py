@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...events.chunk_response import ChunkResponse, TokenUsage
-from ...events.errors import ProviderError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
-from ...operators.engine.stage import How
-from ...operators.engine.state import Stateful
 from ..machine.finish_reasons import RESPONSES_FINISHES, Finish, finish_of
 from ..machine.one_answer import OneAnswer, TextStream
 from ..machine.provider_error import error_in_body
@@ -61,7 +58,7 @@ _SILENT = frozenset({"keepalive", "response.content_part.added", "response.conte
 }
 
 
-class OpenAIResponses(Stateful):
+class OpenAIResponses(OneAnswer):
     """The machine: SDK events or the wire's plain dicts in, equal ChunkResponses out for both.
 
         output_item.added              function_call f   [ChunkResponse(tool_calls=(f,))]
@@ -74,33 +71,25 @@ class OpenAIResponses(Stateful):
     own states pass as `raw`, an image also as `image_urls`.
     """
 
-    STATE = ("_answer", "_has_clients_calls", "_items")
+    STATE = (*OneAnswer.STATE, "_has_clients_calls", "_items")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
-        self._answer = OneAnswer(turn_id, limits, compares_arguments=True)
+        super().__init__(turn_id, limits, compares_arguments=True)
         self._items = OutputItems()
         self._has_clients_calls = False
 
-    @property
-    def stopped(self) -> bool:
-        return self._answer.stopped
-
-    @property
-    def failure(self) -> ProviderError | None:
-        return self._answer.failure
-
     def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
         """Return what one event says; nothing for one that says nothing."""
-        if self._answer.stopped or item is None:
+        if self.stopped or item is None:
             return []
         event = fields_of(item)
         if event is None:
-            return self._answer.raw(item)
+            return self.raw(item)
         if error := event.get("error"):  # the SDK raises on this key, whatever the type
-            return self._answer.fail(error_in_body(plain_json(error)))
+            return self.fail(error_in_body(plain_json(error)))
         kind = event.get("type")
         if not isinstance(kind, str):
-            return self._answer.raw(item) if event else []
+            return self.raw(item) if event else []
         if kind in _TEXT_DELTAS:
             return self._text(event, _TEXT_DELTAS[kind])
         if kind in _ARGUMENT_DELTAS:
@@ -114,7 +103,7 @@ class OpenAIResponses(Stateful):
             return self._begin(item, event, fields_of(event.get("item")) or {})
         if kind == "response.output_item.done":
             fields = fields_of(event.get("item")) or {}
-            return self._end(item, self._items.ended(event, fields), fields) if fields else self._answer.raw(item)
+            return self._end(item, self._items.ended(event, fields), fields) if fields else self.raw(item)
         if kind in _BEGINS:
             self._identify(fields_of(event.get("response")) or {})
             return []
@@ -123,22 +112,18 @@ class OpenAIResponses(Stateful):
         if kind in _SILENT:
             return []
         if kind == "error":
-            return self._answer.fail(error_in_body(plain_json({**event, "type": None})))
+            return self.fail(error_in_body(plain_json({**event, "type": None})))
         if kind.startswith(_COMMANDS):
             return self._command(event, kind.removeprefix(_COMMANDS))
-        return self._answer.raw(item)
-
-    def close(self, how: How, /) -> list[ChunkResponse]:
-        """Return what is still held, and for an error from outside the chunk that says it."""
-        return self._answer.close(how)
+        return self.raw(item)
 
     def _identify(self, response: Fields) -> None:
-        if self._answer.response_id is None:  # the ids of some relatives change with every event
-            self._answer.identify(response.get("id"), response.get("model"))
+        if self.response_id is None:  # the ids of some relatives change with every event
+            self.identify(response.get("id"), response.get("model"))
 
     def _text(self, event: Fields, text: _Text) -> list[ChunkResponse]:
         item, is_new = self._items.speaks(event)
-        followed = self._answer.followed() if is_new else []
+        followed = self.followed() if is_new else []
         return followed + self._say(item, _part(event, text.number), text.stream, event.get(text.field))
 
     def _say(self, item: OutputItem, part: str, stream: TextStream, given: object) -> list[ChunkResponse]:
@@ -146,15 +131,15 @@ class OpenAIResponses(Stateful):
             return []
         if _is_new_part(item, part) and stream == "reasoning":
             given = "\n\n" + given
-        return self._answer.text(stream, given)
+        return self.text(stream, given)
 
     def _arguments(self, event: Fields, text: object) -> list[ChunkResponse]:
         item, _ = self._items.speaks(event)
-        return self._answer.call(self._answer.calls.delta(item.number, arguments=text))
+        return self.call(self.calls.delta(item.number, arguments=text))
 
     def _arguments_end(self, event: Fields, text: object) -> list[ChunkResponse]:
         item, _ = self._items.speaks(event)
-        return self._answer.call(self._answer.calls.whole(item.number, text, "done"))
+        return self.call(self.calls.whole(item.number, text, "done"))
 
     def _command(self, event: Fields, what: str) -> list[ChunkResponse]:
         """Return a shell's commands as lines of one text."""
@@ -171,16 +156,16 @@ class OpenAIResponses(Stateful):
 
     def _begin(self, raw: Any, event: Fields, fields: Fields) -> list[ChunkResponse]:
         item, is_new = self._items.added(event, fields)
-        followed = self._answer.followed() if is_new else []
+        followed = self.followed() if is_new else []
         if kind := call_kind(fields):
             return followed + self._call(item, fields, kind, announced_arguments(fields, kind))
-        return followed if item.kind in _WITH_PARTS else [*followed, *self._answer.raw(raw)]
+        return followed if item.kind in _WITH_PARTS else [*followed, *self.raw(raw)]
 
     def _call(self, item: OutputItem, fields: Fields, kind: CallKind, announced: str = "") -> list[ChunkResponse]:
         if item.is_begun:
             return []
         self._has_clients_calls = self._has_clients_calls or kind.executed_by == "client"
-        delta = self._answer.calls.delta(
+        delta = self.calls.delta(
             item.number,
             call_id=fields.get("call_id") or fields.get("id"),
             name=kind.name or fields.get("name"),
@@ -190,14 +175,14 @@ class OpenAIResponses(Stateful):
             announced=announced,
         )
         item.is_begun = delta is not None
-        return self._answer.call(delta)
+        return self.call(delta)
 
     def _end(self, raw: Any, item: OutputItem, fields: Fields) -> list[ChunkResponse]:
         """Process an item's end, which has the complete item."""
         if kind := call_kind(fields):
             chunks = self._call_end(item, fields, kind, "item")
             # The end of what the provider ran has its result, too.
-            return chunks if kind.executed_by == "client" else [*chunks, *self._answer.raw(raw)]
+            return chunks if kind.executed_by == "client" else [*chunks, *self.raw(raw)]
         item.ended = True
         if item.kind == "reasoning":
             return [*self._unsaid_reasoning(item, fields), *self._reasoning_native(fields)]
@@ -205,20 +190,20 @@ class OpenAIResponses(Stateful):
             return self._unsaid_message(item, fields)
         if item.kind == "image_generation_call":
             return self._image(raw, fields)
-        return self._answer.raw(raw)
+        return self.raw(raw)
 
     def _call_end(self, item: OutputItem, fields: Fields, kind: CallKind, source: str) -> list[ChunkResponse]:
-        answer, calls = self._answer, self._answer.calls
+        calls = self.calls
         arguments, status = whole_arguments(fields, kind), call_status(fields)
         if item.ended:
-            return answer.call(calls.again(item.number, arguments, source, status))
+            return self.call(calls.again(item.number, arguments, source, status))
         item.ended = True
         chunks = self._call(item, fields, kind)
-        chunks += answer.call(calls.whole(item.number, arguments, source))
+        chunks += self.call(calls.whole(item.number, arguments, source))
         if kind.name == "shell":
             # The text has the commands; their limits of time and output are in the action only.
-            chunks += answer.call(calls.delta(item.number, native={"action": plain_json(fields.get("action"))}))
-        return chunks + answer.call(calls.done(item.number, status))
+            chunks += self.call(calls.delta(item.number, native={"action": plain_json(fields.get("action"))}))
+        return chunks + self.call(calls.done(item.number, status))
 
     def _unsaid_reasoning(self, item: OutputItem, fields: Fields) -> list[ChunkResponse]:
         if item.parts:
@@ -233,7 +218,7 @@ class OpenAIResponses(Stateful):
 
     def _reasoning_native(self, fields: Fields) -> list[ChunkResponse]:
         native = {name: plain_json(fields[name]) for name in ("id", "encrypted_content") if fields.get(name)}
-        return self._answer.other(native={"type": "reasoning", **native}) if native else []
+        return self.other(native={"type": "reasoning", **native}) if native else []
 
     def _unsaid_message(self, item: OutputItem, fields: Fields) -> list[ChunkResponse]:
         if item.parts:
@@ -241,22 +226,21 @@ class OpenAIResponses(Stateful):
         chunks: list[ChunkResponse] = []
         for part in map(fields_of, entries_of(fields.get("content"))):
             if part and part.get("type") == "output_text":
-                chunks += self._answer.text("content", part.get("text"))
+                chunks += self.text("content", part.get("text"))
             elif part and part.get("type") == "refusal":
-                chunks += self._answer.text("refusal", part.get("refusal"))
+                chunks += self.text("refusal", part.get("refusal"))
         return chunks
 
     def _image(self, event: Any, fields: Fields) -> list[ChunkResponse]:
         image = plain_json(fields.get("result"))
         if not isinstance(image, str) or not image:
-            return self._answer.raw(event)
+            return self.raw(event)
         url = f"data:image/{plain_json(fields.get('output_format')) or 'png'};base64,{image}"
         rest = plain_json(event)
         del rest["item"]["result"]  # it may be megabytes, and is in the URL
-        return self._answer.other(image_urls=(url,), raw=(rest,))
+        return self.other(image_urls=(url,), raw=(rest,))
 
     def _finish(self, how: str, response: Fields) -> list[ChunkResponse]:
-        answer = self._answer
         self._identify(response)
         status = response.get("status") if how == "completed" else how
         details = fields_of(response.get("incomplete_details")) or {}
@@ -267,9 +251,9 @@ class OpenAIResponses(Stateful):
             said["usage"] = usage
         if status == "failed":
             if said:
-                chunks += answer.other(**said)
-            return chunks + answer.fail(error_in_body(plain_json(response.get("error"))))
-        return chunks + answer.finish(finish, words, has_calls=self._has_clients_calls, **said)
+                chunks += self.other(**said)
+            return chunks + self.fail(error_in_body(plain_json(response.get("error"))))
+        return chunks + self.finish(finish, words, has_calls=self._has_clients_calls, **said)
 
     def _unsaid_items(self, response: Fields, *, is_regular: bool) -> list[ChunkResponse]:
         """Process items that only the response's end has; some servers leave items out there.
@@ -290,7 +274,7 @@ class OpenAIResponses(Stateful):
             elif not item.ended:
                 chunks += self._end(_done(number, given), item, fields)
         if not is_regular:
-            chunks += self._answer.call(*self._answer.calls.concluded(is_regular=False))
+            chunks += self.call(*self.calls.concluded(is_regular=False))
         # Of these types items came, and ids may change: what is not a call may be one of them.
         came = self._items.ended_types()
         for number, given, fields in unsaid:
@@ -306,7 +290,7 @@ class OpenAIResponses(Stateful):
             return item
         if (kind := call_kind(fields)) is None:
             return None
-        key = self._answer.calls.ended.same(whole_arguments(fields, kind), kind.kind)
+        key = self.calls.ended.same(whole_arguments(fields, kind), kind.kind)
         same = self._items.numbered(key) if isinstance(key, int) else None
         return same if same is not None and same.kind == fields.get("type") else None
 
@@ -318,7 +302,7 @@ class OpenAIResponses(Stateful):
         total = token_count(fields, "total_tokens") or prompt + completion
         cached = token_count(fields_of(fields.get("input_tokens_details")) or {}, "cached_tokens")
         reasoning = token_count(fields_of(fields.get("output_tokens_details")) or {}, "reasoning_tokens")
-        return self._answer.new_usage(TokenUsage(prompt, completion, total, cached, reasoning))
+        return self.new_usage(TokenUsage(prompt, completion, total, cached, reasoning))
 
 
 def is_responses_event(event: dict[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from ...operators.engine.state import Stateful
 
@@ -26,7 +26,7 @@ class SseDecoder(Stateful):
     demands and the SDKs do. Events without data are none. `id` and `retry` are for reconnecting and are left out.
     """
 
-    STATE = ("_begun", "_data", "_event", "_skip_lf")
+    STATE: ClassVar[tuple[str, ...]] = ("_begun", "_data", "_event", "_skip_lf")
     PIECES = ("_line",)
     __slots__ = (*STATE, *PIECES)
 

@@ -557,3 +557,13 @@ def test_wrong_options_are_usage_errors_when_the_operator_is_made() -> None:
         stream_fields([FieldSpec("f", "a"), FieldSpec("f", "b")])
     with pytest.raises(UsageError, match="start must be 'deferred' or 'immediate', got 'late'"):
         stream_fields(start="late")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("start", ["deferred", "immediate"])
+def test_a_call_whose_id_starts_again_is_ended_before_the_second_one(start: str):
+    begins = SegmentStart("c", "tool_call", {"tool_name": "write_file"}, turn_id="t")
+    ends = SegmentEnd("c", "tool_call", "complete", turn_id="t")
+    pieces = SegmentContent("c", "tool_call", '{"path": "a", "content": "x"}', turn_id="t")
+    events = list(drive([begins, begins, pieces, ends], stream_fields(start=start)))
+    assert [event.type[8:] for event in events] == ["START", "END", "START", "CONTENT", "END"]
+    assert [event.status for event in events if isinstance(event, SegmentEnd)] == ["truncated", "complete"]

@@ -37,6 +37,7 @@ from penstock.operators import (
     within,
 )
 from penstock.operators.calls.call_arguments import CallArguments
+from penstock.operators.calls.segment_metadata import called_name
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator
 
 SPECS = {spec.segment_type: spec for spec in FILE_TOOLS}
@@ -59,9 +60,10 @@ def per_call(events: Iterable[SegmentEvent], method: str) -> dict[str, list[Any]
     given: dict[str, list[Any]] = {}
     for event in events:
         if isinstance(event, SegmentStart):
-            opened = CallArguments.opened(event, SPECS)
-            if opened is None:
+            name = called_name(event, SPECS)
+            if name is None:
                 continue
+            opened = CallArguments(event, name, SPECS)
             states[event.segment_id] = msgspec.json.encode(opened.dump())
         if event.segment_id in states:
             thawed = CallArguments(SegmentStart("", "tool_call"), "", SPECS)
@@ -163,9 +165,7 @@ def test_calls_that_the_provider_runs_and_segments_of_text_are_no_calls():
     ("metadata", "name"), [({}, "run_bash"), ({"tool_name": "bash"}, "bash"), ({"cwd": "/"}, "run_bash")]
 )
 def test_a_field_segment_without_a_tools_name_is_of_its_specs_tool(metadata: dict[str, Any], name: str):
-    opened = CallArguments.opened(SegmentStart("s", "run_bash", metadata), SPECS)
-    assert opened is not None
-    assert opened.name == name
+    assert called_name(SegmentStart("s", "run_bash", metadata), SPECS) == name
 
 
 def foreign(kind: str, start: dict[str, Any], deltas: Sequence[str], end: dict[str, Any]) -> list[SegmentEvent]:

@@ -30,26 +30,26 @@ from penstock.operators import (
 )
 from penstock.operators.calls.call_arguments import CallArguments
 from penstock.operators.calls.each_call import each_call
-from penstock.operators.engine.state import Stateful
+from penstock.operators.calls.segment_metadata import Specs
 
-EMPTY: dict[str, Any] = {"_machines": {}, "_others": {"$part": {"_open": {}}}}
+EMPTY: dict[str, Any] = {"_calls": {}, "_others": {"$part": {"_open": {}}}}
 
 
-class Told(Stateful):
+class Told(CallArguments):
     """A machine that says what it was told, and counts."""
 
-    STATE = ("call", "count")
+    STATE = (*CallArguments.STATE, "count")
 
-    def __init__(self, call: CallArguments) -> None:
-        self.call = call
+    def __init__(self, start: SegmentStart, name: str, specs: Specs, limits: Limits) -> None:
+        super().__init__(start, name, specs, limits)
         self.count = 0
 
     def _said(self, what: str) -> Sequence[str]:
         self.count += 1
-        return [f"{self.call.segment_id} {what} {self.count}"]
+        return [f"{self.segment_id} {what} {self.count}"]
 
     def start(self, event: SegmentStart) -> Sequence[str]:
-        return self._said(f"start {self.call.name}")
+        return self._said(f"start {self.name}")
 
     def content(self, event: SegmentContent) -> Sequence[str]:
         return self._said("content")

@@ -1,0 +1,84 @@
+"""Follow each call among segments from its START to its END, and pass all other segments on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from ...events.segment_event import SegmentEnd, SegmentStart, Status
+from ..engine.stage import How
+from ..engine.state import Stateful
+from .segment_end import OpenSegments, end_status
+
+
+class FollowedCall(Protocol):
+    """What an END for a call that has none needs."""
+
+    @property
+    def segment_id(self) -> str: ...
+    @property
+    def segment_type(self) -> str | None: ...
+    @property
+    def turn_id(self) -> str | None: ...
+    @property
+    def name(self) -> str: ...
+
+
+C = TypeVar("C", bound=FollowedCall)
+
+
+class CallFollower(Stateful, Generic[C]):
+    """A stage but for CONTENT: `feed` gives it to the call in `_calls`, and everything else to `_border`.
+
+    `_opened` makes the call of a START, None where the segment is none; `_started` and `_ended` return the events of
+    its START and its END. Every call ends: one whose id starts again as truncated, the others with the stream.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = ("_calls", "_others")
+
+    def __init__(self, *, keep_segments: bool) -> None:
+        self._keep = keep_segments
+        self._calls: dict[tuple[str | None, str], C] = {}
+        self._others = OpenSegments()
+
+    def close(self, how: How) -> Sequence[Any]:
+        events: list[Any] = list(self._others.ends(how))
+        for call in self._calls.values():
+            events += self._ended(call, _end(call, *end_status(how)))
+        self._calls.clear()
+        return events
+
+    def _border(self, event: Any) -> Sequence[Any]:
+        """Return what a START or an END makes certain; what is no segment event passes."""
+        if not isinstance(event, SegmentStart | SegmentEnd):
+            return (event,)
+        identity = event.turn_id, event.segment_id
+        call = self._calls.pop(identity, None)
+        if isinstance(event, SegmentEnd):
+            return self._passed(event) if call is None else self._ended(call, event)
+        broken_off = () if call is None else self._ended(call, _end(call, "truncated"))
+        call = self._opened(event)
+        if call is None:
+            return (*broken_off, *self._passed(event))
+        self._calls[identity] = call
+        return (*broken_off, *self._started(call, event))
+
+    def _opened(self, start: SegmentStart) -> C | None:
+        raise NotImplementedError(start)
+
+    def _started(self, call: C, start: SegmentStart) -> Sequence[Any]:
+        raise NotImplementedError(call, start)
+
+    def _ended(self, call: C, end: SegmentEnd) -> Sequence[Any]:
+        raise NotImplementedError(call, end)
+
+    def _passed(self, event: SegmentStart | SegmentEnd) -> Sequence[Any]:
+        if not self._keep:
+            return ()
+        self._others.note(event)
+        return (event,)
+
+
+def _end(call: FollowedCall, status: Status, reason: str | None = None) -> SegmentEnd:
+    told = {"tool_name": call.name}
+    return SegmentEnd(call.segment_id, call.segment_type, status, reason, told, turn_id=call.turn_id)

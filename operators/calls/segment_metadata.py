@@ -1,0 +1,37 @@
+"""What the metadata of a segment says of a call: the tool's name, and arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...events.segment_event import SegmentStart
+from .field_spec import FieldSpec
+
+RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "arguments", "mistyped")) | {
+    "repeats",
+    "duplicate_of",
+}
+"""Reserved metadata keys, which an argument never has."""
+
+Specs = Mapping[str, FieldSpec]
+"""By segment type."""
+
+
+def called_name(start: SegmentStart, specs: Specs) -> str | None:
+    """Return the name of the tool that a START calls; None for other segments and for calls that the provider runs."""
+    metadata = start.metadata
+    name: str | None = metadata.get("tool_name")
+    if name is None and (spec := specs.get(start.segment_type or "")) is not None:
+        name = spec.tool
+    if metadata.get("executed_by") == "provider" or (name is None and start.segment_type != "tool_call"):
+        return None
+    return name or ""
+
+
+def told_arguments(metadata: Mapping[str, Any], spec: FieldSpec | None) -> dict[str, Any]:
+    """Return the arguments in a segment's metadata; with `spec` those under its other names, too."""
+    aliases = {} if spec is None else dict(spec.aliases)
+    arguments = {aliases.get(key, key): value for key, value in metadata.items() if key not in RESERVED}
+    more = metadata.get("arguments")
+    return arguments | more if isinstance(more, dict) else arguments

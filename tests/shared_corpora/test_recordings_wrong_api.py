@@ -40,4 +40,4 @@ def test_every_recording_is_understood_as_its_own_and_an_error_as_any_other(shar
                 assert isinstance(end, UsageError | ProviderError), name
             else:
                 assert isinstance(end, UsageError), (name, api.name)
-                assert f"it looks like {own}: pass api={own!r}" in str(end), (name, api.name)
+                assert f"it looks like {own}; pass api={own!r}" in str(end), (name, api.name)

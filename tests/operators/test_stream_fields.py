@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -560,7 +560,7 @@ def test_wrong_options_are_usage_errors_when_the_operator_is_made() -> None:
 
 
 @pytest.mark.parametrize("start", ["deferred", "immediate"])
-def test_a_call_whose_id_starts_again_is_ended_before_the_second_one(start: str):
+def test_a_call_whose_id_starts_again_is_ended_before_the_second_one(start: Literal["deferred", "immediate"]):
     begins = SegmentStart("c", "tool_call", {"tool_name": "write_file"}, turn_id="t")
     ends = SegmentEnd("c", "tool_call", "complete", turn_id="t")
     pieces = SegmentContent("c", "tool_call", '{"path": "a", "content": "x"}', turn_id="t")

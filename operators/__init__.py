@@ -5,8 +5,9 @@ from .argument_progress import argument_progress
 from .calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
 from .catalogue.dialect_for import dialect_for
 from .detect_text_calls import detect_text_calls
+from .engine.drive import adrive, drive
 from .engine.limits import Limits
-from .engine.stage import Completed, Failed, Interrupted, Operator, Stage, adrive, compose, drive, lift, stage
+from .engine.stage import Completed, Failed, Interrupted, Operator, Stage, compose, lift, stage
 from .extract_json_fields import extract_json_fields
 from .grammar.dialect import Dialect
 from .grammar.model_dialect import ModelDialect

@@ -106,7 +106,7 @@ def to_invocations(
     - `fields`: what the segments of `stream_fields` mean, where they were read back from JSON.
     - `ignore_case`: of the tools' names, for models that write them by hand; the invocation has the tool's own name.
 
-    Arguments that are literally `null` are none, `{}`; any other root that is not an object is `invalid`.
+    Arguments that are literally `null` count as `{}`; any other root that is not an object is `invalid`.
     """
     validators = None if tools is None else _validators(tools)
     return lift(

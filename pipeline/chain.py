@@ -20,7 +20,7 @@ Chain: TypeAlias = tuple[Part, ...]
 
 
 def chain_of(given: Iterable[Any]) -> Chain:
-    """Return operators as a chain, each in a place of its own; `UsageError` for what is none."""
+    """Return operators as a chain, one a place; `UsageError` for anything that is not an operator."""
     several = tuple(given)
     ours = tuple(each for each in several if not _is_rx(each))
     if ours or not several:
@@ -60,7 +60,7 @@ def name_of(part: Part) -> str:
 
 
 def place_of(chain: Chain, name: str) -> int:
-    """Return where the operator of a name is; `UsageError` where there is none, or several."""
+    """Return the place of the operator with a name; `UsageError` unless exactly one has it."""
     names = [name_of(each) for each in chain]
     if names.count(name) != 1:
         how_often = f"stands {names.count(name)} times in" if name in names else "is not in"
@@ -82,7 +82,7 @@ def with_tools(chain: Chain, tools: tuple[Tool, ...] | None) -> Chain:
 
 
 def without_tools(chain: Chain, tools: tuple[Tool, ...]) -> Chain | None:
-    """Return the chain that `with_tools` completes to this one; None where there is none."""
+    """Return the chain that `with_tools` would complete to this one, or None."""
     if not tools:
         return chain
     taking = [each for each in chain if _takes(each, "tools")]

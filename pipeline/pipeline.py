@@ -230,7 +230,7 @@ class Pipeline:
         return tool_choice(provider, choice, tools=self.tools, parallel=parallel)
 
     @property
-    def operator(self) -> Operator[ChunkResponse, Any]:
+    def operator(self) -> Operator[ChunkResponse, StrategyEvent]:
         """The strategy as an operator, for chains of your own."""
         return operator_of(self.chain, "operator")
 

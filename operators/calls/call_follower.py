@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -27,11 +28,10 @@ class FollowedCall(Protocol):
 C = TypeVar("C", bound=FollowedCall)
 
 
-class CallFollower(Stateful, Generic[C]):
-    """A stage but for CONTENT: `feed` gives it to the call in `_calls`, and everything else to `_border`.
+class CallFollower(Stateful, ABC, Generic[C]):
+    """The part of a stage that opens and ends calls: its `feed` handles CONTENT, and passes the rest to `_border`.
 
-    `_opened` makes the call of a START, None where the segment is none; `_started` and `_ended` return the events of
-    its START and its END. Every call ends: one whose id starts again as truncated, the others with the stream.
+    Every call ends: one whose id starts again as truncated, the others with the stream at the latest.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("_calls", "_others")
@@ -49,7 +49,7 @@ class CallFollower(Stateful, Generic[C]):
         return events
 
     def _border(self, event: Any) -> Sequence[Any]:
-        """Return what a START or an END makes certain; what is no segment event passes."""
+        """Return what a START or an END makes certain; other events pass."""
         if not isinstance(event, SegmentStart | SegmentEnd):
             return (event,)
         identity = event.turn_id, event.segment_id
@@ -63,14 +63,17 @@ class CallFollower(Stateful, Generic[C]):
         self._calls[identity] = call
         return (*broken_off, *self._started(call, event))
 
+    @abstractmethod
     def _opened(self, start: SegmentStart) -> C | None:
-        raise NotImplementedError(start)
+        """Return the call that a START opens; None for a segment that is not a call."""
 
+    @abstractmethod
     def _started(self, call: C, start: SegmentStart) -> Sequence[Any]:
-        raise NotImplementedError(call, start)
+        """Return the events for a call's START."""
 
+    @abstractmethod
     def _ended(self, call: C, end: SegmentEnd) -> Sequence[Any]:
-        raise NotImplementedError(call, end)
+        """Return the events for a call's END."""
 
     def _passed(self, event: SegmentStart | SegmentEnd) -> Sequence[Any]:
         if not self._keep:

@@ -23,7 +23,7 @@ def dialects_named(*given: object) -> tuple[Dialect, ...]:
 
 
 def dialect_name(given: Any) -> Any:
-    """Return the name of a dialect of the table; what is none stays as it is."""
+    """Return the name of a dialect that is in the table; return anything else unchanged."""
     is_known = isinstance(given, Dialect) and DIALECTS.get(given.name) == given
     return given.name if is_known else given
 

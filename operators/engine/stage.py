@@ -1,15 +1,14 @@
-"""The engine: a stage is a small machine without Rx; this module runs stages.
+"""The engine: a stage is a small machine without Rx; this module makes operators of stages, and chains of both.
 
 source.pipe(op_a, op_b)                     an Observable chain
-for event in drive(items, op_a, op_b)       a plain loop
-async for event in adrive(items, op_a)      an async loop
+for event in drive(items, op_a, op_b)       a plain loop, see drive.py
+async for event in adrive(items, op_a)      an async loop, see drive.py
 s = stage(op_a, op_b); s.feed(item)         a step
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
-from inspect import isawaitable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, overload
 
 from msgspec import Struct, to_builtins
@@ -103,7 +102,7 @@ class Operator(Generic[In_contra, Out_co]):
         return written if len(self.steps) == 1 else f"compose({written})"
 
 
-_AnyOperator: TypeAlias = Operator[Any, Any]
+AnyOperator: TypeAlias = Operator[Any, Any]
 
 
 class StageChain(Generic[In, Out]):
@@ -217,6 +216,7 @@ def lift(stage_factory: Callable[[], Stage[In, Out]]) -> Operator[In, Out]:
         source    --1--2--3--|
         lift(M)   --a--b-----|    M().feed(1) == [a], .feed(2) == [b], .feed(3) == []
 
+    >>> from penstock.operators import drive
     >>> class Doubled:
     ...     def feed(self, item): return [item, item]
     ...     def close(self, how): return []
@@ -245,15 +245,15 @@ def compose(
 ) -> Operator[A, F]: ...
 @overload
 def compose(
-    a: _AnyOperator,
-    b: _AnyOperator,
-    c: _AnyOperator,
-    d: _AnyOperator,
-    e: _AnyOperator,
-    f: _AnyOperator,
+    a: AnyOperator,
+    b: AnyOperator,
+    c: AnyOperator,
+    d: AnyOperator,
+    e: AnyOperator,
+    f: AnyOperator,
     /,
-    *more: _AnyOperator,
-) -> _AnyOperator: ...
+    *more: AnyOperator,
+) -> AnyOperator: ...
 def compose(*operators: Operator[Any, Any]) -> Operator[Any, Any]:
     """Make one operator from several: one Rx hop for the whole chain.
 
@@ -278,14 +278,14 @@ def stage(
 ) -> StageChain[A, F]: ...
 @overload
 def stage(
-    a: _AnyOperator,
-    b: _AnyOperator,
-    c: _AnyOperator,
-    d: _AnyOperator,
-    e: _AnyOperator,
-    f: _AnyOperator,
+    a: AnyOperator,
+    b: AnyOperator,
+    c: AnyOperator,
+    d: AnyOperator,
+    e: AnyOperator,
+    f: AnyOperator,
     /,
-    *more: _AnyOperator,
+    *more: AnyOperator,
 ) -> StageChain[Any, Any]: ...
 def stage(*operators: Operator[Any, Any]) -> StageChain[Any, Any]:
     """Return a new chain to feed by hand, for engines that keep state by key.
@@ -296,162 +296,6 @@ def stage(*operators: Operator[Any, Any]) -> StageChain[Any, Any]:
     (['a'], ['<ex'], [])
     """
     return StageChain([factory() for each in checked_operators(operators, "stage") for factory in each.factories])
-
-
-@overload
-def drive(items: Iterable[A], a: Operator[A, B], /) -> Iterator[B]: ...
-@overload
-def drive(items: Iterable[A], a: Operator[A, B], b: Operator[B, C], /) -> Iterator[C]: ...
-@overload
-def drive(items: Iterable[A], a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], /) -> Iterator[D]: ...
-@overload
-def drive(
-    items: Iterable[A], a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], d: Operator[D, E], /
-) -> Iterator[E]: ...
-@overload
-def drive(
-    items: Iterable[A], a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], d: Operator[D, E], e: Operator[E, F], /
-) -> Iterator[F]: ...
-@overload
-def drive(
-    items: Iterable[Any],
-    a: _AnyOperator,
-    b: _AnyOperator,
-    c: _AnyOperator,
-    d: _AnyOperator,
-    e: _AnyOperator,
-    f: _AnyOperator,
-    /,
-    *more: _AnyOperator,
-) -> Iterator[Any]: ...
-def drive(items: Iterable[Any], *operators: Operator[Any, Any]) -> Iterator[Any]:
-    """Run items through operators in a plain loop.
-
-    An exception of `items` or of a stage is raised after the last events, the ENDs of what was open, were given. Items
-    that can be closed, as a generator or an SDK's stream, are closed when the loop ends, also when it is left early.
-
-    >>> from penstock.operators import holdback
-    >>> list(drive(["a<e", "x"], holdback("<end>")))
-    ['a', '<ex']
-    """
-    _check_items(items, "drive")
-    return _drive(items, stage(*checked_operators(operators, "drive")))
-
-
-@overload
-def adrive(items: AsyncIterable[A] | Iterable[A], a: Operator[A, B], /) -> AsyncIterator[B]: ...
-@overload
-def adrive(items: AsyncIterable[A] | Iterable[A], a: Operator[A, B], b: Operator[B, C], /) -> AsyncIterator[C]: ...
-@overload
-def adrive(
-    items: AsyncIterable[A] | Iterable[A], a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], /
-) -> AsyncIterator[D]: ...
-@overload
-def adrive(
-    items: AsyncIterable[A] | Iterable[A], a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], d: Operator[D, E], /
-) -> AsyncIterator[E]: ...
-@overload
-def adrive(
-    items: AsyncIterable[A] | Iterable[A],
-    a: Operator[A, B],
-    b: Operator[B, C],
-    c: Operator[C, D],
-    d: Operator[D, E],
-    e: Operator[E, F],
-    /,
-) -> AsyncIterator[F]: ...
-@overload
-def adrive(
-    items: AsyncIterable[Any] | Iterable[Any],
-    a: _AnyOperator,
-    b: _AnyOperator,
-    c: _AnyOperator,
-    d: _AnyOperator,
-    e: _AnyOperator,
-    f: _AnyOperator,
-    /,
-    *more: _AnyOperator,
-) -> AsyncIterator[Any]: ...
-def adrive(items: AsyncIterable[Any] | Iterable[Any], *operators: Operator[Any, Any]) -> AsyncIterator[Any]:
-    """Run items through operators in an async loop, with backpressure: the next item is read when you ask for more.
-
-    Otherwise it works like `drive`. If you leave the loop early, call `aclose()` on the iterator to close the items.
-
-        async for event in adrive(items, to_segments(), to_invocations()): ...
-    """
-    _check_items(items, "adrive")
-    return _adrive(items, stage(*checked_operators(operators, "adrive")))
-
-
-def _drive(items: Iterable[Any], chain: StageChain[Any, Any]) -> Iterator[Any]:
-    iterator = iter(items)
-    try:
-        while True:
-            try:
-                item = next(iterator)
-            except StopIteration:
-                break
-            except Exception as error:
-                yield from _closed(chain, Failed(error))
-                raise
-            yield from _fed(chain, item)
-        yield from _closed(chain, Completed())
-    finally:
-        for each in (iterator, items):
-            if (close := getattr(each, "close", None)) is not None:
-                close()
-
-
-async def _adrive(items: AsyncIterable[Any] | Iterable[Any], chain: StageChain[Any, Any]) -> AsyncIterator[Any]:
-    iterator = _as_async(items)
-    try:
-        while True:
-            try:
-                item = await anext(iterator)
-            except StopAsyncIteration:
-                break
-            except Exception as error:
-                for event in _closed(chain, Failed(error)):
-                    yield event
-                raise
-            for event in _fed(chain, item):
-                yield event
-        for event in _closed(chain, Completed()):
-            yield event
-    finally:
-        for each in (iterator, items):
-            close = getattr(each, "aclose", None) or getattr(each, "close", None)
-            if close is not None and isawaitable(closing := close()):
-                await closing
-
-
-def _fed(chain: StageChain[Any, Any], item: Any) -> Iterator[Any]:
-    try:
-        events = chain.feed(item)
-    except Exception:
-        yield from chain.last_words
-        raise
-    yield from events
-
-
-def _closed(chain: StageChain[Any, Any], how: How) -> Iterator[Any]:
-    try:
-        events = chain.close(how)
-    except Exception:
-        yield from chain.last_words
-        raise
-    yield from events
-
-
-def _as_async(items: AsyncIterable[Any] | Iterable[Any]) -> AsyncIterator[Any]:
-    if isinstance(items, AsyncIterable):
-        return aiter(items)
-
-    async def asynchronous() -> AsyncIterator[Any]:
-        for item in items:
-            yield item
-
-    return asynchronous()
 
 
 def checked_operators(operators: tuple[Any, ...], name: str) -> tuple[Operator[Any, Any], ...]:
@@ -467,20 +311,6 @@ def checked_operators(operators: tuple[Any, ...], name: str) -> tuple[Operator[A
             )
             raise UsageError(message)
     return operators
-
-
-def _check_items(items: object, name: str) -> None:
-    if isinstance(items, str | bytes):
-        message = f"{name}(...) takes an iterable of items, got a bare {type(items).__name__}; put it in a list"
-        raise UsageError(message)
-    if isinstance(items, Iterable) or (name == "adrive" and isinstance(items, AsyncIterable)):
-        return
-    given = type(items).__name__
-    hint = "; for an async iterable there is adrive(...)" if isinstance(items, AsyncIterable) else ""
-    if isinstance(items, Observable):
-        hint = "; an Observable goes through operators with source.pipe(...)"
-    message = f"{name}(...) takes an iterable of items, got {given}{hint}"
-    raise UsageError(message)
 
 
 def _subscribe(

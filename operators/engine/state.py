@@ -13,7 +13,7 @@ from functools import partial
 from math import isfinite
 from typing import Any, ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from ...events.chunk_response import TokenUsage, ToolCallDelta
 from ...events.errors import ProviderError
@@ -107,7 +107,9 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
         return {f"${kind.__name__}": _fields(value)}
     if kind is ProviderError:
         return {"$ProviderError": {name: getattr(value, name) for name in _OF_ERROR}}
-    return {"$part": _fields(value) if isinstance(value, Struct) else value.dump()}
+    if isinstance(value, Struct):
+        return {"$part": _fields(value)}
+    return {"$part": value.dump()} if hasattr(value, "dump") else _plain(to_builtins(value))
 
 
 def _is_marked(data: dict[str, Any]) -> bool:

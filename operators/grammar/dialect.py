@@ -42,7 +42,7 @@ class Text(Struct, frozen=True):
     """For an id that contains the tool's name: a regular expression whose group is the name."""
 
     def name_in(self, text: str) -> str | None:
-        r"""Return the tool's name in an id, None if there is none.
+        r"""Return the tool's name that an id contains, or None.
 
         >>> Text("id", named=r"functions\.(\w+):\d+").name_in("functions.add:0")
         'add'

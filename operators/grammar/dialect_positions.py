@@ -140,7 +140,7 @@ class Positions:
         return found
 
     def search(self, literals: Mapping[str, At]) -> LiteralSearch | None:
-        """Return the search for some literals at these positions; None where there are none."""
+        """Return the search for the literals at these positions, or None if there are no literals."""
         return literal_search(self.literal(text, at) for text, at in literals.items()) if literals else None
 
     def literal(self, text: str, at: At) -> Literal:
@@ -273,7 +273,7 @@ class Positions:
         self._ignore_case += [dialect.ignore_case] * (len(self.items) - begin)
 
     def _fault(self, dialect: Dialect, own: range, first: Iterable[int], *, nullable: bool) -> str:
-        """Return the error in a grammar; empty if there is none."""
+        """Return the first error in a grammar, or an empty text."""
         if nullable:
             return "it may be nothing at all; one item must be neither Maybe nor Many"
         faults = [fault_of(dialect.grammar)]

@@ -9,7 +9,7 @@ from .grammar_items import Leaf, all_items, is_for_argument, is_said
 
 
 def fault_of(grammar: Sequence[Item]) -> str:
-    """Return the error in a whole grammar; empty if there is none.
+    """Return the first error in a whole grammar, or an empty text.
 
     >>> fault_of(("<call>", Call(Call(Json()))))
     'a Call(...) is inside of another'

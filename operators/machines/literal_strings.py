@@ -93,7 +93,7 @@ def string_form(quote: str, reads: Reads) -> StringForm:
 
 
 def named_character(text: str, position: int) -> tuple[str, int] | None:
-    r"""Return the character of a `\N{…}` at `position` and where that ends; None where there is none of that name."""
+    r"""Return the character of a `\N{…}` at `position` and where it ends, or None for an unknown name."""
     match = _match_named(text, position)
     if match is None:
         return None
@@ -126,4 +126,4 @@ def _escaped(match: re.Match[str]) -> str:
     if raw[1] in "01234567":
         return chr(int(raw[1:], 8))
     digits = raw[2:]
-    return chr(int(digits, 16)) if digits else raw  # of what is no escape, the backslash stays
+    return chr(int(digits, 16)) if digits else raw  # the backslash of an unknown escape stays

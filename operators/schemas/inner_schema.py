@@ -23,7 +23,7 @@ class _Part(NamedTuple):
 
 
 def inner_schema(schema: Any, step: str | int, root: Any = None) -> Any:
-    """Return the schema of a property or of an item; None if there is none.
+    """Return the schema of a property or of an item, or None.
 
     >>> inner_schema({"properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "null"}}, "b")
     {'type': 'null'}

@@ -80,7 +80,7 @@ def known_name(names: Iterable[str], written: str) -> str | None:
 
 
 def parameter_schema(parameters: Mapping[str, Any] | None, key: str) -> Any:
-    """Return the schema of one parameter, None if there is none; see `inner_schema`.
+    """Return the schema of one parameter, or None; see `inner_schema`.
 
     >>> parameter_schema({"properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "string"}}, "b")
     {'type': 'string'}

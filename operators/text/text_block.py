@@ -44,7 +44,7 @@ class TextBlock(Stateful):
     - `arguments`: those that came before the call's START: name, value, and whether what it stands for is still to be
       found out.
     - `call`: the open one; `had_call`: whether there was one, or a text that was said.
-    - `saying`: of which type of segment a text of the block is; empty where it is none.
+    - `saying`: the segment type of a text in the block; empty outside of a text.
     - `skipped`: whether there was text that the grammar skips: the block is understood then, call or not.
     - `ending`: how the stream ended, while the end is being settled.
     """
@@ -127,7 +127,7 @@ class TextBlock(Stateful):
 
     @property
     def is_over(self) -> bool:
-        """Whether no closer is missing: JSON and code have closed, one came, there is none, or the call has failed."""
+        """Whether no closer is missing: it came, the grammar has none, JSON or code has closed, or the call failed."""
         call, grammar = self.call, self.grammar
         if call is None or call.closed or call.error is not None:
             return True

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError, UsageError
-from ...operators.engine.stage import drive
+from ...operators.engine.drive import drive
 from ...sources.decode_wire import decode_wire
 from ...sources.machine.provider_error import error_in_body
 from ...sources.recognition.apis import APIS, api_of

@@ -43,7 +43,7 @@ def code_rows(tail: FileTail, rows: int, lexer: str, theme: str | None) -> list[
 
 
 def lexer_of(kind: str, path: str) -> str:
-    """Return the name of the lexer for a file, `default` if there is none."""
+    """Return the name of the lexer for a file, or `default`."""
     if kind in PATCHES:
         return "diff"
     name = path.replace("\\", "/").rpartition("/")[2]

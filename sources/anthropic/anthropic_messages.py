@@ -77,6 +77,8 @@ class AnthropicMessages(OneAnswer):
     def _message(self, message: Fields) -> list[ChunkResponse]:
         chunks = self.leave()
         self._messages += 1
+        if message.get("id"):
+            self.response_id = None  # a second message has an id of its own
         self.identify(message.get("id"), message.get("model"))
         if usage := self._usage(message.get("usage")):
             chunks.append(self.chunk(usage=usage))

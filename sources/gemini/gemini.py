@@ -83,7 +83,7 @@ class Gemini(Answers[_Candidate]):
             return [] if item is None else [self.chunk(raw=({"value": plain_json(item)},))]
         if chunk.get("automatic_function_calling_history"):
             raise UsageError(RUNS_FUNCTIONS)
-        self._identify(word(chunk.get("response_id")), word(chunk.get("model_version")))
+        self.identify(word(chunk.get("response_id")), word(chunk.get("model_version")))
         if error := chunk.get("error"):
             return self.fail(gemini_error(error))
         responses: list[ChunkResponse] = []

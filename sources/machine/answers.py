@@ -14,7 +14,7 @@ from .call_tracker import CallTracker
 from .choices import Choices
 from .finish_reasons import Finish
 from .response import Response
-from .surrogates import Held, rest_of_text, whole_text, without_halves
+from .surrogates import Held, rest_of_text, whole_text
 
 _TEXTS = ("reasoning", "content", "refusal")
 _RANKS = {"reasoning": 0, "native": 0, "content": 1, "refusal": 2, "image_urls": 3, "audio_urls": 3, "video_urls": 3}
@@ -143,15 +143,8 @@ class Answers(Response, Generic[C]):
         """Return a fresh choice, into which its state will be loaded."""
         return self._new_choice(state["number"])
 
-    def _identify(self, response_id: object, model: object) -> None:
-        """Take an id and a model from the wire: the first id counts, and the last model."""
-        if self.response_id is None and isinstance(response_id, str) and response_id:
-            self.response_id = without_halves(response_id)
-        if isinstance(model, str) and model and model != self.model:
-            self.model = without_halves(model)
-
     def _choice(self, index: object, position: int = 0) -> C | None:
-        """Return the choice of an index, or where that is none, of a position; None where it is not wanted."""
+        """Return the choice of an index, or of the position if the index is not a number; None if it is not wanted."""
         number = index if isinstance(index, int) and index >= 0 else position
         if self._wanted not in ("all", number):
             return None
@@ -167,13 +160,12 @@ class Answers(Response, Generic[C]):
         return [self.chunk(choice=choice.number, **said) for said in choice.taken()]
 
     def _add(self, chunks: list[ChunkResponse], **said: Any) -> None:
-        """Say something of the response with the last chunk, or in one of its own where there is none."""
+        """Add fields of the response to the last chunk, or as a chunk of their own if there is no other."""
         if chunks:
             chunks[-1] = structs.replace(chunks[-1], **said)
         else:
             chunks.append(self.chunk(**said))
 
     def _add_usage(self, chunks: list[ChunkResponse], usage: TokenUsage | None) -> None:
-        if usage is not None and usage != self._last_usage:
-            self._last_usage = usage
-            self._add(chunks, usage=usage)
+        if (new := self.new_usage(usage)) is not None:
+            self._add(chunks, usage=new)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
+from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...operators.engine.limits import Limits
 from .call_tracker import CallTracker
 from .finish_reasons import Finish
 from .response import Response
-from .surrogates import Held, plain_json, rest_of_text, whole_text, without_halves
+from .surrogates import Held, plain_json, rest_of_text, whole_text
 
 TextStream: TypeAlias = Literal["reasoning", "content", "refusal"]
 
@@ -32,13 +32,6 @@ class OneAnswer(Response):
         self.calls = CallTracker(self._turn_id, limits=limits, compares=compares_arguments)
         self.finished = False
         self._held: Held = {}
-
-    def identify(self, response_id: object, model: object) -> None:
-        """Set id and model from the wire; later values replace earlier ones, but the turn's id stays."""
-        if isinstance(response_id, str) and response_id:
-            self.response_id = without_halves(response_id)
-        if isinstance(model, str) and model:
-            self.model = without_halves(model)
 
     def text(self, stream: TextStream, text: object) -> list[ChunkResponse]:
         if not isinstance(text, str) or not text:
@@ -87,13 +80,6 @@ class OneAnswer(Response):
         if said:
             chunks.append(self.chunk(**said))
         return chunks
-
-    def new_usage(self, usage: TokenUsage) -> TokenUsage | None:
-        """Return the usage if it differs from the last one, else None."""
-        if usage in (self._last_usage, TokenUsage()):
-            return None
-        self._last_usage = usage
-        return usage
 
     def rest(self) -> list[ChunkResponse]:
         """Return all held text and deltas at the end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -10,9 +11,10 @@ from ...events.errors import ProviderError
 from ...operators.engine.stage import Failed, How
 from ...operators.engine.state import Stateful
 from .provider_error import error_fields
+from .surrogates import without_halves
 
 
-class Response(Stateful):
+class Response(Stateful, ABC):
     """A machine but for `feed` and `rest`."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_last_usage", "_made_turn_id", "failure", "model", "response_id", "stopped")
@@ -29,9 +31,23 @@ class Response(Stateful):
     def chunk(self, **said: Any) -> ChunkResponse:
         return ChunkResponse(response_id=self.response_id, model=self.model, **said)
 
+    def identify(self, response_id: object, model: object) -> None:
+        """Take an id and a model from the wire: the first id counts, and the last model."""
+        if self.response_id is None and isinstance(response_id, str) and response_id:
+            self.response_id = without_halves(response_id)
+        if isinstance(model, str) and model and model != self.model:
+            self.model = without_halves(model)
+
+    def new_usage(self, usage: TokenUsage | None) -> TokenUsage | None:
+        """Return the usage if it differs from the last one, else None."""
+        if usage is None or usage in (self._last_usage, TokenUsage()):
+            return None
+        self._last_usage = usage
+        return usage
+
+    @abstractmethod
     def rest(self) -> list[ChunkResponse]:
         """Return all held text and deltas at the end."""
-        raise NotImplementedError
 
     def fail(self, failure: ProviderError) -> list[ChunkResponse]:
         """Stop with an error of the provider."""

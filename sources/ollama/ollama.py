@@ -58,7 +58,7 @@ class Ollama(Answers[_Answer]):
             return [] if item is None else [self.chunk(raw=({"value": plain_json(item)},))]
         if error := chunk.get("error"):
             return self.fail(error_in_body(plain_json(error)))
-        self._identify(None, chunk.get("model"))
+        self.identify(None, chunk.get("model"))
         answer = self._choice(0)
         if answer is None:
             return []

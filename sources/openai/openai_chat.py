@@ -50,7 +50,7 @@ class OpenAIChat(Answers[Choice]):
             if isinstance(item, list):
                 return [response for each in entries_of(item) for response in self.feed(each)]
             return [] if item is None else [self.chunk(raw=({"value": plain_json(item)},))]
-        self._identify(chunk.get("id"), chunk.get("model"))
+        self.identify(chunk.get("id"), chunk.get("model"))
         responses: list[ChunkResponse] = []
         valid = [each for each in map(fields_of, entries_of(chunk.get("choices"))) if each is not None]
         for position, fields in enumerate(valid):

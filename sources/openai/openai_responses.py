@@ -118,8 +118,7 @@ class OpenAIResponses(OneAnswer):
         return self.raw(item)
 
     def _identify(self, response: Fields) -> None:
-        if self.response_id is None:  # the ids of some relatives change with every event
-            self.identify(response.get("id"), response.get("model"))
+        self.identify(response.get("id"), response.get("model"))
 
     def _text(self, event: Fields, text: _Text) -> list[ChunkResponse]:
         item, is_new = self._items.speaks(event)

@@ -8,7 +8,7 @@ from .item_kinds import KNOWN_APIS
 
 
 def recognised_api(body: bytes) -> str:
-    r"""Return the name of the API that a body's first events belong to; raises `UsageError` if there is none.
+    r"""Return the name of the API that a body's first events belong to; raises `UsageError` if no API is recognised.
 
     >>> recognised_api(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n')
     'openai-chat'

@@ -94,7 +94,7 @@ class Recordings:
 
 
 def _stream_of(body: bytes) -> str:
-    """Return the name of the API that a body is a stream of; empty if it is none."""
+    """Return the name of the API whose stream a body is, or an empty text."""
     try:
         api = recognised_api(body)
     except UsageError:

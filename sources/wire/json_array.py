@@ -19,7 +19,7 @@ class JsonArrayDecoder(Stateful):
         b'[{"a', b'":1},\r\n', b'{}]'     [], [ServerSentEvent('', '{"a":1}')], [ServerSentEvent('', '{}')]
 
     Gemini answers so where `alt=sse` was not asked for, and with a bare object where it refuses. What is between two
-    values is blanks and commas; what is no JSON comes as a value that `json.loads` will refuse. What is not UTF-8
+    values is blanks and commas; what is not JSON comes as a value that `json.loads` will refuse. What is not UTF-8
     becomes U+FFFD. The events have no name.
     """
 

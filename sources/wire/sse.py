@@ -23,7 +23,7 @@ class SseDecoder(Stateful):
 
     Lines end by LF, CRLF or CR; lines of one event's data are joined by LF; U+2028 is text. What is not UTF-8 becomes
     U+FFFD. An event counts when its blank line has come, so one that the end cuts off is dropped, as the document
-    demands and the SDKs do. Events without data are none. `id` and `retry` are for reconnecting and are left out.
+    demands and the SDKs do. Events without data are skipped. `id` and `retry` are for reconnecting and are left out.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("_begun", "_data", "_event", "_skip_lf")

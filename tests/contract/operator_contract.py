@@ -24,7 +24,8 @@ from reactivex.subject import Subject
 
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.segment_event import SegmentEvent
-from penstock.operators.engine.stage import Failed, How, Operator, adrive, drive, lift, stage
+from penstock.operators.engine.drive import adrive, drive
+from penstock.operators.engine.stage import Failed, How, Operator, lift, stage
 from penstock.operators.parse_text import parse_text
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_segments import to_segments

@@ -34,7 +34,8 @@ from reactivex.subject import Subject
 from penstock import operators
 from penstock.events.errors import ProviderError, UsageError
 from penstock.events.segment_event import SegmentContent, SegmentEnd, SegmentStart
-from penstock.operators.engine.stage import Completed, Failed, Interrupted, Operator, compose, drive, stage
+from penstock.operators.engine.drive import drive
+from penstock.operators.engine.stage import Completed, Failed, Interrupted, Operator, compose, stage
 
 COMBINATORS = {"compose", "lift"}
 """They make operators of operators or stages, and are asked about in test_stage.py."""

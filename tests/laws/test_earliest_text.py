@@ -15,7 +15,8 @@ import pytest
 from depth import is_deep
 
 from penstock.events.segment_event import SegmentEvent
-from penstock.operators.engine.stage import drive, stage
+from penstock.operators.engine.drive import drive
+from penstock.operators.engine.stage import stage
 from penstock.operators.grammar.dialect import Attrs, CallArgs, Dialect, Item, Json, Many, Maybe, Text
 from penstock.operators.parse_text import parse_text
 

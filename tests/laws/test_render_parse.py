@@ -18,7 +18,7 @@ from penstock.events.errors import UsageError
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import ToolInvocation
 from penstock.operators.catalogue import DIALECTS
-from penstock.operators.engine.stage import drive
+from penstock.operators.engine.drive import drive
 from penstock.operators.grammar.dialect import Dialect, Json
 from penstock.operators.grammar.grammar_items import leaves_of, takes_key
 from penstock.operators.parse_text import parse_text

@@ -14,7 +14,8 @@ from segment_events import payload_of
 from penstock.events import SegmentContent
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.catalogue.table import DIALECTS
-from penstock.operators.engine.stage import Operator, drive, stage
+from penstock.operators.engine.drive import drive
+from penstock.operators.engine.stage import Operator, stage
 from penstock.operators.grammar.dialect import NAME, Dialect, Json, Maybe, Text, Trim
 from penstock.operators.parse_text import parse_text
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import ToolCallUpdate, ToolInvocation
-from penstock.operators.engine.stage import drive, stage
+from penstock.operators.engine.drive import drive
+from penstock.operators.engine.stage import stage
 from penstock.operators.parse_text import parse_text
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments

@@ -17,7 +17,8 @@ from strategies.json_texts import SAMPLE, in_words, json_texts, loads
 from penstock.events.errors import UsageError
 from penstock.events.fragment import JsonError
 from penstock.operators.aggregate_fragments import PathValue, aggregate_fragments
-from penstock.operators.engine.stage import adrive, compose, drive, stage
+from penstock.operators.engine.drive import adrive, drive
+from penstock.operators.engine.stage import compose, stage
 from penstock.operators.extract_json_fields import extract_json_fields
 from penstock.operators.json_fragments import json_fragments
 

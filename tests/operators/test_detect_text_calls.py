@@ -17,7 +17,8 @@ from penstock.events.errors import ProviderError
 from penstock.events.segment_event import SegmentContent
 from penstock.events.tool_invocation import Notice
 from penstock.operators.detect_text_calls import ANYWHERE, AT_THE_BEGIN, REACH, detect_text_calls
-from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, drive, stage
+from penstock.operators.engine.drive import drive
+from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, stage
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_segments import to_segments
 

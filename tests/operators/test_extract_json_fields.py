@@ -19,8 +19,9 @@ from untyped import drive, stage
 
 from penstock.events.errors import UsageError
 from penstock.events.fragment import Fragment, JsonError
+from penstock.operators.engine.drive import adrive
 from penstock.operators.engine.limits import Limits
-from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, adrive
+from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator
 from penstock.operators.extract_json_fields import FieldPath, extract_json_fields
 from penstock.operators.json_fragments import json_fragments
 

@@ -19,7 +19,8 @@ from strategies.cuts import cuts, every_cut_in_two
 from strategies.marked_texts import MARKER_SETS, MODEL_MARKERS, marked_texts, marker_sets
 
 from penstock.events.errors import UsageError
-from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, compose, drive, lift, stage
+from penstock.operators.engine.drive import drive
+from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, compose, lift, stage
 from penstock.operators.holdback import holdback
 
 CONTRACT = (

@@ -16,8 +16,9 @@ from strategies.json_texts import SAMPLE, nearly_json_texts
 from untyped import drive, stage
 
 from penstock.events.fragment import Fragment, JsonError
+from penstock.operators.engine.drive import adrive
 from penstock.operators.engine.limits import Limits
-from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, adrive
+from penstock.operators.engine.stage import Completed, Failed, How, Interrupted
 from penstock.operators.json_fragments import json_fragments
 from penstock.operators.machines.json_machine import JsonMachine
 

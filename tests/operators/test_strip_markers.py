@@ -19,7 +19,8 @@ from strategies.cuts import cuts, every_cut_in_two
 from strategies.marked_texts import marked_texts
 
 from penstock.events.errors import UsageError
-from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, drive, lift, stage
+from penstock.operators.engine.drive import drive
+from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, lift, stage
 from penstock.operators.strip_markers import strip_markers
 
 CONTRACT = (

@@ -21,17 +21,8 @@ from penstock.events.chunk_response import ChunkResponse
 from penstock.events.errors import ProviderError
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import ToolInvocation
-from penstock.operators.engine.stage import (
-    Completed,
-    Failed,
-    How,
-    Interrupted,
-    Operator,
-    StageChain,
-    compose,
-    drive,
-    stage,
-)
+from penstock.operators.engine.drive import drive
+from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, StageChain, compose, stage
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments

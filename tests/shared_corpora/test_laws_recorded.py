@@ -14,7 +14,8 @@ from strategies.answers import recut_by
 
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.errors import ProviderError
-from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, compose, drive, stage
+from penstock.operators.engine.drive import drive
+from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, compose, stage
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments

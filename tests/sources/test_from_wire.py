@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from operator_contract import TURN, Case
 
 from penstock.events import ChunkResponse, ProviderError, ToolCallDelta, UsageError
-from penstock.operators.engine.stage import adrive, drive, lift, stage
+from penstock.operators.engine.drive import adrive, drive
+from penstock.operators.engine.stage import lift, stage
 from penstock.sources import decode_wire, from_wire
 
 BYTES = (

@@ -11,7 +11,7 @@ from segment_events import payload_of
 from penstock.events.fragment import Fragment
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.catalogue.table import DIALECTS
-from penstock.operators.engine.stage import drive
+from penstock.operators.engine.drive import drive
 from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.parse_text import parse_text
 

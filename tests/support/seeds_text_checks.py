@@ -17,7 +17,8 @@ from penstock.events.chunk_response import ChunkResponse
 from penstock.events.errors import ProviderError, UsageError
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import ToolInvocation
-from penstock.operators.engine.stage import Interrupted, drive, stage
+from penstock.operators.engine.drive import drive
+from penstock.operators.engine.stage import Interrupted, stage
 from penstock.operators.parse_text import parse_text
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations

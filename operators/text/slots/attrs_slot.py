@@ -17,7 +17,7 @@ _VALUES = {'"': re.compile(r'[^"]*+'), "'": re.compile(r"[^']*+")}
 
 
 class AttrsSlot(Stateful):
-    """Read `a="1" b='2' c=3` up to the first character that is none of it.
+    """Read `a="1" b='2' c=3` up to the first character that does not belong to it.
 
     >>> slot = AttrsSlot()
     >>> slot.feed(' path="a', 0), slot.feed(' b" x=1>', 0), slot.said, slot.ended
@@ -25,7 +25,7 @@ class AttrsSlot(Stateful):
 
     - `said`: the attributes that closed; of two with one name the last.
     - `ended`: a character came that is no attribute's.
-    - `is_wrong`: never; what is no attribute ends them.
+    - `is_wrong`: never; anything but an attribute ends them.
     """
 
     STATE = ("_quote", "_state", "ended", "said")

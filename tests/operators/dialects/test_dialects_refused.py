@@ -11,7 +11,7 @@ from dialects_refused import REFUSED, Reason
 from penstock.events import SegmentEnd
 from penstock.events.fragment import Fragment
 from penstock.events.segment_event import SegmentEvent
-from penstock.operators.engine.stage import drive
+from penstock.operators.engine.drive import drive
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator
 from penstock.operators.parse_text import parse_text
 

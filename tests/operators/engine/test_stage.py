@@ -14,6 +14,7 @@ from reactivex import operators as rx
 from reactivex.subject import Subject
 
 from penstock.events.errors import UsageError
+from penstock.operators.engine.drive import adrive, drive
 from penstock.operators.engine.stage import (
     Completed,
     Failed,
@@ -21,9 +22,7 @@ from penstock.operators.engine.stage import (
     Interrupted,
     Operator,
     StageChain,
-    adrive,
     compose,
-    drive,
     lift,
     stage,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -127,5 +129,21 @@ def test_what_is_dumped_is_a_copy_and_may_be_loaded_more_than_once() -> None:
 
 
 def test_what_is_no_state_cannot_be_dumped() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'dump'"):
-        Held(object()).dump()
+    for value in (object(), {"a": object()}):
+        with pytest.raises(TypeError, match="type object is unsupported"):
+            Held(value).dump()
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        ({"colour": Colour.RED}, {"colour": "red"}),
+        ([datetime(2026, 1, 2, tzinfo=UTC)], ["2026-01-02T00:00:00Z"]),
+    ],
+)
+def test_what_users_put_into_metadata_comes_back_as_its_json_form(value: Any, plain: Any) -> None:
+    assert come_back(value) == plain

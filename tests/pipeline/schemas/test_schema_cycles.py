@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from penstock.events import UsageError
 from penstock.operators.catalogue.dialects_named import dialects_named
+from penstock.operators.engine.drive import drive
 from penstock.operators.engine.limits import DEFAULT_LIMITS
-from penstock.operators.engine.stage import drive
 from penstock.operators.parse_text import parse_text
 from penstock.operators.schemas.inner_schema import inner_schema
 from penstock.operators.schemas.schema_example import example_arguments, plain_schema

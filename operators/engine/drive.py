@@ -1,0 +1,189 @@
+"""`drive` and `adrive`: run items through operators in a plain loop, and in an async one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from inspect import isawaitable
+from typing import Any, TypeVar, overload
+
+from reactivex import Observable
+
+from ...events.errors import UsageError
+from .stage import AnyOperator, Completed, Failed, How, Operator, StageChain, checked_operators, stage
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+E = TypeVar("E")
+F = TypeVar("F")
+
+
+@overload
+def drive(items: Iterable[A], a: Operator[A, B], /) -> Iterator[B]: ...
+@overload
+def drive(items: Iterable[A], a: Operator[A, B], b: Operator[B, C], /) -> Iterator[C]: ...
+@overload
+def drive(items: Iterable[A], a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], /) -> Iterator[D]: ...
+@overload
+def drive(
+    items: Iterable[A], a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], d: Operator[D, E], /
+) -> Iterator[E]: ...
+@overload
+def drive(
+    items: Iterable[A], a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], d: Operator[D, E], e: Operator[E, F], /
+) -> Iterator[F]: ...
+@overload
+def drive(
+    items: Iterable[Any],
+    a: AnyOperator,
+    b: AnyOperator,
+    c: AnyOperator,
+    d: AnyOperator,
+    e: AnyOperator,
+    f: AnyOperator,
+    /,
+    *more: AnyOperator,
+) -> Iterator[Any]: ...
+def drive(items: Iterable[Any], *operators: Operator[Any, Any]) -> Iterator[Any]:
+    """Run items through operators in a plain loop.
+
+    An exception of `items` or of a stage is raised after the last events, the ENDs of what was open, were given. Items
+    that can be closed, as a generator or an SDK's stream, are closed when the loop ends, also when it is left early.
+
+    >>> from penstock.operators import holdback
+    >>> list(drive(["a<e", "x"], holdback("<end>")))
+    ['a', '<ex']
+    """
+    _check_items(items, "drive")
+    return _drive(items, stage(*checked_operators(operators, "drive")))
+
+
+@overload
+def adrive(items: AsyncIterable[A] | Iterable[A], a: Operator[A, B], /) -> AsyncIterator[B]: ...
+@overload
+def adrive(items: AsyncIterable[A] | Iterable[A], a: Operator[A, B], b: Operator[B, C], /) -> AsyncIterator[C]: ...
+@overload
+def adrive(
+    items: AsyncIterable[A] | Iterable[A], a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], /
+) -> AsyncIterator[D]: ...
+@overload
+def adrive(
+    items: AsyncIterable[A] | Iterable[A], a: Operator[A, B], b: Operator[B, C], c: Operator[C, D], d: Operator[D, E], /
+) -> AsyncIterator[E]: ...
+@overload
+def adrive(
+    items: AsyncIterable[A] | Iterable[A],
+    a: Operator[A, B],
+    b: Operator[B, C],
+    c: Operator[C, D],
+    d: Operator[D, E],
+    e: Operator[E, F],
+    /,
+) -> AsyncIterator[F]: ...
+@overload
+def adrive(
+    items: AsyncIterable[Any] | Iterable[Any],
+    a: AnyOperator,
+    b: AnyOperator,
+    c: AnyOperator,
+    d: AnyOperator,
+    e: AnyOperator,
+    f: AnyOperator,
+    /,
+    *more: AnyOperator,
+) -> AsyncIterator[Any]: ...
+def adrive(items: AsyncIterable[Any] | Iterable[Any], *operators: Operator[Any, Any]) -> AsyncIterator[Any]:
+    """Run items through operators in an async loop, with backpressure: the next item is read when you ask for more.
+
+    Otherwise it works like `drive`. If you leave the loop early, call `aclose()` on the iterator to close the items.
+
+        async for event in adrive(items, to_segments(), to_invocations()): ...
+    """
+    _check_items(items, "adrive")
+    return _adrive(items, stage(*checked_operators(operators, "adrive")))
+
+
+def _drive(items: Iterable[Any], chain: StageChain[Any, Any]) -> Iterator[Any]:
+    iterator = iter(items)
+    try:
+        while True:
+            try:
+                item = next(iterator)
+            except StopIteration:
+                break
+            except Exception as error:
+                yield from _closed(chain, Failed(error))
+                raise
+            yield from _fed(chain, item)
+        yield from _closed(chain, Completed())
+    finally:
+        for each in (iterator, items):
+            if (close := getattr(each, "close", None)) is not None:
+                close()
+
+
+async def _adrive(items: AsyncIterable[Any] | Iterable[Any], chain: StageChain[Any, Any]) -> AsyncIterator[Any]:
+    iterator = _as_async(items)
+    try:
+        while True:
+            try:
+                item = await anext(iterator)
+            except StopAsyncIteration:
+                break
+            except Exception as error:
+                for event in _closed(chain, Failed(error)):
+                    yield event
+                raise
+            for event in _fed(chain, item):
+                yield event
+        for event in _closed(chain, Completed()):
+            yield event
+    finally:
+        for each in (iterator, items):
+            close = getattr(each, "aclose", None) or getattr(each, "close", None)
+            if close is not None and isawaitable(closing := close()):
+                await closing
+
+
+def _fed(chain: StageChain[Any, Any], item: Any) -> Iterator[Any]:
+    try:
+        events = chain.feed(item)
+    except Exception:
+        yield from chain.last_words
+        raise
+    yield from events
+
+
+def _closed(chain: StageChain[Any, Any], how: How) -> Iterator[Any]:
+    try:
+        events = chain.close(how)
+    except Exception:
+        yield from chain.last_words
+        raise
+    yield from events
+
+
+def _as_async(items: AsyncIterable[Any] | Iterable[Any]) -> AsyncIterator[Any]:
+    if isinstance(items, AsyncIterable):
+        return aiter(items)
+
+    async def asynchronous() -> AsyncIterator[Any]:
+        for item in items:
+            yield item
+
+    return asynchronous()
+
+
+def _check_items(items: object, name: str) -> None:
+    if isinstance(items, str | bytes):
+        message = f"{name}(...) takes an iterable of items, got a bare {type(items).__name__}; put it in a list"
+        raise UsageError(message)
+    if isinstance(items, Iterable) or (name == "adrive" and isinstance(items, AsyncIterable)):
+        return
+    given = type(items).__name__
+    hint = "; for an async iterable there is adrive(...)" if isinstance(items, AsyncIterable) else ""
+    if isinstance(items, Observable):
+        hint = "; an Observable goes through operators with source.pipe(...)"
+    message = f"{name}(...) takes an iterable of items, got {given}{hint}"
+    raise UsageError(message)

@@ -28,7 +28,7 @@ help: ## print this list
 demo: $(READY) ## show a file being written while the model is still writing it; needs no API key
 	@$(RUN)/penstock demo
 
-test: $(READY) ## run the tests on all cores: property tests with 25 examples, brute force less deep
+test: $(READY) ## run the tests on all cores: property tests with 10 examples, brute force less deep
 	$(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=quick
 
 laws: $(READY) ## run in full what `make test` shortens: all examples, all texts; the two together run everything

@@ -1,7 +1,10 @@
 """Tests import the checkout under its installed name, whether it is installed or not."""
 
 import os
+import ssl
 import sys
+from collections.abc import Iterator
+from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -21,9 +24,17 @@ if "penstock" not in sys.modules:
 
 # The same examples are drawn each time, so that what failed once fails again; `make fuzz` draws others.
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
-settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=25)
+settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=10)
 if settings.get_current_profile_name() == "default":
     settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def certificates_loaded_once() -> Iterator[None]:
+    """Load the certificates of this machine once, and not for each of the thousands of clients, none of which uses TLS."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        yield
 
 
 @pytest.fixture(scope="session")

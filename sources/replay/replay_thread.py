@@ -60,7 +60,7 @@ class ReplayThread:
 
 
 class _Server(uvicorn.Server):
-    """Waits to be stopped rather than looking ten times a second."""
+    """Waits to be stopped rather than looking ten times a second, and stops at once."""
 
     def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
         super().__init__(config)
@@ -73,6 +73,14 @@ class _Server(uvicorn.Server):
         self.ready.set_result(None)
         await self.stopped.wait()
         self._connections.stop()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End without uvicorn's delay for connections to finish: all of them are closed by then."""
+        for server in self.servers:
+            server.close()
+        await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
+        for server in self.servers:
+            await server.wait_closed()
 
     def call(self, callback: Callable[[], object]) -> None:
         self._loop.call_soon_threadsafe(callback)

@@ -38,7 +38,7 @@ class Kind(NamedTuple):
 
 LONGEST = 2
 """Characters of the longest marker."""
-MOST = LONGEST + 2 if is_deep() else LONGEST + 1
+MOST = LONGEST + 2 if is_deep() else LONGEST
 """Characters that are tried behind the beginning of a text."""
 CALL = '{"name":"f","arguments":{"k":"v"}}'
 VALUE = ("<a", NAME, ">", "<k")

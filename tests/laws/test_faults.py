@@ -11,7 +11,7 @@ import pytest
 from body_server import BodyServer
 from chat_client import Run, plain
 from chunk_grammar import checked
-from depth import is_deep
+from depth import is_deep, stride
 from every_sdk import ANTHROPIC_SDK, CHAT, GEMINI, OLLAMA, RESPONSES_SDK, SDKS, Sdk, frames_of
 from law_oracles import Expected, is_closed, outcomes, settled_by_us, verdict
 from operator_contract import wrong_segments
@@ -121,7 +121,7 @@ def test_cut_at_every_byte_all_segments_end_and_only_whole_calls_are_invoked(sdk
     assert whole.invocations
     before: Run | None = None
     invoked: list[str] = []
-    for length in reversed(range(len(body) - 1, -1, -1 if is_deep() else -5)):
+    for length in reversed(range(len(body) - 1, -1, -stride(8))):
         run = sdk.by_wire([body[:length]] if way == "the bytes end" else lost(body[:length]))
         if before is not None and run[0] == before[0] and str(run[1]) == str(before[1]):
             continue  # the same again: within an event nothing comes
@@ -145,12 +145,13 @@ def places(body: bytes, number: int) -> list[int]:
     return sorted({place for place in (*near, *spread) if place < len(body)})[:number]
 
 
+@pytest.mark.laws
 @both_ways
 @every_sdk
 def test_a_connection_that_breaks_anywhere_gives_through_the_sdk_what_the_wire_gives(sdk: Sdk, is_async: bool):
     body = sdk.body_of(CALLED[sdk.api][0])
     whole = told(sdk.by_wire([body]))
-    for place in places(body, 15):
+    for place in places(body, 15 if is_deep() else 4):
         with BodyServer(body, cut=place) as server:
             run = (sdk.by_async_sdk if is_async else sdk.by_sdk)(server.url)
         wire = sdk.by_wire(lost(body[:place]))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from depth import is_deep
 
 from penstock.events import InvocationFailed, ToolInvocation
 from penstock.operators import drive, to_invocations, to_segments
@@ -96,7 +97,8 @@ def results(name: str, number: int) -> list[Any]:
     return list(drive(answer(number), decode_sdk(api), to_segments(), to_invocations()))
 
 
-@pytest.mark.parametrize("number", [300, 5000])
+@pytest.mark.laws
+@pytest.mark.parametrize("number", [300, 5000 if is_deep() else 1000])
 @pytest.mark.parametrize("name", ANSWERS)
 def test_each_of_many_calls_has_one_result(name: str, number: int):
     given = results(name, number)

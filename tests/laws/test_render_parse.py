@@ -69,7 +69,7 @@ def test_calls_that_were_written_are_read_again(name: str):
     dialect, wrote = DIALECTS[name], 0
 
     @given(st.lists(calls(name), min_size=1, max_size=3, unique_by=lambda call: call.name), BEFORE, AFTER, st.data())
-    @settings(max_examples=max(30, scaled(60)), suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_slow])
     def holds(drawn: list[CallToRender], before: str, after: str, data: st.DataObject) -> None:
         named = [call._replace(call_id=call.call_id if place == 0 else None) for place, call in enumerate(drawn)]
         nonlocal wrote
@@ -91,7 +91,7 @@ def test_calls_that_were_written_are_read_again(name: str):
             assert all(given not in text or given == read_id for given, read_id in ids), text
 
     holds()
-    assert wrote >= 5
+    assert wrote >= scaled(5)
 
 
 def writable(dialect: Dialect, call: CallToRender) -> list[CallToRender]:

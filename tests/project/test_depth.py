@@ -7,11 +7,11 @@ from pathlib import Path
 
 import depth
 import pytest
-from depth import is_deep, scaled
+from depth import is_deep, scaled, stride
 from hypothesis import settings
 
 TESTS = Path(__file__).parents[1]
-SHORTENED = {"scaled", "is_deep", "examples", "given"}
+SHORTENED = {"scaled", "is_deep", "stride", "some_of", "examples", "given"}
 """What makes the depth of a test depend on the profile, where it is called."""
 
 
@@ -57,6 +57,7 @@ def test_what_make_test_shortens_is_marked_for_make_laws(path: Path) -> None:
     [
         "def test_it():\n    @given(x)\n    def holds(): pass",
         "def helper():\n    return scaled(3)\ndef test_it():\n    helper()",
+        "def test_it():\n    range(0, 9, stride(3))",
         "MOST = 4 if is_deep() else 3\n@pytest.mark.slow\ndef test_it():\n    range(MOST)",
         "@pytest.mark.parametrize('length', range(is_deep()))\ndef test_it(length):\n    pass",
     ],
@@ -67,7 +68,7 @@ def test_one_that_is_not_marked_is_found(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("profile", "examples", "deep"), [("repeatable", 200, True), ("quick", 50, False), ("default", 200, True)]
+    ("profile", "examples", "deep"), [("repeatable", 200, True), ("quick", 20, False), ("default", 200, True)]
 )
 def test_the_profile_says_how_far_a_test_goes(
     profile: str, examples: int, deep: bool, monkeypatch: pytest.MonkeyPatch
@@ -76,3 +77,4 @@ def test_the_profile_says_how_far_a_test_goes(
     assert scaled(200) == examples
     assert scaled(1) == 1
     assert is_deep() is deep
+    assert stride(7) == (1 if deep else 7)

@@ -18,5 +18,10 @@ def is_deep() -> bool:
     return _profile().max_examples >= 100
 
 
+def stride(number: int) -> int:
+    """Return the step of a loop over all places: each one in `make laws`, in `make test` each so many-th."""
+    return 1 if is_deep() else number
+
+
 def _profile() -> settings:
     return settings.get_profile(settings.get_current_profile_name())

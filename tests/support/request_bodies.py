@@ -32,7 +32,7 @@ def keeping_bodies(answer: bytes) -> Iterator[Asked]:
             pass
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, daemon=True)
+        thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)  # seconds between its looks for the end
         thread.start()
         try:
             yield Asked(f"http://127.0.0.1:{server.server_port}", bodies)

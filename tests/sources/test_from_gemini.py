@@ -348,7 +348,7 @@ def test_a_sync_stream_disposed_from_another_thread_ends_at_the_next_chunk():
         assert begun.wait(20)
         subscription.dispose()
         count = len(seen)
-        server.allow(60)
+        server.allow(20)  # one whole chunk at least, and not the end: then the server waits and sees who leaves
         assert server.wait_for("client_left")
         assert len(seen) == count
         assert not any(isinstance(each, Exception) for each in seen)

@@ -102,14 +102,14 @@ class _FieldCall(Stateful):
     )
     __slots__ = (*STATE, "limits", "field_path", "live_path", "segment_type", "spec")
 
-    def __init__(self, spec: FieldSpec, limits: Limits, start: SegmentStart) -> None:
+    def __init__(self, spec: FieldSpec, limits: Limits, start: SegmentStart, name: str) -> None:
         self.spec = spec
         self.limits = limits
         self.segment_type = spec.segment_type
         self.segment_id = start.segment_id
         self.turn_id = start.turn_id
         self.metadata = start.metadata
-        self.name: str = start.metadata.get("tool_name", "")
+        self.name = name
         self.arguments: dict[str, Any] = {}  # those that are not streamed, as they close
         self.open_value: FragmentAggregator | None = None  # the one of them that is open
         self.content: list[str] = []  # decoded content that waits for START
@@ -164,18 +164,22 @@ class _StreamFields(CallFollower[_FieldCall]):
                         ),
                     )
             return self._content(call, event)
-        return self._border(event)
+        if type(event) is SegmentStart or type(event) is SegmentEnd:
+            return self._border(event)
+        other: Any = event
+        return (other,)
 
     def new_part(self, _name: str, state: Any, /) -> _FieldCall:
         spec = self._specs[self._tool(state["name"])]
-        return _FieldCall(spec, self._limits, SegmentStart("", None))
+        return _FieldCall(spec, self._limits, SegmentStart("", None), "")
 
     def _opened(self, start: SegmentStart) -> _FieldCall | None:
         metadata = start.metadata
         if start.segment_type != "tool_call" or metadata.get("executed_by") == "provider":
             return None
-        spec = self._specs.get(self._tool(metadata.get("tool_name", "")))
-        return None if spec is None else _FieldCall(spec, self._limits, start)
+        name = metadata.get("tool_name", "")
+        spec = self._specs.get(self._tool(name))
+        return None if spec is None else _FieldCall(spec, self._limits, start, name)
 
     def _tool(self, name: str) -> str:
         return name.casefold() if self._ignore_case else name
@@ -252,7 +256,7 @@ class _StreamFields(CallFollower[_FieldCall]):
         """Process an event's source text and fragments; return the new text of the streamed field."""
         fragments: Iterable[Fragment] = event.fragments or ()
         raw = event.raw
-        if event.fragments is None and isinstance(event, SegmentContent):
+        if event.fragments is None and type(event) is SegmentContent:
             raw = raw or event.delta
             fragments = self._parsed(call, raw)
         if raw:

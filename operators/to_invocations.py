@@ -164,7 +164,10 @@ class _ToInvocations(CallFollower[_Call]):
                 else:
                     self._take(call, event)
             return (event,) if self._keep else ()
-        return self._border(event)
+        if type(event) is SegmentStart or type(event) is SegmentEnd:
+            return self._border(event)
+        other: Any = event
+        return (other,)
 
     def new_part(self, _name: str, _state: Any, /) -> _Call:
         return _Call(SegmentStart("", None), "")

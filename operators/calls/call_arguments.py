@@ -72,7 +72,7 @@ class CallArguments(Stateful):
     def text(self, event: AnySegmentEvent) -> str:
         """Return the source text of arguments in an event, without the markup that may be around a call in text."""
         if self.segment_type == "tool_call":
-            if isinstance(event, SegmentContent):
+            if type(event) is SegmentContent:
                 self._given = True
                 return event.delta
             return self._told(event)
@@ -84,9 +84,9 @@ class CallArguments(Stateful):
     def fragments(self, event: AnySegmentEvent) -> Sequence[Fragment]:
         """Return the fragments of arguments in an event; the END reports errors of the text."""
         fragments = event.fragments
-        ending = isinstance(event, SegmentEnd)
-        complete = _is_complete(event)
-        if isinstance(event, SegmentEnd):
+        ending = complete = False
+        if type(event) is SegmentEnd:
+            ending, complete = True, _is_complete(event)
             self.name = self.name or event.metadata.get("tool_name", "")
         if fragments is not None:
             self._given = self._given or bool(event.raw or fragments)

@@ -29,7 +29,7 @@ C = TypeVar("C", bound=FollowedCall)
 
 
 class CallFollower(Stateful, ABC, Generic[C]):
-    """The part of a stage that opens and ends calls: its `feed` handles CONTENT, and passes the rest to `_border`.
+    """The part of a stage that opens and ends calls: its `feed` handles CONTENT, and START and END by `_border`.
 
     Every call ends: one whose id starts again as truncated, the others with the stream at the latest.
     """
@@ -48,13 +48,11 @@ class CallFollower(Stateful, ABC, Generic[C]):
         self._calls.clear()
         return events
 
-    def _border(self, event: Any) -> Sequence[Any]:
-        """Return what a START or an END makes certain; other events pass."""
-        if not isinstance(event, SegmentStart | SegmentEnd):
-            return (event,)
+    def _border(self, event: SegmentStart | SegmentEnd) -> Sequence[Any]:
+        """Return what a START or an END makes certain."""
         identity = event.turn_id, event.segment_id
-        call = self._calls.pop(identity, None)
-        if isinstance(event, SegmentEnd):
+        call = self._calls.pop(identity) if identity in self._calls else None
+        if type(event) is SegmentEnd:
             return self._passed(event) if call is None else self._ended(call, event)
         broken_off = () if call is None else self._ended(call, _end(call, "truncated"))
         call = self._opened(event)

@@ -53,7 +53,9 @@ class _EachCall(CallFollower[CallMachine]):
             machine = self._calls.get((event.turn_id, event.segment_id))
             made = () if machine is None else machine.content(event)
             return (event, *made) if self._keep else made
-        return self._border(event)
+        if type(event) is SegmentStart or type(event) is SegmentEnd:
+            return self._border(event)
+        return (event,)
 
     def new_part(self, _name: str, _state: Any, /) -> CallMachine:
         return self._new_machine(SegmentStart("", "tool_call"), "", self._specs, self._limits)

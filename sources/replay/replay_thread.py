@@ -74,7 +74,7 @@ class _Server(uvicorn.Server):
         await self.stopped.wait()
         self._connections.stop()
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 - uvicorn's; they are closed by `_run`
         """End without uvicorn's delay for connections to finish: all of them are closed by then."""
         for server in self.servers:
             server.close()

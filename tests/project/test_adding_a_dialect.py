@@ -88,6 +88,7 @@ def test_the_catalogue_has_it_on_its_page_and_in_the_terminal(checkout: Checkout
     assert "otter" in found
 
 
+@pytest.mark.laws
 def test_the_tests_of_dialects_ask_it_and_are_content(checkout: CheckoutCopy):
     asked = checkout.pytest(
         *("tests/operators/dialects/test_dialects.py", "tests/operators/catalogue", "tests/project/test_imports.py"),

@@ -197,6 +197,7 @@ def test_the_command_line_asks_it(checkout: Checkout):
     assert "forecast" in shown
 
 
+@pytest.mark.laws
 def test_the_projects_tests_hold_with_it(checkout: Checkout):
     tests = ("tests/sources/otter", "tests/pipeline/providers", "tests/pipeline/tools/test_tool_choice.py")
     listed = "tests/project/test_packaging.py::test_every_folder_with_code_is_listed_as_a_package"

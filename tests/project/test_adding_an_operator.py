@@ -39,6 +39,7 @@ def asked(checkout: CheckoutCopy) -> str:
     )
 
 
+@pytest.mark.laws
 def test_it_is_asked_every_question_of_the_contract_and_its_own(asked: str):
     questions = set(re.findall(rf"^PASSED tests/contract/.*::(\w+)\[.*{NAME}", asked, re.MULTILINE))
     others = (Path(__file__).parents[1] / "contract/test_operator_contract.py").read_text(encoding="utf-8")
@@ -62,6 +63,7 @@ def test_the_page_of_operators_has_it(checkout: CheckoutCopy):
     assert f"### {NAME}\n\n```py\ndef {NAME}() -> Operator[str, str]:\n```\n" in made
 
 
+@pytest.mark.laws
 def test_the_tests_of_the_project_are_content(asked: str):
     passed = re.findall(r"^PASSED tests/project/(\w+)\.py::", asked, re.MULTILINE)
     assert set(passed) == {"test_docs", "test_imports", "test_docstrings"}

@@ -30,8 +30,15 @@ print(json.dumps([text, read, models, dialect_for("otter-2-thinking").starts_in_
 STRATEGIES = """
 from penstock.pipeline.cli.cli import code_of, loaded
 
-sys.argv = ["penstock", "strategies", {}]
-sys.exit(code_of(loaded()))
+for asked in {}:
+    sys.argv = ["penstock", "strategies", *asked]
+    assert code_of(loaded()) == 0
+    print("----")
+"""
+PAGE_MADE = """
+import runpy
+runpy.run_path('docs/make_dialects_page.py', run_name='__main__')
+print("----")
 """
 
 
@@ -60,25 +67,28 @@ def test_where_it_says_why_auto_does_not_read_it(checkout: CheckoutCopy):
     file = checkout.root / FILES[2]
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace("    answer=", '    not_in_auto="harmony",\n    answer='), encoding="utf-8")
-    *_, last = json.loads(checkout.penstock(CALL.replace('("otter", "auto")', '("otter",)')))
-    shown = checkout.penstock(STRATEGIES.format("'otter'"))
+    call = CALL.replace('("otter", "auto")', '("otter",)')
+    said, _, shown = checkout.penstock(call + STRATEGIES.format([["otter"]])).partition("\n")
+    *_, last = json.loads(said)
     file.write_text(text, encoding="utf-8")
     assert last == "tool_code"
     assert "- not in `auto`: `harmony` reads it" in shown
 
 
 def test_the_catalogue_has_it_on_its_page_and_in_the_terminal(checkout: CheckoutCopy):
-    checkout.penstock("import runpy\nrunpy.run_path('docs/make_dialects_page.py', run_name='__main__')")
+    asked = [["otter"], ["--find", "key and a value between"]]
+    _, shown, found, _ = checkout.penstock(PAGE_MADE + STRATEGIES.format(asked)).split("----\n")
     page = (checkout.root / "build/docs/dialect-catalogue.md").read_text(encoding="utf-8")
     row = "| [`otter`](#otter) | Otter: each argument is a key and a value between markers. | the chat template of acme"
     assert row in page
     entry = page.partition("## otter\n\n")[2].partition("\n## ")[0].strip()
     assert "- models: `otter-2`, `otter-2*thinking`" in entry
     assert "- in `auto`" in entry
-    assert entry in checkout.penstock(STRATEGIES.format("'otter'"))
-    assert "otter" in checkout.penstock(STRATEGIES.format("'--find', 'key and a value between'"))
+    assert entry in shown
+    assert "otter" in found
 
 
+@pytest.mark.laws
 def test_the_tests_of_dialects_ask_it_and_are_content(checkout: CheckoutCopy):
     asked = checkout.pytest(
         *("tests/operators/dialects/test_dialects.py", "tests/operators/catalogue", "tests/project/test_imports.py"),

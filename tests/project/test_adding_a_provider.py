@@ -11,11 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from checkout_copy import READ_BEFORE
+from hypothesis import settings
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("command", "events", "operators", "penstock", "pipeline", "sinks", "sources", "tests", "docs", "CHANGELOG.md",
           "pyproject.toml", "setup.cfg", "setup.py")  # fmt: skip
-NOT_COPIED = shutil.ignore_patterns("__pycache__", ".hypothesis", ".*_cache")
+NOT_COPIED = shutil.ignore_patterns("*.pyc.*", ".hypothesis", ".*_cache")
 PAGE = ROOT / "docs/new-provider.md"
 BLOCK = re.compile(r"```(?:python|py|diff)\n(.*?)```", re.DOTALL)
 SDK = '''
@@ -134,7 +136,7 @@ class Checkout:
     def run(self, *command: str) -> str:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         seen = (self.root.parent, self.root / "tests", self.root / "tests/sources/otter")
-        environment = {**clean, "PYTHONPATH": os.pathsep.join(map(str, seen)), "NO_PROXY": "*"}
+        environment = {**clean, **READ_BEFORE, "PYTHONPATH": os.pathsep.join(map(str, seen)), "NO_PROXY": "*"}
         done = subprocess.run(
             [sys.executable, *command], cwd=self.root, env=environment, capture_output=True, text=True, check=False
         )
@@ -195,7 +197,9 @@ def test_the_command_line_asks_it(checkout: Checkout):
     assert "forecast" in shown
 
 
+@pytest.mark.laws
 def test_the_projects_tests_hold_with_it(checkout: Checkout):
     tests = ("tests/sources/otter", "tests/pipeline/providers", "tests/pipeline/tools/test_tool_choice.py")
     listed = "tests/project/test_packaging.py::test_every_folder_with_code_is_listed_as_a_package"
-    checkout.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, listed)
+    profile = f"--hypothesis-profile={settings.get_current_profile_name()}"
+    checkout.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", profile, *tests, listed)

@@ -29,11 +29,19 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> CheckoutCopy:
     return copy
 
 
-def test_it_is_asked_every_question_of_the_contract_and_its_own(checkout: CheckoutCopy):
-    asked = checkout.pytest(
-        f"tests/operators/test_{NAME}.py", "tests/contract/test_operator_contract.py", "-k", NAME, "-rA"
+@pytest.fixture(scope="module")
+def asked(checkout: CheckoutCopy) -> str:
+    """Return what is said by the tests that ask the operator, or something of the whole project."""
+    return checkout.pytest(
+        *(f"tests/operators/test_{NAME}.py", "tests/contract/test_operator_contract.py"),
+        *("tests/project/test_docs.py", "tests/project/test_imports.py", "tests/project/test_docstrings.py"),
+        *("-k", f"public or tells or navigation or {NAME} or circle", "-rA"),
     )
-    questions = set(re.findall(rf"^PASSED .*::(\w+)\[.*{NAME}", asked, re.MULTILINE))
+
+
+@pytest.mark.laws
+def test_it_is_asked_every_question_of_the_contract_and_its_own(asked: str):
+    questions = set(re.findall(rf"^PASSED tests/contract/.*::(\w+)\[.*{NAME}", asked, re.MULTILINE))
     others = (Path(__file__).parents[1] / "contract/test_operator_contract.py").read_text(encoding="utf-8")
     assert questions == set(re.findall(r"^@by_(?:case|input)\ndef (\w+)", others, re.MULTILINE))
     assert "test_spaces_are_counted_across_items" in asked
@@ -55,11 +63,10 @@ def test_the_page_of_operators_has_it(checkout: CheckoutCopy):
     assert f"### {NAME}\n\n```py\ndef {NAME}() -> Operator[str, str]:\n```\n" in made
 
 
-def test_the_tests_of_the_project_are_content(checkout: CheckoutCopy):
-    checkout.pytest(
-        *("tests/project/test_docs.py", "tests/project/test_imports.py", "tests/project/test_docstrings.py"),
-        *("-k", f"public or tells or navigation or {NAME} or circle"),
-    )
+@pytest.mark.laws
+def test_the_tests_of_the_project_are_content(asked: str):
+    passed = re.findall(r"^PASSED tests/project/(\w+)\.py::", asked, re.MULTILINE)
+    assert set(passed) == {"test_docs", "test_imports", "test_docstrings"}
 
 
 def test_four_files_are_touched(checkout: CheckoutCopy):

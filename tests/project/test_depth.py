@@ -7,7 +7,7 @@ from pathlib import Path
 
 import depth
 import pytest
-from depth import is_deep, scaled, stride
+from depth import is_deep, scaled, some_of, stride
 from hypothesis import settings
 
 TESTS = Path(__file__).parents[1]
@@ -60,6 +60,7 @@ def test_what_make_test_shortens_is_marked_for_make_laws(path: Path) -> None:
         "def test_it():\n    range(0, 9, stride(3))",
         "MOST = 4 if is_deep() else 3\n@pytest.mark.slow\ndef test_it():\n    range(MOST)",
         "@pytest.mark.parametrize('length', range(is_deep()))\ndef test_it(length):\n    pass",
+        "@pytest.mark.parametrize('case', some_of(CASES, 2))\ndef test_it(case):\n    pass",
     ],
 )
 def test_one_that_is_not_marked_is_found(code: str) -> None:
@@ -78,3 +79,6 @@ def test_the_profile_says_how_far_a_test_goes(
     assert scaled(1) == 1
     assert is_deep() is deep
     assert stride(7) == (1 if deep else 7)
+    assert some_of(range(10), 4) == (list(range(10)) if deep else [0, 3, 6, 9])
+    assert some_of("abc", 2) == (["a", "b", "c"] if deep else ["a", "c"])
+    assert some_of("ab", 3) == ["a", "b"]

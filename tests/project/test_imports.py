@@ -221,33 +221,35 @@ def test_an_import_from_a_file_below_is_right(path: str, code: str):
     assert short_forms(path, code) == []
 
 
-def loaded_by(code: str) -> set[str]:
-    """Return which of Penstock's rooms and the SDKs a fresh interpreter has after some code."""
+def loaded_by(*lines: str) -> list[set[str]]:
+    """Return which of Penstock's rooms and the SDKs a fresh interpreter has after each line."""
+    steps = "".join(f"{line}\nprint(*sys.modules)\n" for line in lines)
     program = f"""
 import sys
 sys.path.insert(0, {str(ROOT / "tests")!r})
 import conftest
-{code}
-print(*sys.modules)
-"""
+{steps}"""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     watched = {"penstock", *SDKS, *(f"penstock.{room}" for room in MAY_IMPORT)}
-    return watched & set(done.stdout.split())
+    return [watched & set(names.split()) for names in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("room", ["events", "operators", "sources"])
-def test_no_provider_sdk_is_imported_unasked(room: str):
-    loaded = loaded_by(f"import penstock.{room}")
-    assert f"penstock.{room}" in loaded
-    assert loaded.isdisjoint(SDKS)
+def test_no_provider_sdk_is_imported_unasked():
+    rooms = ("events", "operators", "sources")
+    for room, loaded in zip(rooms, loaded_by(*(f"import penstock.{room}" for room in rooms)), strict=True):
+        assert f"penstock.{room}" in loaded
+        assert loaded.isdisjoint(SDKS)
 
 
 def test_the_front_door_imports_nothing_until_a_name_is_asked_for():
-    assert loaded_by("import penstock") == {"penstock"}
-    assert loaded_by("from penstock import SegmentEvent") == {"penstock", "penstock.events"}
-    assert loaded_by("from penstock import Pipeline").isdisjoint(SDKS)
-    assert "openai" in loaded_by("import openai")
+    door, name, pipeline, sdk = loaded_by(
+        "import penstock", "from penstock import SegmentEvent", "from penstock import Pipeline", "import openai"
+    )
+    assert door == {"penstock"}
+    assert name == {"penstock", "penstock.events"}
+    assert pipeline.isdisjoint(SDKS)
+    assert "openai" in sdk
 
 
 def test_the_front_door_has_the_names_of_a_first_hour_each_from_its_room():

@@ -95,7 +95,7 @@ def environment(folder: Path, *options: str | Path) -> Path:
     venv.create(folder, with_pip=False, symlinks=True)
     (site_packages,) = folder.glob("lib/python*/site-packages")
     (site_packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    done = run(sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install", "--no-deps",
+    done = run(sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install", "--no-deps", "--no-compile",
                "--ignore-installed", *options, cwd=folder)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import subprocess
 import sys
@@ -73,18 +74,20 @@ def test_sources_are_imported_without_server_packages_and_pytest():
     assert in_a_new_process(code).split() == []
 
 
-@pytest.mark.parametrize("missing", ["starlette", "uvicorn", "h11"])
-def test_without_the_extra_one_line_says_what_to_install(missing: str):
+def test_without_the_extra_one_line_says_what_to_install():
     code = f"""
-sys.modules[{missing!r}] = None
 from penstock.events import UsageError
 from penstock.sources.testing import ReplayServer
-try:
-    ReplayServer({{"one": {BODY!r}}}).__enter__()
-except UsageError as error:
-    print(error)
+for missing in ("starlette", "uvicorn", "h11"):
+    sys.modules[missing] = None
+    try:
+        ReplayServer({{"one": {BODY!r}}}).__enter__()
+    except UsageError as error:
+        print(error)
+    del sys.modules[missing]
 """
-    assert in_a_new_process(code) == 'the replay server needs two more packages; from a clone, pip install ".[cli]"\n'
+    line = 'the replay server needs two more packages; from a clone, pip install ".[cli]"\n'
+    assert in_a_new_process(code) == 3 * line
 
 
 def test_the_server_needs_no_pytest():
@@ -107,6 +110,7 @@ def test_a_conftest_of_either_form_gives_the_fixture(tmp_path: Path, line: str):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", "test_it.py"],
         cwd=tmp_path,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,

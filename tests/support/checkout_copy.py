@@ -9,8 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hypothesis import settings
+
 ROOT = Path(__file__).parents[2]
-MADE = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info")
+MADE = shutil.ignore_patterns(".*", "*.pyc.*", "build", "dist", "*.egg-info")
+"""What tools make; what is compiled is copied too, but for the files that are just being written."""
+READ_BEFORE = {"HYPOTHESIS_STORAGE_DIRECTORY": str(ROOT / ".hypothesis")}
+"""Where Hypothesis finds the constants of the files that it has read in the checkout."""
 
 
 class CheckoutCopy:
@@ -40,10 +45,11 @@ class CheckoutCopy:
 
     def run(self, *arguments: str) -> str:
         """Run Python in the copy; what it says, or an AssertionError with that."""
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PYTHON"))}
         done = subprocess.run(
-            [sys.executable, "-B", *arguments],
+            [sys.executable, *arguments],
             cwd=self.root,
-            env={name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PYTHONPATH"))},
+            env={**clean, **READ_BEFORE},
             capture_output=True,
             text=True,
             check=False,
@@ -56,7 +62,9 @@ class CheckoutCopy:
         return self.run("-c", f"import sys; sys.path.insert(0, 'tests'); import conftest\n{code}")
 
     def pytest(self, *arguments: str) -> str:
-        return self.run("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments)
+        """Run tests in the copy, which go as far as those that run here."""
+        profile = f"--hypothesis-profile={settings.get_current_profile_name()}"
+        return self.run("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", profile, *arguments)
 
     def _files(self) -> dict[str, bytes]:
         found = (path for path in self.root.rglob("*") if path.is_file())

@@ -5,7 +5,12 @@ A test that asks here is marked `laws`, so that `make laws` runs it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TypeVar
+
 from hypothesis import settings
+
+T = TypeVar("T")
 
 
 def scaled(number: int) -> int:
@@ -25,3 +30,11 @@ def stride(number: int) -> int:
 
 def _profile() -> settings:
     return settings.get_profile(settings.get_current_profile_name())
+
+
+def some_of(cases: Iterable[T], count: int) -> list[T]:
+    """Return all cases in `make laws`, and in `make test` so many of them, spread evenly, the first and the last among them."""
+    every = list(cases)
+    if is_deep() or count >= len(every):
+        return every
+    return [every[number * (len(every) - 1) // max(1, count - 1)] for number in range(count)]

@@ -31,7 +31,9 @@ for name in sys.argv.pop(1).split():
 from penstock.pipeline.cli.cli import main
 main()
 """
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
+NOT_PASSED_ON = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONDONTWRITEBYTECODE")
+"""What would change what a command says, or let each process compile the library anew."""
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in NOT_PASSED_ON}
 
 COMMANDS = ("demo", "run", "replay", "parse", "inspect", "serve-recordings", "strategies", "schema")
 
@@ -201,7 +203,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     # More than a pipe holds, so that the writer meets the closed end for certain.
     files = [str(STREAMS / "write_file.sse")] * 60
     with subprocess.Popen(
-        command("inspect", "--json", *files), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command("inspect", "--json", *files), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -211,16 +213,13 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
         assert process.wait(30) == 1
 
 
-def completed(shell: str, *words: str) -> list[str]:
-    """Return what a shell is told when Tab is pressed behind these words."""
+def tab_behind(shell: str, *words: str) -> dict[str, str]:
+    """Return what a shell adds to the environment when Tab is pressed behind these words."""
     asked = {
         "bash": {"COMP_WORDS": "\n".join(("penstock", *words)), "COMP_CWORD": str(len(words))},
         "zsh": {"_TYPER_COMPLETE_ARGS": " ".join(("penstock", *words))},
     }[shell]
-    environment = {**ENVIRONMENT, **asked, "_PENSTOCK_COMPLETE": f"complete_{shell}"}
-    done = subprocess.run(command(), capture_output=True, encoding="utf-8", env=environment, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout.splitlines()
+    return {**asked, "_PENSTOCK_COMPLETE": f"complete_{shell}"}
 
 
 @pytest.mark.parametrize(
@@ -237,22 +236,31 @@ def completed(shell: str, *words: str) -> list[str]:
         (["schema", "Tool"], ["ToolCallDelta", "ToolCallArgumentProgress", "ToolCallUpdate", "ToolInvocation"]),
     ],
 )
-def test_a_shell_completes_commands_and_names(words: list[str], offered: list[str]) -> None:
-    assert completed("bash", *words) == offered
+def test_a_shell_completes_commands_and_names(
+    penstock: Penstock, monkeypatch: pytest.MonkeyPatch, words: list[str], offered: list[str]
+) -> None:
+    for name, value in tab_behind("bash", *words).items():
+        monkeypatch.setenv(name, value)
+    code, out, err = penstock()
+    assert (code, out.splitlines(), err) == (0, offered, "")
 
 
-def test_zsh_is_told_too() -> None:
-    (line,) = completed("zsh", "run", "--provider", "anth")
+def test_a_shell_is_told_by_a_process() -> None:
+    environment = {**ENVIRONMENT, **tab_behind("zsh", "run", "--provider", "anth")}
+    done = subprocess.run(command(), capture_output=True, encoding="utf-8", env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    (line,) = done.stdout.splitlines()
     assert '"anthropic"' in line
 
 
 @pytest.mark.parametrize(("shell", "word"), [("bash", "complete -o default -F"), ("zsh", "#compdef penstock")])
-def test_the_completion_script_is_shown(shell: str, word: str) -> None:
-    environment = {**ENVIRONMENT, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-    asked = command("--show-completion", shell)
-    done = subprocess.run(asked, capture_output=True, encoding="utf-8", env=environment, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert word in done.stdout
+def test_the_completion_script_is_shown(
+    penstock: Penstock, monkeypatch: pytest.MonkeyPatch, shell: str, word: str
+) -> None:
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    code, out, err = penstock("--show-completion", shell)
+    assert (code, err) == (0, "")
+    assert word in out
 
 
 HEAVY = ("openai", "anthropic", "google.genai", "mistralai", "ollama", "rich", "starlette", "uvicorn")
@@ -280,7 +288,11 @@ finally:
 """
     program = CODE.replace("from penstock.pipeline.cli.cli import main\nmain()", code)
     done = subprocess.run(
-        [sys.executable, "-c", program, str(ROOT), "", *arguments], capture_output=True, encoding="utf-8", check=False
+        [sys.executable, "-c", program, str(ROOT), "", *arguments],
+        capture_output=True,
+        encoding="utf-8",
+        env=ENVIRONMENT,
+        check=False,
     )
     assert (done.returncode, done.stderr.split()) == (0, [])
     assert "penstock" in done.stdout

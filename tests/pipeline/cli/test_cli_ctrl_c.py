@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import sysconfig
+from itertools import product
 from pathlib import Path
 
 import pytest
+from depth import some_of
 from test_cli import ENVIRONMENT, ROOT, command
 
 STREAMS = ROOT / "tests/streams/openai_chat"
@@ -51,29 +53,34 @@ START = [sys.executable, "-c", BY_NAME, str(ROOT / "tests")]
 OFFLINE = ("--base-url", "http://127.0.0.1:9", "Hi")
 
 
-@pytest.mark.parametrize("by", ["signal", "exception"])
+IMPORTED = [
+    ("penstock.pipeline", ("--help",)),
+    ("penstock.pipeline.cli.cli", ("--help",)),
+    ("penstock.pipeline.cli.cli_commands", ("--help",)),
+    ("reactivex", ("inspect", ONE_CALL)),
+    ("pydantic", ("inspect", ONE_CALL)),
+    ("typer", ("--help",)),
+    ("typer.main", ("--help",)),
+    ("penstock.pipeline.cli.cli_serve", ("serve-recordings", str(STREAMS))),
+    ("rich", ("inspect", ONE_CALL)),
+    ("rich.table", ("inspect", ONE_CALL)),
+    ("openai", (*ASK, *OFFLINE)),
+    ("starlette", ("serve-recordings", str(STREAMS))),
+    ("uvicorn", ("serve-recordings", str(STREAMS))),
+    ("penstock.sinks.plain_view", ("replay", ONE_CALL)),
+]
+
+
+@pytest.mark.laws
 @pytest.mark.parametrize(
-    ("module", "arguments"),
-    [
-        ("penstock.pipeline", ("--help",)),
-        ("penstock.pipeline.cli.cli", ("--help",)),
-        ("penstock.pipeline.cli.cli_commands", ("--help",)),
-        ("reactivex", ("inspect", ONE_CALL)),
-        ("pydantic", ("inspect", ONE_CALL)),
-        ("typer", ("--help",)),
-        ("typer.main", ("--help",)),
-        ("penstock.pipeline.cli.cli_serve", ("serve-recordings", str(STREAMS))),
-        ("rich", ("inspect", ONE_CALL)),
-        ("rich.table", ("inspect", ONE_CALL)),
-        ("openai", (*ASK, *OFFLINE)),
-        ("starlette", ("serve-recordings", str(STREAMS))),
-        ("uvicorn", ("serve-recordings", str(STREAMS))),
-        ("penstock.sinks.plain_view", ("replay", ONE_CALL)),
-    ],
+    ("imported", "by"),
+    some_of(product(IMPORTED, ("signal", "exception")), 7),
+    ids=lambda each: each if isinstance(each, str) else each[0],
 )
 def test_ctrl_c_while_something_is_imported_ends_it_without_a_word(
-    tmp_path: Path, module: str, by: str, arguments: tuple[str, ...]
+    tmp_path: Path, imported: tuple[str, tuple[str, ...]], by: str
 ):
+    module, arguments = imported
     code, out, err = interrupted_at(tmp_path, module, by, START, *arguments)
     if "interrupted\n" not in err:
         pytest.skip(f"{module} is imported before or never")
@@ -116,20 +123,21 @@ def test_ctrl_c_after_the_end_is_no_traceback(tmp_path: Path):
     assert done.stdout.startswith("penstock ")
 
 
-def test_ctrl_c_while_the_input_is_awaited():
-    for arguments in (("replay", "-"), ("inspect", "-"), ("parse",), ASK):
-        with subprocess.Popen(
-            command(*arguments),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env={**ENVIRONMENT, "OPENAI_API_KEY": "x"},
-        ) as process:  # fmt: skip
-            assert process.stdin is not None
-            process.stdin.write(b" " * 200_000)  # more than a pipe holds: when it has gone, the command reads
-            process.stdin.flush()
-            process.send_signal(signal.SIGINT)
-            try:
-                out, err = process.communicate(timeout=60)
-            finally:
-                process.kill()
-            assert (process.returncode, err) == (130, b"")
-            assert out.decode().strip() in ("", "✗ interrupted")
+@pytest.mark.laws
+@pytest.mark.parametrize("arguments", some_of([("replay", "-"), ("inspect", "-"), ("parse",), ASK], 2), ids=" ".join)
+def test_ctrl_c_while_the_input_is_awaited(arguments: tuple[str, ...]):
+    with subprocess.Popen(
+        command(*arguments),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**ENVIRONMENT, "OPENAI_API_KEY": "x"},
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        process.stdin.write(b" " * 200_000)  # more than a pipe holds: when it has gone, the command reads
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        try:
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+        assert (process.returncode, err) == (130, b"")
+        assert out.decode().strip() in ("", "✗ interrupted")

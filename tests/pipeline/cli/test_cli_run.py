@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import some_of
 from test_cli import ENVIRONMENT, command, run
 
 from penstock.pipeline import FILE_TOOL_DEFINITIONS, Pipeline
@@ -322,6 +323,8 @@ STALLS = {
 }  # fmt: skip
 
 
+@pytest.mark.laws
+@pytest.mark.parametrize("provider", some_of(RECORDINGS, 2), indirect=True)
 def test_ctrl_c_ends_what_is_open_as_interrupted_and_closes_the_connection(provider: str) -> None:
     model, _, stall = STALLS[provider].partition(":")
     with ReplayServer(STREAMS, fault=f"stall:{stall}") as server:

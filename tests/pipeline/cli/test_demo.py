@@ -7,12 +7,13 @@ import pty
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_cli import ENVIRONMENT, command, run
+from test_cli import ENVIRONMENT, Penstock, command, penstock
 
 from penstock.events import InvocationFailed, ProviderError, SegmentEvent, ToolInvocation
 from penstock.pipeline import api_tool_call
@@ -21,6 +22,8 @@ from penstock.pipeline.strategies.strategy import StrategyEvent
 from penstock.sinks import collect
 from penstock.sources import from_recording
 from penstock.sources.replay.replay_server import ReplayServer
+
+__all__ = ["penstock"]  # the fixture
 
 Played = tuple[Answer, list[StrategyEvent], Proof]
 STREAMS = Path(__file__).parents[3] / "pipeline" / "cli"
@@ -86,8 +89,11 @@ def test_the_two_forms_of_the_last_answer_say_the_same() -> None:
     assert told(by_wire(GEMINI)) == told(by_wire(RESPONSES))
 
 
-def test_without_googles_sdk_openais_other_api_plays_and_says_so() -> None:
-    code, out, err = run("demo", "--pace", "0", without="google.genai")
+def test_without_googles_sdk_openais_other_api_plays_and_says_so(
+    penstock: Penstock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "google.genai", None)
+    code, out, err = penstock("demo", "--pace", "0")
     assert (code, err) == (0, "")
     assert 'in place of google-genai: pip install ".[gemini]"' in out
     assert "write_file docs/garden.md\n" in out
@@ -141,8 +147,8 @@ def test_an_error_of_the_stream_is_raised(tmp_path: Path) -> None:
         play(CHAT._replace(file=str(broken)), list, seconds=0)
 
 
-def test_the_command_shows_all_of_it_and_the_proofs() -> None:
-    code, out, err = run("demo", "--pace", "0")
+def test_the_command_shows_all_of_it_and_the_proofs(penstock: Penstock) -> None:
+    code, out, err = penstock("demo", "--pace", "0")
     assert (code, err) == (0, "")
     chosen = answers()
     assert [answer.title for answer in chosen if f": {answer.title} ──" not in out] == []

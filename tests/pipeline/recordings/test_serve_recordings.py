@@ -13,7 +13,10 @@ from pathlib import Path
 
 import pytest
 from chat_client import by_sdk
-from test_cli import ENVIRONMENT, command, run
+from depth import some_of
+from test_cli import ENVIRONMENT, Penstock, command, penstock, run
+
+__all__ = ["penstock"]  # the fixture
 
 STREAMS = Path(__file__).parents[2] / "streams"
 
@@ -92,23 +95,24 @@ def test_a_server_for_others_warns():
         ([str(STREAMS), "--port", "70000"], "--port"),
     ],
 )
-def test_what_the_user_can_mend_is_said_in_one_line(arguments: list[str], word: str):
-    code, out, err = run("serve-recordings", *arguments)
+def test_what_the_user_can_mend_is_said_in_one_line(penstock: Penstock, arguments: list[str], word: str):
+    code, out, err = penstock("serve-recordings", *arguments)
     assert (code, out) == (2, "")
     [line] = err.splitlines()
     assert line.startswith("penstock: ")
     assert word in line
 
 
-def test_help_shows_examples_with_options_that_exist():
-    code, out, _ = run("serve-recordings", "--help")
+def test_help_shows_examples_with_options_that_exist(penstock: Penstock):
+    code, out, _ = penstock("serve-recordings", "--help")
     options, _, examples = out.partition("Examples:\n")
     assert code == 0
     assert examples.count("penstock serve-recordings") >= 3
     assert [word for word in examples.split() if word.startswith("--") and word not in options] == []
 
 
-@pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
+@pytest.mark.laws
+@pytest.mark.parametrize("missing", some_of(["uvicorn", "starlette"], 1))
 def test_without_the_server_packages_one_line_says_what_to_install(missing: str):
     line = 'penstock: the replay server needs two more packages; from a clone, pip install ".[cli]"\n'
     assert run("serve-recordings", str(STREAMS), without=missing) == (2, "", line)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -383,15 +384,18 @@ def test_tools_pickle():
     assert elsewhere(tool(double)).validate({"a": "3"}).a == 3
 
 
-def test_a_decorated_function_is_found_in_a_process_that_has_not_imported_it(tmp_path: Path):
+def test_a_decorated_function_is_found_in_a_process_that_has_not_imported_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     (tmp_path / "tools_of_mine.py").write_text(
         "from penstock.pipeline.tools.tool import tool\n@tool\ndef add(a: int) -> int: return a + 1\n"
     )
     start = (
         f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(Path(__file__).parents[2])!r}]; import conftest, pickle; "
     )
-    write = "import tools_of_mine; sys.stdout.buffer.write(pickle.dumps(tools_of_mine.add))"
-    made = subprocess.run([sys.executable, "-c", start + write], capture_output=True, check=True).stdout
+    monkeypatch.syspath_prepend(tmp_path)
+    made = pickle.dumps(import_module("tools_of_mine").add)
+    monkeypatch.delitem(sys.modules, "tools_of_mine")
     read = f"print(pickle.loads({made!r})(1))"
     done = subprocess.run([sys.executable, "-c", start + read], capture_output=True, text=True, check=True)
     assert done.stdout == "2\n"

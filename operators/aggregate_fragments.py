@@ -51,7 +51,7 @@ class _AggregateFragments(Stateful):
         self._depth = depth
         self._aggregator = FragmentAggregator()
         self._inside = False
-        """Of a value at the depth."""
+        """Whether the fragments now arriving are of a value at the wanted depth."""
 
     def feed(self, item: Fragment | JsonError) -> Sequence[Any]:
         if isinstance(item, JsonError):

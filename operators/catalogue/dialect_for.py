@@ -64,7 +64,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _plain(text: str, what: str) -> str:
-    """Return a name in small letters and with one separator, which is left out before a number: `llama3-1-8b`."""
+    """Return a name in lower case with `-` as the only separator, none before a number: `llama3-1-8b`."""
     plain = _VERSIONED.sub("", _SEPARATORS.sub("-", text.casefold()).strip("-"))
     if not plain.strip("*"):
         message = f"{what} must be a str such as 'Qwen/Qwen3-8B', got {text!r}"

@@ -29,7 +29,7 @@ class Attempts:
         self._lock = Lock()
 
     def begin(self, turn: _Turn) -> Attempt:
-        """Set the turn number of a chain that has not been fed."""
+        """Number the turn of a chain that has not been fed."""
         with self._lock:
             former = self._numbers.copy()
         if turn.ids is not None and former:

@@ -59,7 +59,7 @@ def _as_path(path: object) -> FieldPath:
 
 
 class _Node:
-    """A step on the way to chosen paths."""
+    """One key or index of the chosen paths, with those that may follow it."""
 
     __slots__ = ("chosen", "following")
 

@@ -54,14 +54,15 @@ def partial_arguments(
 class PartialArguments(Struct, frozen=True, gc=False, eq=False):
     """The change in a call's arguments by one event, and a live view of them.
 
-    Two events are equal when they say the same of the same call; the view, which lives on, does not count.
+    Two events are equal if all their attributes except `arguments` are equal.
 
     - `changed`: paths of the values that began or grew, in the order of the text; usually one.
     - `finished`: paths of the values that became complete, the whole as `()`.
     - `is_complete`: the arguments are all there.
     - `status`: how the call ended, at its end: complete, truncated, interrupted, failed; else None.
-    - `arguments`: read-only and live: read later it shows what has come by then. `snapshot()` stays as it is. Read it
-      where the events come; give another thread the snapshot.
+    - `arguments`: a read-only, live view: when it is read later, it shows what has arrived by then. `snapshot()`
+      returns a copy that does not change. Read the view in the thread that gets the events; pass snapshots to other
+      threads.
     """
 
     tool_call_id: str

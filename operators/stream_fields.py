@@ -77,7 +77,7 @@ def stream_fields(
 
 
 class _FieldCall(Stateful):
-    """One call of a tool with a spec: its arguments so far, and the text that was not emitted yet."""
+    """One call of a tool with a spec: its arguments so far, and the text that is not emitted yet."""
 
     STATE = (
         "arguments",
@@ -127,9 +127,9 @@ class _FieldCall(Stateful):
         self.machine: JsonMachine | None = None  # for events that are not parsed yet
         self.stripping = None if spec.markers is None else stage(strip_markers(*spec.markers))
         self.held: list[AnySegmentEvent] = []
-        """What came before START, in case that the call does not fit a spec that is not strict.
+        """The events before START, to be emitted unchanged if the call does not fit a spec that is not strict.
 
-        Nothing where sentinels are taken out of the content: as it is, it would have them.
+        It stays empty if markers are removed from the content, because these events would contain them.
         """
 
     def new_part(self, name: str, _state: Any, /) -> FragmentAggregator | JsonMachine:
@@ -312,7 +312,7 @@ class _StreamFields(CallFollower[_FieldCall]):
 
 
 def _known(call: _FieldCall) -> dict[str, Any]:
-    """Return the spec's metadata that is known so far."""
+    """Return those arguments known so far that the spec lists as metadata."""
     names = call.spec.metadata
     return {name: call.arguments[name] for name in names if name in call.arguments and name not in RESERVED}
 
@@ -327,7 +327,7 @@ def _shown(call: _FieldCall) -> dict[str, Any]:
 
 
 def _verdict(call: _FieldCall, reason: str | None) -> tuple[Status, str | None, dict[str, Any] | None]:
-    """Return how a call ends whose segment ended as complete: status, reason, and what is wrong with it."""
+    """Return status, reason and error for a call whose segment ended as complete."""
     if call.machine is not None and call.error is None:
         call.error = next((item for item in call.machine.close() if isinstance(item, JsonError)), None)
     if call.error is not None:
@@ -359,7 +359,7 @@ def _stripped(
     *,
     ending: bool,
 ) -> list[Fragment]:
-    """Remove the sentinels from the field's fragments, so that the invocation does not have them either."""
+    """Remove the markers from the field's fragments, so that they are not in the invocation either."""
     given: list[Fragment] = []
     for piece in fragments:
         if call.stripping is not None and piece.path == call.field_path and piece.kind in ("TEXT", "DONE"):

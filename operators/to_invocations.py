@@ -126,7 +126,7 @@ class _Call(Stateful):
         self.raw: list[str] = []
         self.values: FragmentAggregator | None = None
         self.unparsed: list[str] = []
-        """What came without fragments: JSON text; of a field segment decoded content."""
+        """Texts without fragments, not parsed yet: JSON, or the decoded content of a field segment."""
 
     def new_part(self, _name: str, _state: Any, /) -> FragmentAggregator:
         return FragmentAggregator()
@@ -151,7 +151,7 @@ class _ToInvocations(CallFollower[_Call]):
         self._limits = limits
         self._settled: set[tuple[str | None, str]] = set()
         self._invoked: dict[tuple[str | None, str, str], str] = {}
-        """The invocations, by turn, the provider's id, and a digest of name and arguments."""
+        """The ids of the invocations, by turn, provider's id, and digest of name and arguments."""
 
     def feed(self, event: SegmentEvent | Notice) -> Iterable[Result]:
         if type(event) is SegmentContent:
@@ -304,7 +304,7 @@ def _digest(invocation: ToolInvocation) -> str:
 
 
 def _mistyped(tool: str, metadata: dict[str, Any]) -> list[Notice]:
-    """Return the Notices for arguments that stayed text against their schema."""
+    """Return a Notice for each argument that stayed text because it does not fit its schema."""
     keys = metadata.get("mistyped")
     return [
         Notice("mistyped_argument", f"argument {key!r} of {tool} does not fit its type; its text was kept")

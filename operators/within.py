@@ -88,7 +88,7 @@ class _Text(Stateful):
         self.raw: list[str] = []
         self.fragments: list[Fragment] = []
         self.unparsed = False
-        """Whether `raw` is not parsed yet."""
+        """Whether `raw` has not been parsed yet."""
 
     def take(self, event: SegmentContent) -> None:
         if event.fragments is None:
@@ -119,7 +119,7 @@ class _Within(Stateful):
         self._texts: dict[tuple[str | None, str], _Text] = {}
         self._open = OpenSegments()
         self._error: Exception | None = None
-        """What the user's code raised first; the stream ends with it."""
+        """The first exception of the user's code, with which the stream ends."""
         self.last_words: list[Any] = []
 
     def feed(self, event: Any) -> Iterable[Any]:
@@ -191,7 +191,7 @@ class _Within(Stateful):
     def _contents(
         self, text: _Text, event: SegmentContent | SegmentEnd, items: Iterable[object]
     ) -> list[SegmentContent]:
-        """Return texts as CONTENT of the event's segment."""
+        """Return texts as CONTENT events of the event's segment."""
         events: list[SegmentContent] = []
         for item in items:
             if not isinstance(item, str):
@@ -215,7 +215,7 @@ class _Within(Stateful):
         return events
 
     def _fail(self, events: Iterable[Any]) -> NoReturn:
-        """Raise the exception; all that there is to say before it is in `last_words`."""
+        """Raise the exception; the events to be delivered before it are in `last_words`."""
         error = cast("Exception", self._error)
         self.last_words = [*events, *self._ends(Failed(error))]
         raise error
@@ -225,7 +225,7 @@ class _Within(Stateful):
 
 
 def _how(end: SegmentEnd) -> How:
-    """Return the end of a segment as the end of its text."""
+    """Return how a segment ended, in the form that `close` of a stage takes."""
     reason = end.reason or ""
     match end.status:
         case "interrupted":

@@ -120,7 +120,7 @@ class CallArguments(Stateful):
         return "" if self._given and self.segment_type != "tool_call" else text
 
     def _told(self, event: SegmentStart | SegmentEnd) -> str:
-        """Return the fragments of arguments that are only in the metadata."""
+        """Return arguments that are only in the metadata, as JSON text."""
         arguments = event.metadata.get("arguments")
         if self._given or self._free_form or not arguments:
             return ""

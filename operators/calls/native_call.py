@@ -83,8 +83,8 @@ class NativeCall(Stateful):
         self.texts: list[str] = []
         """The pieces of the text so far, if the owner of the call stores them here."""
         self.unsaid: tuple[Fragment, ...] = ()
-        """Fragments to be emitted with the next text: those of a number at the root, which only the next character
-        ends."""
+        """Fragments to be emitted with the END, because no text is left to carry them: those of a number at the
+        root."""
         self._limits = limits
         self.machine: JsonMachine | None = None
         self._whole: str | None = None

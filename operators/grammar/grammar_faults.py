@@ -25,7 +25,7 @@ def fault_of(grammar: Sequence[Item]) -> str:
 
 
 def fault_at_begin(item: Leaf) -> str:
-    """Return the error of an item with which a block may begin.
+    """Return what is wrong with an item at the beginning of a block, or an empty text.
 
     >>> fault_at_begin(Text("name"))
     'it begins with no marker, and with no JSON: nothing tells it from the text before it'
@@ -36,7 +36,7 @@ def fault_at_begin(item: Leaf) -> str:
 
 
 def fault_outside(item: Leaf) -> str:
-    """Return the error of an item outside of the calls, in a grammar with `Call`.
+    """Return what is wrong with an item outside of the calls, in a grammar with `Call`, or an empty text.
 
     >>> fault_outside(Text("key"))
     'a name or arguments are outside of Call(...)'
@@ -45,7 +45,7 @@ def fault_outside(item: Leaf) -> str:
 
 
 def fault_in_call(item: Leaf, later: Iterable[Leaf]) -> str:
-    """Return the error of an item together with those that may follow it in the same call.
+    """Return what is wrong with an item and those that may follow it in the same call, or an empty text.
 
     >>> fault_in_call(Json(), [Json()])
     'beside JSON or code, which has all arguments of a call, are others; several calls are Many(Call(...))'

@@ -13,11 +13,11 @@ from .inner_schema import inner_schema
 Schema: TypeAlias = dict[str, Any]
 
 PARAMETERS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
-"""Under which a definition has them: chat and plain; Anthropic; MCP; Gemini, in both spellings."""
+"""The keys for parameters in tool definitions: of OpenAI and plain ones; Anthropic; MCP; Gemini, in two spellings."""
 
 
 class ToolShape(NamedTuple):
-    """A tool as a dialect needs it; `parameters` is a JSON Schema, or None if unknown."""
+    """What a dialect needs of a tool; `parameters` is a JSON Schema, or None if unknown."""
 
     name: str
     description: str
@@ -64,7 +64,7 @@ def tool_shapes(tools: Any) -> list[ToolShape]:
 
 
 def known_name(names: Iterable[str], written: str) -> str | None:
-    """Return the known name that a model wrote: the exact one, else the first that differs only in case.
+    """Return the known name that is equal to what a model wrote, else the first that differs only in case, else None.
 
     >>> known_name(["Add", "add", "now"], "add"), known_name(["Add"], "ADD"), known_name(["Add"], "sub")
     ('add', 'Add', None)

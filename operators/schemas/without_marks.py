@@ -11,7 +11,7 @@ _END: Final = re.compile(rf"</{_NAME}>\s*")
 
 
 def without_marks(text: str) -> str | None:
-    """Return elements that each follow a mark as XML without marks; None if a text is anything else.
+    """Return elements with a mark before each tag as XML without the marks; None if the text is anything else.
 
     >>> without_marks("|:<a>1 < 2|:</a>"), without_marks('["<a>"]')
     ('<a>1 &lt; 2</a>', None)

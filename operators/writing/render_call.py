@@ -20,7 +20,7 @@ def render_call(
     schema: Mapping[str, Any] | None = None,
     layout: str | None = None,
 ) -> str:
-    """Write one call as a model would in a dialect, so that it is read back as the same call.
+    """Return one call as a model would write it in a dialect, so that it is read back as the same call.
 
     >>> from penstock.operators.grammar.dialect import Dialect, Json, Maybe
     >>> hermes = Dialect("hermes", ("<tool_call>", Json(), Maybe("</tool_call>")))
@@ -36,7 +36,7 @@ def render_call(
 
 
 def render_calls(dialect: Dialect, calls: Iterable[CallToRender], *, layout: str | None = None) -> str:
-    """Write several calls, in one block where the dialect's blocks hold several, else each in its own.
+    """Return several calls as text, in one block if the dialect allows several in a block, else each in its own.
 
     >>> from penstock.operators.grammar.dialect import NAME, Call, CallArgs, Dialect, Many, Maybe
     >>> pythonic = Dialect("pythonic", ("[", Many(Call(NAME, CallArgs()), Maybe(",")), "]"))

@@ -34,9 +34,9 @@ def aggregate_fragments(depth: int = 0) -> Operator[Fragment | JsonError, Any]:
     ('a',) 1
     ('b',) ['x']
 
-    Depth 0 gives the bare value, a greater depth `PathValue(path, value)`. Of a key repeated inside a value the last
-    wins; one repeated at the depth itself gives each. A `JsonError` passes through; a value that never was complete
-    is not given. A negative depth raises `UsageError`.
+    At depth 0 the value itself is emitted, at a greater depth `PathValue(path, value)`. If a key is repeated inside a
+    value, the last one counts; if it is repeated at the depth itself, each value is emitted. A `JsonError` passes
+    through; a value that is never complete is not emitted. A negative depth raises `UsageError`.
     """
     if depth < 0:
         message = f"aggregate_fragments(depth=...) takes 0 or more, got {depth}"

@@ -83,8 +83,8 @@ def detect_text_calls() -> Operator[Any, Any]:
 
     One `Notice` at most per `text` segment, at the end of the stream: only then is it certain that no native call came
     in its turn, which is what the warning says. A call that the provider ran itself does not count. The detail ends
-    with the beginning of the call, at most 240 characters with blanks collapsed. What is looked for is a table in this
-    file, the beginnings of some forty formats; prose that only names a marker is not meant.
+    with the beginning of the call, at most 240 characters with blanks collapsed. The beginnings of some forty formats
+    are searched for, from a table in this file; prose that only mentions a marker does not match.
     """
     return lift(_DetectTextCalls)
 

@@ -40,13 +40,13 @@ def partial_arguments(
     {'a': [1, 2], 'b': 'x'} True False None
     {'a': [1, 2], 'b': 'x'} True False truncated
 
-    A string shows what has come of it; a number, `true`, `false` or `null` is there when it is known. Nothing is
-    completed by guessing. An event costs the pieces that it brings, however much came before; reading an open string
-    joins it. Before `stream_fields` each change comes with its delta; behind it, with the next event of its field's
-    segment. Calls that the provider runs itself give none.
+    An open string is in the view as far as it has arrived; a number, `true`, `false` or `null` once it is complete.
+    Nothing is guessed. The cost of an event depends on its own pieces, not on earlier ones; reading an open string
+    joins its pieces. Before `stream_fields`, each change is emitted with its delta; after it, with the next event of
+    the field's segment. Calls that the provider runs itself are left out.
 
     - `keep_segments`: pass the segment events too; all other events always pass.
-    - `fields`: what the segments of `stream_fields` mean, where they were read back from JSON.
+    - `fields`: the specs of `stream_fields`, needed for segments that were read back from JSON.
     """
     return each_call(_Partial, keep_segments=keep_segments, fields=fields, limits=limits)
 

@@ -51,11 +51,13 @@ def stream_fields(
     is strict. Every argument, streamed or not, still reaches `to_invocations`; the END's
     metadata has those that were not streamed. A streamed key that is repeated fails its call (`duplicate_key`).
 
-    - `specs`: the tools; `FILE_TOOLS` are write_file, edit_file, patch_file and run_bash; `()` turns it off.
-    - `start`: `deferred`: START waits for the spec's required metadata, or where there are none for the field to
-      open, at most until `limits.deferred_length` characters of content are waiting. `immediate`: START follows the
-      call's at once, what was not known then is in the END's metadata.
-    - `ignore_case`: of the tools' names, for models that write them by hand; the call keeps what was written.
+    - `specs`: the tools and their fields; `FILE_TOOLS` are those of write_file, edit_file, patch_file and run_bash;
+      with `()` everything passes unchanged.
+    - `start`: with `deferred`, START waits for the metadata that the spec requires, or, if it requires none, for the
+      beginning of the field; at most until `limits.deferred_length` characters of content are held. With `immediate`,
+      START directly follows that of the call, and metadata that arrives later is in the END.
+    - `ignore_case`: whether the case of tool names is ignored, for models that write calls as text; the call keeps the
+      name as it was written.
     """
     if start not in ("deferred", "immediate"):
         message = f"start must be 'deferred' or 'immediate', got {start!r}"

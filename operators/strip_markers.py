@@ -30,14 +30,14 @@ def strip_markers(start: str, end: str) -> Operator[str, str]:
     >>> list(drive([" __ST", "ART__\n", "a = 1\n__END", "__\n"], strip_markers("__START__", "__END__")))
     ['a = 1\n']
 
-    Blanks (space, tab, carriage return, newline) before the start marker go with it, and so does exactly one newline
-    right after it. The end marker and the blanks after it go only if the input ends there, however it ends; otherwise
-    they were content. The newline before the end marker stays. A text that does not begin with the start marker passes
-    unchanged, end marker included. What is held: blanks and the beginning of the start marker at the beginning; then a
-    possible end marker and the blanks after it. No item is empty.
+    Blanks (space, tab, carriage return, newline) before the start marker are removed with it, and so is exactly one
+    newline right after it. The end marker and the blanks after it are removed only if the input ends there, however it
+    ends; otherwise they are content. The newline before the end marker stays. A text that does not begin with the start
+    marker passes unchanged, end marker included. What is held: blanks and the beginning of the start marker at the
+    beginning; then a possible end marker and the blanks after it. No item is empty.
 
     Raises `UsageError` for an empty marker, a start marker that begins with a blank and an end marker that ends with
-    one: blanks there go in any case.
+    one, because blanks there are always removed.
     """
     marker_pattern((start, end))  # raises for an invalid marker
     if start[0] in BLANKS:

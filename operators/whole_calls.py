@@ -32,9 +32,9 @@ def whole_calls() -> Operator[Any, Any]:
     SegmentEnd(segment_id='t:call_0:text', segment_type='text', status='complete', turn_id='t')
 
     Use it after `parse_text`, if you show calls only when they are complete and prefer a broken call as text to a
-    failure. Events after a held call wait with it, to keep the order; native calls and other events are never held for
-    their own sake. The text of a call that broke off is all its raw text, markers included, with the status of its end;
-    nothing in it is read again.
+    failure. Events after a held call are held too, to keep the order; native calls and other events are held for no
+    other reason. A broken call becomes a text segment with all its raw text, markers included, and the status of its
+    end; the text is not parsed again.
     """
     return lift(_WholeCalls)
 

@@ -48,14 +48,14 @@ def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, 
     ['42']
 
     - `selector`: a segment type, a list of them, or a predicate that is asked about each START.
-    - `operators`: from text to text: `holdback`, `strip_markers`, your own by `lift(...)`. Each text that they give is
-      a CONTENT of its own, an empty one none; what their close gives comes before the END. They are closed as the
-      segment ends: `Completed` for complete and truncated, `Interrupted` for interrupted, `Failed` for failed.
+    - `operators`: from text to text: `holdback`, `strip_markers`, your own by `lift(...)`. Each text that they return
+      becomes a CONTENT, unless it is empty; texts from their close come before the END. They are closed as the segment
+      ends: `Completed` for complete and truncated, `Interrupted` for interrupted, `Failed` for failed.
 
-    It changes what is shown, never what is called: `raw` and `fragments` stay as they were, so an invocation has the
-    arguments as the model wrote them. The `raw` of a text that is kept back goes with the segment's next event, the END
-    at the latest. Only where that would lose arguments, those that arrived whole or were read back from JSON, a CONTENT
-    with an empty delta comes before the END. Behind `stream_fields` it works on the fields, before it on raw JSON.
+    Only what is shown changes, never the call: `raw` and `fragments` stay the same, so an invocation has the arguments
+    as the model wrote them. The `raw` of a text that is held goes into the segment's next event, at the latest the END.
+    If arguments would get lost that way (they arrived whole, or were read back from JSON), a CONTENT with an empty
+    delta precedes the END. After `stream_fields` it works on the fields, before it on raw JSON.
 
     Raises `UsageError` for an invalid selector or operator. If a text operator returns anything but text, the stream
     fails with a `UsageError`; an exception of it or of the predicate fails the stream too. Open segments are ended

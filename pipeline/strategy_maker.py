@@ -24,7 +24,7 @@ StrategyLike: TypeAlias = (
 
 
 def resolved(strategy: Any) -> Operator[Any, Any] | Chain | Callable[..., Any]:
-    """Return the operator, the chain, or the function that makes one, that is meant; `UsageError` for anything else.
+    """Return the operator, chain or function that a `strategy` argument stands for; `UsageError` for anything else.
 
     >>> resolved("Hermes"), resolved(["hermes", "qwen3_coder"])
     (<TextStrategy hermes>, <TextStrategy hermes+qwen3_coder>)
@@ -52,10 +52,10 @@ def strategy_maker(
     limits: Limits,
     options: Mapping[str, Any],
 ) -> Callable[[str | None], Chain]:
-    """Return what makes the strategy's chain for a turn id; `UsageError` for no strategy or an unknown option.
+    """Return a function that makes the strategy's chain for a turn id; `UsageError` for an unknown option.
 
-    `strategy`: what `resolved` gave. Without a tool in `tools` a strategy by name is `pass_through`, and a chain loses
-    its `to_invocations`.
+    `strategy`: what `resolved` returned. If `tools` is empty, a strategy chosen by name becomes `pass_through`, and
+    `to_invocations` is removed from a chain.
     """
     if isinstance(strategy, Operator):
         if tools is not None:

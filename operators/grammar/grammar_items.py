@@ -28,7 +28,7 @@ def ends_of(items: Sequence[Item], aliases: Mapping[str, Sequence[str]], back: M
     >>> sorted(ends_of((Many(",", NAME), Maybe("]"), ")", "."), {}, {}).literals)
     [')', ',', ']']
 
-    - `aliases`: of a marker, other spellings; `back`: what the last slot of each role said.
+    - `aliases`: other spellings of a marker; `back`: the text of the last slot of each role.
     """
     found: frozenset[str] = frozenset()
     for item in items:

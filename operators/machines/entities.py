@@ -26,10 +26,10 @@ class Entities(Stateful):
     (['a ', '< b ', '&lt; &n', 'bsp;'], '')
 
     Anything else stays as it is: other names, an `&` alone, numbers that are no character (0, a surrogate, more than
-    0x10FFFF). At most nine characters are withheld. With `cdata=True`, `<![CDATA[` and `]]>` go, and what is between
-    them comes as it is.
+    0x10FFFF). At most nine characters are withheld. With `cdata=True`, `<![CDATA[` and `]]>` are removed, and the text
+    between them is returned unchanged.
 
-    - `in_cdata`: whether such a section is open, so that no markup is meant as such.
+    - `in_cdata`: whether such a section is open, so that markup in the text does not count.
     """
 
     STATE = ("_withheld", "in_cdata")

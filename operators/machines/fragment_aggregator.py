@@ -27,9 +27,9 @@ class FragmentAggregator(Stateful):
     open string. Of a repeated key the last value wins, as with `json.loads`. A `JsonError` changes nothing: `done`
     stays False.
 
-    - `value`: the root value as far as it came; None before it.
-    - `done`: the root value is complete.
-    - `path`: where the root value lies.
+    - `value`: the root value as far as it has arrived; None before it.
+    - `done`: whether the root value is complete.
+    - `path`: the path of the root value.
     """
 
     STATE = ("_keys", "_open", "_text_path", "done", "path")

@@ -104,7 +104,7 @@ class JsonMachine(Stateful):
     - `control_characters`: whether strings may contain control characters, such as line breaks, that are not escaped.
     - `bare`: the offsets of such control characters in the text last fed.
     - `at`: characters consumed; after an error, the offset of the error.
-    - `root_closed`: the root value is complete.
+    - `root_closed`: whether the root value is complete.
     - `error`: the error, or None.
     """
 

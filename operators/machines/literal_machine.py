@@ -69,25 +69,26 @@ class LiteralMachine(Stateful):
     Values are strings, numbers, the words of Python and of JSON, lists, tuples (arrays, too) and dicts with keys quoted
     or bare, as `ast.literal_eval` reads them; commas may trail. Any other expression is `malformed`, and so is an
     argument without a name, a `b""` and an `f""`. More than Python: a string may run over lines, and a pair of
-    surrogate escapes is one character; lone ones become U+FFFD. A bare key of a dict is the text that it is.
+    surrogate escapes is one character; lone ones become U+FFFD. A bare key of a dict is a string.
 
     - `open`, `close`, `assign`: one character each. With `open="{"`, dicts inside have `assign` as well, else `:`.
-    - `quotes`: what may open a string, and closes it. One of several characters is a marker: nothing escapes in it, it
-      closes where it stands. Those of one character have triple and adjacent strings and the prefixes `r` and `u`.
+    - `quotes`: the marks that open and close a string. A quote of several characters is a marker: there are no escapes
+      in its string, which ends at the next such marker. With a quote of one character there are triple-quoted and
+      adjacent strings, and the prefixes `r` and `u`.
     - `escapes`: whether a backslash escapes in strings with a quote of one character.
     - `lenient_quotes`: such a quote closes only where a comma or a closing bracket can follow it; any other is text:
       `cmd='sed -n '1,5p' a.py'`. It is held until the first character after it that is not a blank. Adjacent strings
       are not joined.
 
-    The end of a string with a short quote is known at the next character that is no blank, a number at the character
-    after it. What is in parentheses is held until the first comma in them, which makes them a tuple, or until they
-    close.
+    The end of a string with a short quote is certain at the next character that is not a blank, a number at the
+    character after it. What is in parentheses is held until the first comma in them, which makes them a tuple, or until
+    they close.
 
     Errors are values: what was certain, then one `JsonError`, after which everything is ignored.
 
     - `at`: characters consumed; after an error, the offset of the error.
-    - `root_closed`: the arguments are complete.
-    - `error`: the error, once there was one.
+    - `root_closed`: whether the arguments are complete.
+    - `error`: the error, or None.
     """
 
     STATE = (

@@ -70,7 +70,7 @@ def literal_search(literals: Iterable[Literal]) -> LiteralSearch:
     >>> search.is_unfinished(search.pattern.search("1 <arg"))
     True
 
-    Of two literals of which one begins the other the longer one wins, if both ignore case or neither does.
+    If one literal is a prefix of another, the longer one wins, provided that both ignore case or neither does.
     """
     return _compiled(tuple(sorted(set(literals))))
 

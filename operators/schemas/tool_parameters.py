@@ -30,7 +30,7 @@ def tool_parameters(tools: Any) -> dict[str, Schema | None]:
     >>> tool_parameters({"now": None, "add": {"type": "object", "properties": {"a": {"type": "integer"}}}})
     {'now': None, 'add': {'type': 'object', 'properties': {'a': {'type': 'integer'}}}}
 
-    Takes what `tool_shapes` takes, and raises as it does. `known_name` finds a name in it that a model wrote.
+    Takes what `tool_shapes` takes, and raises as it does. `known_name` finds the entry for a name that a model wrote.
     """
     return {shape.name: shape.parameters for shape in tool_shapes(tools)}
 
@@ -45,7 +45,7 @@ def tool_shapes(tools: Any) -> list[ToolShape]:
     - Anything else that can be iterated: pydantic models, which are named as their classes; definitions in any
       provider's form; objects with a `name` and `parameters`.
 
-    Raises `UsageError` for anything else, and where two tools have one name.
+    Raises `UsageError` for anything else, and if two tools have the same name.
     """
     if isinstance(tools, Mapping):
         shapes = [_named(name, value) for name, value in cast("Mapping[object, Any]", tools).items()]

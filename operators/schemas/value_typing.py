@@ -63,8 +63,8 @@ def convert(text: str, schema: Any, root: Any = None, rules: TypingRules = DEFAU
 
     - `schema`: the value's schema, None if it is unknown; `root`: the schema that its `$ref`s refer to.
 
-    `null` and booleans are read in any case. An integer may be written `3.0` or `007`. Arrays and objects are JSON
-    or Python's literals, types inside them are as written there. Blanks around anything but a string do not count.
+    `null` and booleans are read in any case. An integer may be written `3.0` or `007`. Arrays and objects are JSON or
+    Python literals; the values inside them keep their types. Blanks around anything but a string do not count.
     """
     kinds = kinds_of(schema, root)
     stripped = text.strip()

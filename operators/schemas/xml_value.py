@@ -41,11 +41,11 @@ def xml_value(
     >>> xml_value("<a>1</a>", schema), xml_value("<a>one</a>", schema), xml_value("n <= 0").value
     (Typed(value={'a': 1}, flagged=False), Typed(value={'a': 'one'}, flagged=True), 'n <= 0')
 
-    Nothing but elements is an object; nothing but `item`s is an array where it may be either, as is whatever the schema
-    says is one; a key that comes twice has an array of both. Anything else is text, as it is where the schema allows a
-    string: without blanks at its edges, entities decoded once, CDATA as it stands.
+    A text of elements only is an object. It is an array if the schema says so; if it may be either, it is an array if
+    all elements are `item`s. The values of a repeated key become an array. Anything else is text, and so is every text
+    for which the schema allows a string: blanks at the ends are removed, entities decoded, and CDATA taken literally.
 
-    - `schema`: of the value; `root`: the schema that its `$ref`s refer to.
+    - `schema`: the value's schema; `root`: the schema that its `$ref`s refer to.
     """
     reading = _Reading(root, rules, limits.depth)
     value = reading.value(text, schema, 0)

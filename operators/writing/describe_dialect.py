@@ -52,9 +52,9 @@ def describe_dialect(dialect: Dialect, example: ExampleCall | None = None) -> Di
     >>> describe_dialect(mine).grammar, describe_dialect(mine).spelling
     (('"<shell>" "$" VALUE of input "</shell>"',), ('markers in any case',))
 
-    - `example`: the call to show and to vary; one that the dialect can write where none is given.
+    - `example`: the call to show and to vary; by default one that the dialect can write.
 
-    Raises `UsageError` where the dialect cannot write the example.
+    Raises `UsageError` if the dialect cannot write the example.
     """
     shown = example or next((each for each in _EXAMPLES if _can_write(dialect, *each)), None)
     return DialectDescription(

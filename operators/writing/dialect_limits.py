@@ -53,7 +53,7 @@ def dialect_limits(dialect: Dialect, name: str, arguments: Mapping[str, Any]) ->
     a text with `</call>`
     a value that is a number, true or false, null, an object, a list
 
-    - `name`, `arguments`: of a call that the dialect can write, with one text among the arguments.
+    - `name`, `arguments`: the name and arguments of a call that the dialect can write; one argument must be a text.
     """
 
     def cannot(name: str, arguments: Mapping[str, Any], *, with_schema: bool = True) -> bool:

@@ -46,7 +46,7 @@ def draw_grammar(dialect: Dialect, width: int = 100) -> list[str]:
     >>> draw_grammar(Dialect("d", (Maybe("<calls>"), once, Many(once), Alt("</calls>", "<end>"))))
     ['"<calls>"? ( "<call>" NAME JSON {ARGUMENTS} "</call>" )+ ( "</calls>" | "<end>" )']
 
-    `?` is once or not at all, `*` any number of times, `+` at least once, `|` between ways of which one is taken.
+    `?` means once or not at all, `*` any number of times, `+` at least once; `|` separates alternatives.
     """
     return _lines(_row(dialect.grammar), width)
 

@@ -27,10 +27,11 @@ def render_call(
     >>> render_call(hermes, "add", {"a": 1})
     '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
 
-    - `schema`: of the tool's parameters; raw parameters come back as anything but text only where it says so.
-    - `layout`: what to put between items where blanks do not matter, such as a newline; the dialect's own otherwise.
+    - `schema`: the schema of the tool's parameters; raw values are read back as another type than text only if it says
+      so.
+    - `layout`: the blanks to write between items, such as a newline; by default the dialect's own.
 
-    Raises `UsageError` with the reason where the dialect has no way to write it; `can_render` gives that reason.
+    Raises `UsageError` with the reason if the dialect cannot write the call; `can_render` returns that reason.
     """
     return render_calls(dialect, [CallToRender(name, arguments, call_id, schema)], layout=layout)
 

@@ -24,7 +24,7 @@ def value_text(item: Text, key: str, value: Any, schema: Mapping[str, Any] | Non
     >>> value_text(Text("value", typing="schema"), "n", [1], {"properties": {"n": {"type": "array"}}})
     '[1]'
 
-    - `is_flagged`: an attribute says whether it is text or JSON.
+    - `is_flagged`: whether an attribute says if the value is text or JSON.
 
     Raises `CannotRenderError` if the text would be read back as another value.
     """
@@ -50,7 +50,7 @@ def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool =
     >>> slot_text(Text("value", trim="newline"), "a\nb", ["</p>"])
     '\na\nb\n'
 
-    - `ends`: what may follow the slot, so that it ends there.
+    - `ends`: the texts that may follow the slot, and so would end it.
     """
     what = f"the {item.role} {text[:40]!r}"
     if not text and item.role != "value":

@@ -24,7 +24,7 @@ Examples:
   penstock inspect --json --via sdk *.sse
 """
 _WORDING = (("Value error, ", ""), ("Input should be", "it should be"))
-"""Pydantic's errors about options, as option names."""
+"""Replacements that turn pydantic's errors about settings into errors about options."""
 
 _PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 

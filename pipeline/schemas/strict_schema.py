@@ -54,7 +54,8 @@ OPENAI = StrictMode(
     requires_all=True,
     recursive=True,
 )
-"""developers.openai.com/api/docs/guides/structured-outputs, "Supported schemas"; Mistral's takes at least this."""
+"""OpenAI's strict mode, after developers.openai.com/api/docs/guides/structured-outputs, "Supported schemas". Mistral's
+strict mode allows at least the same."""
 
 ANTHROPIC = StrictMode(
     "Anthropic",

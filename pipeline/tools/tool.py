@@ -27,7 +27,7 @@ from .tool_from_function import function_arguments, function_description, functi
 # The widest rule of all providers; `tool_schemas` asks for that of its provider.
 _NAME = re.compile(r"[a-zA-Z0-9_.:-]{1,128}")
 _SAID = ("name", "description", "strict", "coerce")
-"""What a tool that is made again of its function would not know."""
+"""The arguments that a tool made again from its function would lose."""
 
 
 # A plain `Tool` is one of which nothing is known.

@@ -23,7 +23,7 @@ _SECTION = re.compile(
 
 
 class _Parameter(Struct, frozen=True):
-    """In a field's metadata, for the parameter's own name, which may differ from the field's and the alias."""
+    """The name of a parameter, kept in its field's metadata because the field's name and alias may differ from it."""
 
     name: str
 

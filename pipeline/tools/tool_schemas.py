@@ -1,4 +1,4 @@
-"""`tool_schemas`: tools as the request of each provider wants them."""
+"""`tool_schemas`: tools in the form of each provider's request."""
 
 from __future__ import annotations
 

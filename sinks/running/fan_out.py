@@ -17,7 +17,7 @@ from .run_sink import run_sink, run_sink_async
 from .sink_line import SinkLine, StuckSinkError, WhenFull, sink_lines
 
 _CLEAN_UP = 1.0
-"""Seconds for the cleanup of an async sink that was abandoned and cancelled."""
+"""Seconds that an abandoned and cancelled async sink has for its cleanup."""
 
 
 class _FanOut:

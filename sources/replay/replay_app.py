@@ -32,14 +32,14 @@ LOG_PATH = "/penstock/log"
 
 
 class Settings(NamedTuple):
-    """How recordings are replayed by default."""
+    """The defaults for replaying recordings."""
 
     pace: Pace = "instant"
     chunk: Chunk | None = None
     fault: Fault | None = None
     hosts: ServedHosts = ServedHosts()
     gate: asyncio.Semaphore | None = None
-    """A piece is sent only when this lets it pass."""
+    """The semaphore that must be acquired before each piece is sent; None sends without waiting."""
 
 
 class _Refusal(Exception):  # noqa: N818 - an answer, not an error
@@ -50,7 +50,7 @@ class _Refusal(Exception):  # noqa: N818 - an answer, not an error
 
 
 class ReplayApp:
-    """Answers of `recordings`, noted in `log`."""
+    """The ASGI application that answers requests from `recordings` and records them in `log`."""
 
     def __init__(self, recordings: Recordings, log: ReplayLog, connections: Connections, settings: Settings) -> None:
         self._recordings = recordings
@@ -126,7 +126,7 @@ class ReplayApp:
 
 
 class _Endpoint:
-    """An ASGI application of a function; given as such, Starlette lets it have every method."""
+    """A function as an ASGI application, because Starlette passes requests of every method to such an application."""
 
     def __init__(self, asked: Callable[[Request], Any]) -> None:
         self._asked = asked

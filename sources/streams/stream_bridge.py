@@ -1,4 +1,4 @@
-"""Turn a provider's stream, sync or async, open or not yet requested, into an Observable; does the I/O."""
+"""Turn a provider's stream, sync or async, open or not yet requested, into an Observable; all I/O is here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`wake_stream`: a read that waits for a provider, ended from another thread."""
+"""`wake_stream`: end a blocked read of a provider's stream from another thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOOKS = 3
 
 
 def wake_stream(stream: object) -> bool:
-    """End the read of an SDK's sync stream that another thread waits in; tell whether its connection was reached.
+    """End a blocked read of an SDK's sync stream from another thread; return whether its connection was found.
 
         reader    next(stream) ............ raises, or the stream is over
         other          wake_stream(stream)^
@@ -91,7 +91,7 @@ def _values_in(stream: Any) -> Iterator[object]:
 
 
 def _frames_above(frame: FrameType) -> list[FrameType]:
-    """Return a frame that runs and what it has called, the last call first; of one that does not run nothing."""
+    """Return the frames from a running frame to its innermost call, innermost first; none if it is not running."""
     # Documented, in spite of its name.
     for last in sys._current_frames().values():  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         frames: list[FrameType] = []
@@ -105,7 +105,7 @@ def _frames_above(frame: FrameType) -> list[FrameType]:
 
 
 def _held_by(generator: object) -> Iterator[object]:
-    """Yield what a generator that waits holds, also between its lines, as the generator that it loops over."""
+    """Yield the objects that a suspended generator holds, also on its stack, such as one that it loops over."""
     for value in gc.get_referents(generator):
         yield value
         if inspect.isgenerator(value):

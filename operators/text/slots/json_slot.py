@@ -41,10 +41,9 @@ class JsonSlot(Stateful):
     >>> [each.what for each in slot.feed('{"name": "f", "arguments": {"a": 1}} and more')], slot.read
     (['start', 'arguments', 'lone', 'done'], 36)
 
-    - `name`: of the object at hand; of bare arguments it comes from outside.
+    - `name`: the tool's name in the current object; for bare arguments it is set from outside.
     - `read`: characters of the text that belong to the JSON.
-    - `live`: the path of the string that is open, an argument or the answer's own text, while what it says can go
-      straight through.
+    - `live`: the path of the open string, an argument or text of the answer, while its text can be emitted unchanged.
     """
 
     STATE = (

@@ -39,7 +39,7 @@ def aggregate_fragments(depth: int = 0) -> Operator[Fragment | JsonError, Any]:
     through; a value that is never complete is not emitted. A negative depth raises `UsageError`.
     """
     if depth < 0:
-        message = f"aggregate_fragments(depth=...) takes 0 or more, got {depth}"
+        message = f"aggregate_fragments(depth=...) must be at least 0, got {depth}"
         raise UsageError(message)
     return lift(partial(_AggregateFragments, depth))
 

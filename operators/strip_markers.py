@@ -41,10 +41,10 @@ def strip_markers(start: str, end: str) -> Operator[str, str]:
     """
     marker_pattern((start, end))  # raises for an invalid marker
     if start[0] in BLANKS:
-        message = f"the start marker {start!r} begins with whitespace; remove it, it is stripped anyway"
+        message = f"the start marker {start!r} begins with whitespace, which is always stripped; remove the whitespace"
         raise UsageError(message)
     if end[-1] in BLANKS:
-        message = f"the end marker {end!r} ends with whitespace; remove it, it is stripped anyway"
+        message = f"the end marker {end!r} ends with whitespace, which is always stripped; remove the whitespace"
         raise UsageError(message)
     return lift(partial(_StripMarkers, start, end))
 

@@ -74,7 +74,7 @@ def _checked_selector(selector: object) -> frozenset[str] | Callable[[SegmentSta
         types = cast("Collection[object]", selector)
         if all(isinstance(each, str) for each in types):
             return frozenset(cast("Collection[str]", types))
-    message = f"within needs a segment type, a list of them, or a predicate on the START first; got {selector!r}"
+    message = f"within needs a segment type, a list of these or a predicate as its first argument; got {selector!r}"
     raise UsageError(message)
 
 

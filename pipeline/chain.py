@@ -63,7 +63,7 @@ def place_of(chain: Chain, name: str) -> int:
     """Return the index of the operator with a name; `UsageError` unless exactly one operator has it."""
     names = [name_of(each) for each in chain]
     if names.count(name) != 1:
-        how_often = f"stands {names.count(name)} times in" if name in names else "is not in"
+        how_often = f"occurs {names.count(name)} times in" if name in names else "is not in"
         message = f"{name!r} {how_often} this chain: {', '.join(names)}"
         raise UsageError(message)
     return names.index(name)
@@ -97,7 +97,7 @@ def with_turn_id(chain: Chain, turn_id: str | None) -> Chain:
         return chain
     if not takes(chain, "turn_id"):
         message = (
-            f"turn_id= is given by to_segments, parse_text or split_reasoning, and none is in this chain: {said(chain)}"
+            f"turn_id= needs to_segments, parse_text or split_reasoning in the chain, which has only: {said(chain)}"
         )
         raise UsageError(message)
     return _with(chain, "turn_id", turn_id)
@@ -180,7 +180,7 @@ def _with(chain: Chain, setting: str, value: Any) -> Chain:
         own = part.steps[0].settings.get(setting)
         if own is not None and own != value:
             message = (
-                f"{setting}= has two values: {name_of(part)}({setting}=...) has one of its own; say it in one place"
+                f"{setting}= has two values: {name_of(part)}({setting}=...) has another one; set it in one place only"
             )
             raise UsageError(message)
         return _again(part, **{setting: value})

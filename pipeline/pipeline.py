@@ -274,7 +274,7 @@ class Pipeline:
         """
         name = before if after is None else after
         if name is None or (before is not None and after is not None):
-            message = "insert(...) takes either before= or after=, the name of an operator of the chain"
+            message = "insert(...) needs exactly one of before= and after=, the name of an operator in the chain"
             raise UsageError(message)
         chain = self._new_chain(None)
         place = place_of(chain, name) + (after is not None)

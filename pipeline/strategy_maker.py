@@ -40,7 +40,7 @@ def resolved(strategy: Any) -> Operator[Any, Any] | Chain | Callable[..., Any]:
             return TextStrategy(*named)
         return chain_of(several)
     if not callable(strategy):
-        message = f"a strategy must be a name, an operator, several, or a function that returns one; got {strategy!r}"
+        message = f"a strategy must be a name, an operator, a list of operators or a function; got {strategy!r}"
         raise UsageError(message)
     return cast("Callable[..., Any]", strategy)
 
@@ -61,7 +61,7 @@ def strategy_maker(
         if tools is not None:
             message = (
                 "the strategy is an operator, so pass tools= to the operator itself: to_invocations(tools); "
-                "operators in a list get it from here"
+                "operators in a list get the tools from here"
             )
             raise UsageError(message)
         ready = chain_of([strategy])

@@ -276,7 +276,7 @@ class Positions:
     def _fault(self, dialect: Dialect, own: range, first: Iterable[int], *, nullable: bool) -> str:
         """Return the first error in a grammar, or an empty text."""
         if nullable:
-            return "it may be nothing at all; one item must be neither Maybe nor Many"
+            return "it can match an empty text; at least one item must be neither Maybe nor Many"
         faults = [fault_of(dialect.grammar)]
         faults += [fault_at_begin(self.items[here]) for here in first]
         for here in (each for each in own if not isinstance(self.items[each], str | Back)):
@@ -284,7 +284,7 @@ class Positions:
             later = (self.items[each] for each in self.reachable((here,)))
             faults.append(fault_in_call(item, later) if is_inside else fault_outside(item))
             if self._is_endless(here):
-                faults.append("a text that may be nothing is repeated with no marker between")
+                faults.append("a text that may be empty is repeated without a marker between")
         return next(filter(None, faults), "")
 
     def _is_endless(self, here: int) -> bool:

@@ -103,7 +103,7 @@ class CallWriter:
     def _end_call(self) -> None:
         if self._left:
             names = ", ".join(map(repr, self._left))
-            message = f"it cannot carry the argument{'s' if len(self._left) > 1 else ''} {names}"
+            message = f"it has no place for the argument{'s' if len(self._left) > 1 else ''} {names}"
             raise CannotRenderError(message)
         self._call = None
 
@@ -147,7 +147,7 @@ class CallWriter:
                 self._row(item.items, after)
         elif isinstance(item, Call):
             if self._take().name != item.name and item.name:
-                message = f"its grammar has {item.name!r} there"
+                message = f"a call at this place must be one of {item.name!r}"
                 raise CannotRenderError(message)
             if self._is_loose and self._layout:
                 self._out.append(self._layout)  # a call that begins with its name gets its own line, too
@@ -260,7 +260,7 @@ class CallWriter:
         markers = list(marker.finditer(text)) if ends else []
         end = closed.search(text) or (markers[-1] if markers else None)
         if end is not None and end.start() != len(self._out[place]):
-            message = f"a value there ends at the last {end[0]!r} before the call's closer, which stands elsewhere"
+            message = f"a value there ends at the last {end[0]!r} before the call's closer, so this text would be cut"
             raise CannotRenderError(message)
 
     def _json(self, item: Json) -> None:

@@ -128,7 +128,7 @@ def _parameters(function: Callable[..., Any], name: str) -> Iterator[tuple[Param
         raise UsageError(message) from error
     for number, parameter in enumerate(parameters.values()):
         if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
-            message = f"{name}() takes {str(parameter).split(':')[0]}, but a tool's parameters need names: write them"
+            message = f"{name}() takes {str(parameter).split(':')[0]}, but a tool needs named parameters"
             raise UsageError(message)
         if number == 0 and parameter.name in ("self", "cls") and parameter.name not in annotated:
             message = f"{name}() is unbound; pass a bound method: tool(thing.{name})"

@@ -28,7 +28,7 @@ class Chunks(Stateful):
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         if not isinstance(item, ChunkResponse):
-            message = f"this stream yielded ChunkResponses before, and now {type(item).__name__}"
+            message = f"a stream of ChunkResponses must not contain other items, got {type(item).__name__}"
             raise UsageError(message)
         if item.error:
             self._told = item.error

@@ -70,7 +70,7 @@ class ReplayApp:
         api = replay_api_at(path) if request.method == "POST" else None
         if api is None:
             known = ", ".join(f"POST {each.served.shown_path}" for each in APIS)
-            message = f"nothing at {request.method} {path[:200]}; there is {known}, GET {LOG_PATH}"
+            message = f"no such path: {request.method} {path[:200]}; known are {known}, GET {LOG_PATH}"
             self._log.begin(status=404)
             return json_response({"error": {"message": message, "type": "not_found_error"}}, 404)
         model = ""

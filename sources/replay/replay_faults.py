@@ -73,7 +73,7 @@ def answer_with(fault: Fault | None, body: bytes, api: Api) -> Answer:
     form = form_of(body)
     if fault.kind == "duplicate":
         if fault.number > len(events):
-            message = f"{fault}: the recording has {len(events)} events"
+            message = f"{fault} needs that many events, but the recording has {len(events)} events"
             raise UsageError(message)
         more, before = events[fault.number - 1], fault.number
         if form == "array":

@@ -164,7 +164,7 @@ def _checked(timing: Timing | None, name: str, body: bytes) -> Timing | None:
     if timing is None:
         return None
     if min(timing.sizes, default=1) < 1 or sum(timing.sizes) != len(body):
-        message = f"the timing of {name} is of {sum(timing.sizes)} bytes, the body has {len(body)}"
+        message = f"the timing of {name} covers {sum(timing.sizes)} bytes, but the body has {len(body)}"
         raise UsageError(message)
     if timing.times is not None and (
         len(timing.times) != len(timing.sizes) or list(timing.times) != sorted(timing.times)

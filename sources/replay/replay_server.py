@@ -112,7 +112,7 @@ class ReplayServer:
     def allow(self, writes: int = 1) -> None:
         """Permit a gated server this many further writes, whichever answers they belong to."""
         if self._thread is None or self._gate is None:
-            message = "only a gated server that runs waits for what is allowed"
+            message = "allow(...) needs a running server that was made with gated()"
             raise UsageError(message)
         for _ in range(writes):
             self._thread.call(self._gate.release)

@@ -1,4 +1,4 @@
-"""`card_of` and `event_bundle`: how each event looks in a notebook."""
+"""`card_of` and `event_bundle`: show an event in a notebook."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def tool_call_updates(
     The joined deltas of a call are its raw argument text, never repaired. However a call ends, it gets one completion,
     with an empty delta and the status of its segment: complete, truncated, interrupted or failed. Before
     `stream_fields` each delta is emitted as it arrived; after it, with the next event of its field's segment. Calls
-    that the provider runs itself give no updates. The JSON form is the event `assistant_streaming_tool_call`, which is
+    that the provider runs itself have no updates. The JSON form is the event `assistant_streaming_tool_call`, which is
     for display and not for storage: to store a call, use its invocation.
 
     - `message_id`: the id of the message that the calls belong to; by default the turn's id.

@@ -47,7 +47,7 @@ def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, 
     >>> [event.delta for event in drive(chunks, *chain) if isinstance(event, SegmentContent)]
     ['42']
 
-    - `selector`: a segment type, a list of them, or a predicate that is asked about each START.
+    - `selector`: a segment type, a list of them, or a predicate that is called with each START.
     - `operators`: from text to text: `holdback`, `strip_markers`, your own by `lift(...)`. Each text that they return
       becomes a CONTENT, unless it is empty; texts from their close come before the END. They are closed as the segment
       ends: `Completed` for complete and truncated, `Interrupted` for interrupted, `Failed` for failed.

@@ -45,8 +45,8 @@ def decode_wire(
 
     `api` is `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini` or `ollama` (or an alias); `UsageError`
     for another. A fatal error of the stream is a chunk with `error`, then a `ProviderError` at the next item or at the
-    end. Follows the WHATWG event-stream format and the providers' other framings; the wire and the SDK give equal
-    ChunkResponses.
+    end. Follows the WHATWG event-stream format and the providers' other framings; the bytes and the SDK's objects are
+    decoded to equal ChunkResponses.
     """
     return lift(partial(_stage, api_of(api).name, choices, turn_id, limits))
 

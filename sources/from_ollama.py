@@ -35,7 +35,7 @@ def from_ollama(
     - `source`: what `client.chat(..., stream=True)` returned, or `await AsyncClient().chat(...)` of it, or a
       zero-argument callable (also async) that calls it at subscription. An open stream has one subscriber. Anything
       else raises a `UsageError`.
-    - `turn_id`: used for the ids of calls, which the SDK does not give; else a random one.
+    - `turn_id`: used to make ids for calls, because the SDK has none; else a random one.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next item.
     - Errors of the server and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
 

@@ -54,7 +54,7 @@ class CallWriter:
         """The arguments of the current call that are not written yet."""
         self._key: str | None = None
         self._is_flagged = False
-        """Whether an attribute has told if the current argument is text."""
+        """Whether an attribute in the text states if the current argument is text."""
         self._back: dict[str, str] = {}
         self._out: list[str] = []
         self._has_keyed_slots = any(takes_key(leaf) for leaf in leaves_of(dialect.grammar))

@@ -55,7 +55,7 @@ COMMANDS = {
 
 
 class _Commands(typer.core.TyperGroup):
-    """Lists the commands without their options, and imports the one that is asked for."""
+    """Lists the commands without their options, and imports only the command that is run."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)

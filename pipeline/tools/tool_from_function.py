@@ -38,11 +38,11 @@ def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
     >>> function_model(greet, "greet")(name="Ann")
     greet(name='Ann', times=1)
 
-    A parameter without an annotation takes anything. With `Field(alias=...)` the model knows it by another name, which
-    may be one that Python does not take, as `from`. Descriptions come from `Annotated[..., Field(description=...)]`,
-    else from the `Args:` of a docstring in Google's style. Arguments that are no parameters are refused. `UsageError`
-    for *args and **kwargs, for an annotation that cannot be resolved or has no JSON Schema, for a method that is not
-    bound, and for an alias that is a path or several.
+    A parameter without an annotation accepts anything. With `Field(alias=...)` the model uses another name for it,
+    which may be one that is not allowed in Python, such as `from`. Descriptions come from `Annotated[...,
+    Field(description=...)]`, else from the `Args:` of a docstring in Google's style. Arguments without a parameter are
+    refused. `UsageError` for *args and **kwargs, for an annotation that cannot be resolved or has no JSON Schema, for
+    an unbound method, and for an alias that is a path or has several names.
     """
     described = _described_parameters(_documentation(function))
     fields: dict[str, Any] = {}

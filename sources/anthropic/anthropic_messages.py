@@ -69,7 +69,7 @@ class AnthropicMessages(OneAnswer):
         return self.raw(item) if event else []
 
     def _key(self, event: Fields) -> Key:
-        """Return the key of a block: its index and the number of its message, because a second message counts anew."""
+        """Return the key of a block: its index, after the first message also the number of the message."""
         index = event.get("index")
         key = index if isinstance(index, int | str) else None
         return key if self._messages < 2 else f"{self._messages}:{key}"

@@ -24,15 +24,15 @@ def wake_stream(stream: object) -> bool:
         reader    next(stream) ............ raises, or the stream is over
         other          wake_stream(stream)^
 
-    The connection is shut down in both directions, and not closed: the reader is told by the operating system that
-    nothing more comes, raises what its SDK raises for a lost connection (or ends, where the body has no stated end),
-    and closes. A read that begins later ends in the same way. With TLS the socket below is shut down: the TLS object is
-    the reader's, which sees an end without a farewell.
+    The connection is shut down in both directions, and not closed: the operating system signals the end to the reader,
+    which raises what its SDK raises for a lost connection (or ends, where the body has no stated end), and closes. A
+    read that begins later ends in the same way. With TLS the socket below it is shut down, because the TLS object
+    belongs to the reader, which then sees an end without a closing alert.
 
-    False, and nothing done, for a stream that has ended, has yet to connect, or is async; for one over HTTP/2, whose
-    connection others read as well; for a transport without a socket, as a proxy's or a test's own may be. Google's SDK,
-    where it has a continuation token, asks anew when it loses a connection: then the next call reaches the next one.
-    Never raises.
+    Returns False, and does nothing, for a stream that has ended, has not connected yet, or is async; for one over
+    HTTP/2, whose connection has other readers, too; and for a transport without a socket, such as that of a proxy or a
+    test. Google's SDK, if it has a continuation token, reconnects after it has lost a connection; call the function
+    again to end the new one. Never raises.
     """
     try:
         found = _socket_of(stream)

@@ -23,7 +23,7 @@ class Served(NamedTuple):
     error_event: Callable[[str], tuple[str, Any]]
     """Return the name and data of the event that reports an error in the middle of a stream."""
     wants_stream: Callable[[str, dict[str, Any]], bool] = lambda _, body: body.get("stream") is True
-    """Return whether a request asks for a stream, by its path and body."""
+    """Return whether a request is for a stream, judging by its path and body."""
     garbage_event: str = ""
     """The event name for garbage, chosen so that the SDK reads the event's data."""
     forms: frozenset[Form] = frozenset({"sse"})

@@ -1,4 +1,4 @@
-"""`card_of` and `event_bundle`: how each event looks in a notebook."""
+"""`card_of` and `event_bundle`: show an event in a notebook."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .showing.excerpt import counted, ending, value_text
 from .tool_invocation import InvocationFailed, Notice, ToolInvocation
 
 TONES: Mapping[str, Tone] = {"complete": "good", "truncated": "warning", "interrupted": "warning", "failed": "bad"}
-"""The badge colour of a segment's status; others have none."""
+"""The badge colour for each status of a segment; other events have none."""
 PROSE = frozenset(("text", "reasoning", "refusal"))
 """The types of segments whose long lines wrap."""
 _SHORT = 100

@@ -18,8 +18,8 @@ class Fragment(Struct, frozen=True, gc=False, tag="FRAGMENT", tag_field="type"):
 
         {"a": "hi"}   OPEN ()   OPEN a   TEXT a "hi"   DONE a   DONE ()
 
-    `nested()` gives the recursive form, which has no `OPEN`: there an empty object, an empty array and an empty string
-    look alike.
+    `nested()` returns the recursive form. It has no `OPEN`, so an empty object, an empty array and an empty string look
+    alike in it.
     """
 
     path: Annotated[Path, Meta(description="Keys and indexes from the root to the value; () is the root itself.")]

@@ -48,7 +48,7 @@ _PAYLOAD_KEYS = ("metadata", "delta", "status", "reason")
 
 
 class _Metadata(msgspec.Struct, frozen=True):
-    """Metadata that operators rely on when a segment was read from JSON."""
+    """The types of the metadata that operators rely on, checked when a segment is read from JSON."""
 
     tool_name: str | None = None
     native: dict[str, Any] | None = None
@@ -137,7 +137,7 @@ def from_json(data: bytes | str) -> Event:
 
 
 def _flat(plain: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON form of a segment's event with what its payload says beside the rest."""
+    """Return the JSON form of a segment's event with the members of its payload moved to the top level, checked."""
     payload = plain["payload"]
     msgspec.convert(payload, _Payload)
     said = {key: payload[key] for key in _PAYLOAD_KEYS if key in payload}
@@ -159,7 +159,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _give_payload(definition: dict[str, Any]) -> None:
-    """Change the schema of a segment's event to its JSON form."""
+    """Change the schema of a segment's event in place, so that it describes the JSON form with its payload."""
     properties = definition["properties"]
     said = {key: properties.pop(key) for key in _PAYLOAD_KEYS if key in properties}
     del properties["raw"], properties["fragments"]

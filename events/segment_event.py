@@ -51,7 +51,7 @@ class SegmentEvent(_OfSegment, frozen=True, gc=False, kw_only=True):
     _repr_mimebundle_ = shown_by("penstock.events.event_card", "event_bundle")
 
     def __post_init__(self) -> NoReturn:
-        message = "SegmentEvent is the base of SegmentStart, SegmentContent and SegmentEnd: make one of those"
+        message = "SegmentEvent is an abstract base; make a SegmentStart, SegmentContent or SegmentEnd"
         raise UsageError(message)
 
 

@@ -14,7 +14,7 @@ _USER = re.compile(rf"(?<![^{_END}\\(=])[^{_END}\\/@:]*:(?!\\?/)[^{_END}\\@]*@")
 _VALUE = re.compile(rf"([?&;#])([^{_END}\\=&;?#]+)=[^{_END}\\&;#]*[^{_END}\\&;#)]")
 _UNNAMED = re.compile(r"[?&#][^=&#]+(?=[&#]|\Z)")
 _OPEN = frozenset({"alt", "api-version", "api_version", "beta", "project", "version"})
-"""Query parameters whose value is not secret and helps to understand an error."""
+"""Query parameters whose values are shown, because they are not secret and help to understand an error."""
 _OF_URLS = "%/:?#[]@!$&()*+,;=~"
 
 

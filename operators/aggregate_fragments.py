@@ -34,12 +34,12 @@ def aggregate_fragments(depth: int = 0) -> Operator[Fragment | JsonError, Any]:
     ('a',) 1
     ('b',) ['x']
 
-    Depth 0 gives the bare value, a greater depth `PathValue(path, value)`. Of a key repeated inside a value the last
-    wins; one repeated at the depth itself gives each. A `JsonError` passes through; a value that never was complete
-    is not given. A negative depth raises `UsageError`.
+    At depth 0 the value itself is emitted, at a greater depth `PathValue(path, value)`. If a key is repeated inside a
+    value, the last one counts; if it is repeated at the depth itself, each value is emitted. A `JsonError` passes
+    through; a value that is never complete is not emitted. A negative depth raises `UsageError`.
     """
     if depth < 0:
-        message = f"aggregate_fragments(depth=...) takes 0 or more, got {depth}"
+        message = f"aggregate_fragments(depth=...) must be at least 0, got {depth}"
         raise UsageError(message)
     return lift(partial(_AggregateFragments, depth))
 
@@ -51,7 +51,7 @@ class _AggregateFragments(Stateful):
         self._depth = depth
         self._aggregator = FragmentAggregator()
         self._inside = False
-        """Of a value at the depth."""
+        """Whether the fragments now arriving are of a value at the wanted depth."""
 
     def feed(self, item: Fragment | JsonError) -> Sequence[Any]:
         if isinstance(item, JsonError):

@@ -36,14 +36,15 @@ def argument_progress(
     read ('path',) OPEN "
     read ('path',) TEXT a
 
-    Before `stream_fields` each piece comes with its delta; behind it, with the next event of its field's segment, and
-    what follows the content comes with the END. Arguments that came whole, or were read back from JSON, are parsed
-    here. A call that goes wrong gives no more pieces, and its segment's END says why. Calls that the provider runs
-    itself give none. `piece.fragment.nested()` is the recursive form: string, scalar, array_item, object_entry, done.
+    Before `stream_fields`, each piece is emitted with its delta; after it, with the next event of the field's segment,
+    and pieces after the content with the END. Arguments that arrived whole, or were read back from JSON, are parsed
+    here. After an error in a call no more pieces are emitted; the END of its segment has the reason. Calls that the
+    provider runs itself are left out. `piece.fragment.nested()` is the recursive form: string, scalar, array_item,
+    object_entry, done.
 
     - `keep_segments`: pass the segment events too; all other events always pass.
-    - `fields`: what the segments of `stream_fields` mean, where they were read back from JSON. Their source text is
-      gone: `Fragment.at` counts in the same arguments written anew.
+    - `fields`: the specs of `stream_fields`, needed for segments that were read back from JSON. Their source text is
+      lost: `Fragment.at` counts in the arguments written as JSON again.
     """
     return each_call(_Progress, keep_segments=keep_segments, fields=fields, limits=limits)
 

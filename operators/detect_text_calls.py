@@ -39,7 +39,7 @@ ANYWHERE: tuple[str, ...] = (
     rf"```tool_(?:call|code|use)s?{_BLANKS}[^\s`]",
     rf"{_FENCE}{_NAMED_OBJECT}",
 )
-"""How calls in text begin, as expressions that match fewer than `REACH` characters."""
+"""Beginnings of calls in text, as regular expressions that match fewer than `REACH` characters."""
 
 AT_THE_BEGIN: tuple[str, ...] = (
     _NAMED_OBJECT,
@@ -47,14 +47,14 @@ AT_THE_BEGIN: tuple[str, ...] = (
     rf'\{{{_BLANKS}"(?:tool|tool_calls|function)"{_BLANKS}:{_BLANKS}(?:\[{_BLANKS})?\{{',
     rf"\[{_BLANKS}{_NAME}\((?:\w{{1,64}}=|\))",
 )
-"""How they begin where the text, in a fence or not, begins with one: elsewhere the same is an example or data."""
+"""Beginnings that count only at the begin of the text, in a fence or not; elsewhere they are examples or data."""
 
 REACH = 640
 SNIPPET = 240
 
 _BLOCK = 4096
 _SOURCE = 4 * SNIPPET
-"""As much text is kept for a snippet, whose blanks collapse."""
+"""Characters that are kept to make a snippet; more than `SNIPPET`, because runs of blanks are collapsed."""
 
 _ANYWHERE = re.compile("|".join(ANYWHERE))
 _AT_THE_BEGIN = re.compile(rf"\s{{0,64}}(?:{_FENCE})?(?:{'|'.join(AT_THE_BEGIN)})")
@@ -83,8 +83,8 @@ def detect_text_calls() -> Operator[Any, Any]:
 
     One `Notice` at most per `text` segment, at the end of the stream: only then is it certain that no native call came
     in its turn, which is what the warning says. A call that the provider ran itself does not count. The detail ends
-    with the beginning of the call, at most 240 characters with blanks collapsed. What is looked for is a table in this
-    file, the beginnings of some forty formats; prose that only names a marker is not meant.
+    with the beginning of the call, at most 240 characters with blanks collapsed. The beginnings of some forty formats
+    are searched for, from a table in this file; prose that only mentions a marker does not match.
     """
     return lift(_DetectTextCalls)
 
@@ -104,7 +104,7 @@ class _Text(Stateful):
         self._pieces: list[str] = []
         self._length = 0
         self._wanted = _BLOCK + REACH
-        """So long must the text be for the next look at it; 0 when nothing more is."""
+        """The length at which the text is searched next; 0 once the search is over."""
         self._at_begin = True
         self.snippet = ""
 
@@ -147,7 +147,7 @@ class _DetectTextCalls(Stateful):
     def __init__(self) -> None:
         self._texts: dict[tuple[str | None, str], _Text] = {}
         self._called: set[str | None] = set()
-        """The turns in which a native call came."""
+        """The ids of the turns that had a native call."""
         self._open = OpenSegments()
 
     def feed(self, event: Any) -> Iterable[Any]:

@@ -34,12 +34,12 @@ def extract_json_fields(
     [(('content',), 'TEXT', 'h'), (('content',), 'TEXT', 'i')]
 
     A `str` is one key of the root object, dots and all; a tuple is a path of keys and indexes, `...` in it any one
-    key or index, and `()` the whole. Everything at or below a chosen path is given.
+    key or index, and `()` the whole. Everything at or below a chosen path is emitted.
 
-    The text must be JSON as for `json_fragments`, also where nothing is chosen; an error in it is emitted as one
-    `JsonError`. So does a key repeated on a chosen path or on the way to one (`duplicate_key`, `at` the second value),
-    for the first may be on a screen already; elsewhere, also below a chosen path, the last of repeated keys wins. After
-    an error nothing comes. No path, or one with anything else in it, raises `UsageError`.
+    The whole text must be JSON as for `json_fragments`; an error in it is emitted as one `JsonError`. A key that is
+    repeated on a chosen path, or on the way to one, is such an error, too (`duplicate_key`, `at` the second value),
+    because the first value may already have been shown. Elsewhere, also below a chosen path, the last of repeated keys
+    counts. Nothing is emitted after an error. Raises `UsageError` without paths, and for an invalid path.
     """
     if not paths:
         message = "extract_json_fields(...) needs at least one path: a key, or a tuple of keys and indexes"
@@ -59,7 +59,7 @@ def _as_path(path: object) -> FieldPath:
 
 
 class _Node:
-    """A step on the way to chosen paths."""
+    """One key or index of the chosen paths, with those that may follow it."""
 
     __slots__ = ("chosen", "following")
 

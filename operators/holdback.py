@@ -41,7 +41,7 @@ class _Holdback:
         self._search = self._markers.pattern.search
         self._withheld = ""
         self._node: Node = {}
-        """The place of what is withheld in the trie of the markers."""
+        """The node that the withheld text leads to in the trie of the markers."""
 
     def feed(self, item: str, /) -> list[str]:
         if self._withheld:
@@ -65,7 +65,7 @@ class _Holdback:
         self._node = self._markers.unfinished[state]
 
     def _go_on(self, item: str) -> list[str]:
-        """Go on with the marker that what is withheld may be the beginning of."""
+        """Continue the marker that the withheld text may begin; return the items that are now certain."""
         node = self._node
         for length, letter in enumerate(item, 1):
             following = node.get(letter)

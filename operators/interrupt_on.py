@@ -49,8 +49,8 @@ def interrupt_on(signal: Observable[Any], *operators: Operator[Any, Any]) -> RxO
 
     - `signal`: its first value interrupts; a str is the reason. It is subscribed to before the source. Its completion
       is ignored; its error ends open segments like an error of the source, then arrives as `on_error`.
-    - `operators`: as in `compose`; their close gives the ENDs, and an `InvocationFailed` for each open call. Without
-      any it stands behind operators that give segments, and ends those that are open.
+    - `operators`: as in `compose`; their close emits the ENDs, and an `InvocationFailed` for each open call. Without
+      operators, `interrupt_on` follows operators that emit segments, and ends the open ones.
 
     The signal may come on any thread, also while an event is delivered: then all events of that item are delivered
     first. The signalling thread never waits: if the stream is busy, the stream's thread emits the ENDs. Nothing follows
@@ -66,7 +66,7 @@ def interrupt_on(signal: Observable[Any], *operators: Operator[Any, Any]) -> RxO
 def interruptible(
     signal: Observable[Any], operator: Operator[Any, Any], source: Observable[Any], attempts: Attempts
 ) -> Observable[Any]:
-    """Run an operator until a signal arrives; `attempts` are those of the source's turn."""
+    """Run an operator until a signal arrives; `attempts` numbers the turns, so that a retry gets its own turn id."""
 
     def subscribe(observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None) -> abc.DisposableBase:
         return _Run(stage(operator), observer, attempts).start(source, signal, scheduler)
@@ -77,8 +77,8 @@ def interruptible(
 class _Run:
     """One subscription.
 
-    The lock is held for a look at `_how` and `_busy` only, never while anybody else's code runs. The thread that sets
-    `_how` ends the stream, unless another thread is delivering; then that thread ends it afterwards.
+    The lock is held only to read or set `_how` and `_busy`, never while code of a user or of a stage runs. The thread
+    that sets `_how` ends the stream, unless another thread is delivering; then that thread ends it afterwards.
     """
 
     def __init__(self, chain: StageChain[Any, Any], observer: abc.ObserverBase[Any], attempts: Attempts) -> None:
@@ -89,9 +89,10 @@ class _Run:
         self._signal = SingleAssignmentDisposable()
         self._lock = Lock()
         self._busy = 0
-        """Items that are being delivered: more than one where a consumer pushes the next."""
+        """The number of items being delivered: more than one if a consumer pushes the next item from inside its
+        callback."""
         self._how: How | None = None
-        """How the stream shall end; no item is taken any more."""
+        """How the stream ends; once it is set, no further item is accepted."""
         self._consumers_error: Exception | None = None
 
     def start(

@@ -55,22 +55,25 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     SegmentContent(segment_id='t:call_0', segment_type='tool_call', delta='{}', turn_id='t', ...)
     SegmentEnd(segment_id='t:call_0', segment_type='tool_call', status='complete', metadata={'tool_name': 'f'}, ...)
 
-    Several dialects are read at once; the first text that differs decides. A call's START comes when its name is known
-    and its arguments begin; until then, something that turns out not to be a call is emitted as text. Later a mismatch
-    fails the call, with all its text. Closers and blanks at the very end, which no event can stand for, come as a text
-    without CONTENT.
+    Several dialects are read at once; the first text that differs decides. The START of a call is emitted when its name
+    is known and its arguments begin. Before that, a block that turns out not to be a call is emitted as text; after
+    that, a mismatch fails the call, with all its text. Closers and blanks at the very end that belong to no event are
+    in the `raw` of a text segment without CONTENT.
 
-    - `tools`: as `to_invocations` takes them, or definitions in any provider's form: they say the types of raw values.
-    - `calls`: False leaves calls in the text: reasoning alone is found.
-    - `starts_in_reasoning`: the prompt opened the reasoning, the text has its closer only.
-    - `repeated_opener`: a reasoning's opener, first in a text that starts inside it, is no text, or is.
-    - `opener_in_reasoning`: a call's opener inside reasoning is `text`, or `ends` the reasoning.
-    - `unknown_tool`: a call of no tool in `tools` passes, is `text`, or fails.
-    - `unknown_argument`: one that the tool's schema does not have passes, or, where values are raw text, is dropped.
-    - `between`: text after the first call is given, or dropped (it stays in `raw`).
-    - `blanks`: those beside calls and reasoning: `lone` ones are no text, `keep` gives all, `drop` none.
-    - `fences`: whether what looks like a call inside a ``` fence is one, or text.
-    - `typing`: how raw values become values.
+    - `tools`: as in `to_invocations`, or definitions in any provider's form; they determine the types of raw values.
+    - `calls`: with False, calls stay in the text, and only reasoning is found.
+    - `starts_in_reasoning`: whether the prompt has opened the reasoning, so that the text has only its closer.
+    - `repeated_opener`: whether an opener of reasoning at the begin of a text that starts in reasoning is dropped
+      (`drop`) or is `text`.
+    - `opener_in_reasoning`: whether a call's opener inside reasoning is `text`, or `ends` the reasoning.
+    - `unknown_tool`: whether a call of a tool that is not in `tools` passes (`pass`), is `text`, or fails (`fail`).
+    - `unknown_argument`: whether an argument that is not in the tool's schema passes (`pass`) or, if values are raw
+      text, is dropped (`drop`).
+    - `between`: whether text after the first call is emitted (`text`) or dropped (`drop`); it always stays in `raw`.
+    - `blanks`: blanks beside calls and reasoning: `lone` drops them if there is no other text, `keep` emits all of
+      them, and `drop` none.
+    - `fences`: whether calls inside a ``` fence are read (`calls`) or stay `text`.
+    - `typing`: the rules by which raw texts become values.
     """
     if not dialects:
         message = f"parse_text needs at least one dialect; choose from auto, {', '.join(DIALECTS)}"

@@ -40,13 +40,13 @@ def partial_arguments(
     {'a': [1, 2], 'b': 'x'} True False None
     {'a': [1, 2], 'b': 'x'} True False truncated
 
-    A string shows what has come of it; a number, `true`, `false` or `null` is there when it is known. Nothing is
-    completed by guessing. An event costs the pieces that it brings, however much came before; reading an open string
-    joins it. Before `stream_fields` each change comes with its delta; behind it, with the next event of its field's
-    segment. Calls that the provider runs itself give none.
+    An open string is in the view as far as it has arrived; a number, `true`, `false` or `null` once it is complete.
+    Nothing is guessed. The cost of an event depends on its own pieces, not on earlier ones; reading an open string
+    joins its pieces. Before `stream_fields`, each change is emitted with its delta; after it, with the next event of
+    the field's segment. Calls that the provider runs itself are left out.
 
     - `keep_segments`: pass the segment events too; all other events always pass.
-    - `fields`: what the segments of `stream_fields` mean, where they were read back from JSON.
+    - `fields`: the specs of `stream_fields`, needed for segments that were read back from JSON.
     """
     return each_call(_Partial, keep_segments=keep_segments, fields=fields, limits=limits)
 
@@ -54,14 +54,15 @@ def partial_arguments(
 class PartialArguments(Struct, frozen=True, gc=False, eq=False):
     """The change in a call's arguments by one event, and a live view of them.
 
-    Two events are equal when they say the same of the same call; the view, which lives on, does not count.
+    Two events are equal if all their attributes except `arguments` are equal.
 
     - `changed`: paths of the values that began or grew, in the order of the text; usually one.
     - `finished`: paths of the values that became complete, the whole as `()`.
     - `is_complete`: the arguments are all there.
     - `status`: how the call ended, at its end: complete, truncated, interrupted, failed; else None.
-    - `arguments`: read-only and live: read later it shows what has come by then. `snapshot()` stays as it is. Read it
-      where the events come; give another thread the snapshot.
+    - `arguments`: a read-only, live view: when it is read later, it shows what has arrived by then. `snapshot()`
+      returns a copy that does not change. Read the view in the thread that gets the events; pass snapshots to other
+      threads.
     """
 
     tool_call_id: str

@@ -34,8 +34,8 @@ def split_reasoning(
     SegmentContent(segment_id='t:text_0', segment_type='text', delta='So.', turn_id='t', raw='So.')
     SegmentEnd(segment_id='t:text_0', segment_type='text', status='complete', turn_id='t')
 
-    - `markers`: pairs of opener and closer; `<think>` and `</think>` where none are given.
-    - `starts_in_reasoning`, `blanks`: as with `parse_text`.
+    - `markers`: pairs of opener and closer; by default `<think>` and `</think>`.
+    - `starts_in_reasoning`, `blanks`: as in `parse_text`.
     """
     pairs = markers or (("<think>", "</think>"),)
     return parse_text(

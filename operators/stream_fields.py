@@ -51,11 +51,13 @@ def stream_fields(
     is strict. Every argument, streamed or not, still reaches `to_invocations`; the END's
     metadata has those that were not streamed. A streamed key that is repeated fails its call (`duplicate_key`).
 
-    - `specs`: the tools; `FILE_TOOLS` are write_file, edit_file, patch_file and run_bash; `()` turns it off.
-    - `start`: `deferred`: START waits for the spec's required metadata, or where there are none for the field to
-      open, at most until `limits.deferred_length` characters of content are waiting. `immediate`: START follows the
-      call's at once, what was not known then is in the END's metadata.
-    - `ignore_case`: of the tools' names, for models that write them by hand; the call keeps what was written.
+    - `specs`: the tools and their fields; `FILE_TOOLS` are those of write_file, edit_file, patch_file and run_bash;
+      with `()` everything passes unchanged.
+    - `start`: with `deferred`, START waits for the metadata that the spec requires, or, if it requires none, for the
+      beginning of the field; at most until `limits.deferred_length` characters of content are held. With `immediate`,
+      START directly follows that of the call, and metadata that arrives later is in the END.
+    - `ignore_case`: whether the case of tool names is ignored, for models that write calls as text; the call keeps the
+      name as it was written.
     """
     if start not in ("deferred", "immediate"):
         message = f"start must be 'deferred' or 'immediate', got {start!r}"
@@ -77,7 +79,7 @@ def stream_fields(
 
 
 class _FieldCall(Stateful):
-    """One call of a tool with a spec: its arguments so far, and the text that was not emitted yet."""
+    """One call of a tool with a spec: its arguments so far, and the text that is not emitted yet."""
 
     STATE = (
         "arguments",
@@ -127,9 +129,9 @@ class _FieldCall(Stateful):
         self.machine: JsonMachine | None = None  # for events that are not parsed yet
         self.stripping = None if spec.markers is None else stage(strip_markers(*spec.markers))
         self.held: list[AnySegmentEvent] = []
-        """What came before START, in case that the call does not fit a spec that is not strict.
+        """The events before START, to be emitted unchanged if the call does not fit a spec that is not strict.
 
-        Nothing where sentinels are taken out of the content: as it is, it would have them.
+        It stays empty if markers are removed from the content, because these events would contain them.
         """
 
     def new_part(self, name: str, _state: Any, /) -> FragmentAggregator | JsonMachine:
@@ -316,7 +318,7 @@ class _StreamFields(CallFollower[_FieldCall]):
 
 
 def _known(call: _FieldCall) -> dict[str, Any]:
-    """Return the spec's metadata that is known so far."""
+    """Return those arguments known so far that the spec lists as metadata."""
     names = call.spec.metadata
     return {name: call.arguments[name] for name in names if name in call.arguments and name not in RESERVED}
 
@@ -331,7 +333,7 @@ def _shown(call: _FieldCall) -> dict[str, Any]:
 
 
 def _verdict(call: _FieldCall, reason: str | None) -> tuple[Status, str | None, dict[str, Any] | None]:
-    """Return how a call ends whose segment ended as complete: status, reason, and what is wrong with it."""
+    """Return status, reason and error for a call whose segment ended as complete."""
     if call.machine is not None and call.error is None:
         call.error = next((item for item in call.machine.close() if isinstance(item, JsonError)), None)
     if call.error is not None:
@@ -363,7 +365,7 @@ def _stripped(
     *,
     ending: bool,
 ) -> list[Fragment]:
-    """Remove the sentinels from the field's fragments, so that the invocation does not have them either."""
+    """Remove the markers from the field's fragments, so that they are not in the invocation either."""
     given: list[Fragment] = []
     for piece in fragments:
         if call.stripping is not None and piece.path == call.field_path and piece.kind in ("TEXT", "DONE"):

@@ -15,7 +15,8 @@ from .machines.marker_search import marker_pattern
 BLANKS = " \t\r\n"
 
 Phase: TypeAlias = Literal["before", "newline", "inside", "unmarked"]
-"""Before the start marker is decided; right after it; in the content; or there is no start marker: all passes."""
+"""Where the stream is: before the start marker; right after it; in the content; or without a start marker, so that all
+text passes."""
 
 
 @public_operator
@@ -29,21 +30,21 @@ def strip_markers(start: str, end: str) -> Operator[str, str]:
     >>> list(drive([" __ST", "ART__\n", "a = 1\n__END", "__\n"], strip_markers("__START__", "__END__")))
     ['a = 1\n']
 
-    Blanks (space, tab, carriage return, newline) before the start marker go with it, and so does exactly one newline
-    right after it. The end marker and the blanks after it go only if the input ends there, however it ends; otherwise
-    they were content. The newline before the end marker stays. A text that does not begin with the start marker passes
-    unchanged, end marker included. What waits: blanks and the beginning of the start marker at the beginning; then a
-    possible end marker and the blanks after it. No item is empty.
+    Blanks (space, tab, carriage return, newline) before the start marker are removed with it, and so is exactly one
+    newline right after it. The end marker and the blanks after it are removed only if the input ends there, however it
+    ends; otherwise they are content. The newline before the end marker stays. A text that does not begin with the start
+    marker passes unchanged, end marker included. What is held: blanks and the beginning of the start marker at the
+    beginning; then a possible end marker and the blanks after it. No item is empty.
 
     Raises `UsageError` for an empty marker, a start marker that begins with a blank and an end marker that ends with
-    one: blanks there go in any case.
+    one, because blanks there are always removed.
     """
     marker_pattern((start, end))  # raises for an invalid marker
     if start[0] in BLANKS:
-        message = f"the start marker {start!r} begins with whitespace; remove it, it is stripped anyway"
+        message = f"the start marker {start!r} begins with whitespace, which is always stripped; remove the whitespace"
         raise UsageError(message)
     if end[-1] in BLANKS:
-        message = f"the end marker {end!r} ends with whitespace; remove it, it is stripped anyway"
+        message = f"the end marker {end!r} ends with whitespace, which is always stripped; remove the whitespace"
         raise UsageError(message)
     return lift(partial(_StripMarkers, start, end))
 
@@ -63,7 +64,7 @@ class _StripMarkers(Stateful):
         self._phase: Phase = "before"
         self._withheld: list[str] = []
         self._begun = ""
-        """As much of the marker as is among what is withheld."""
+        """The prefix of the start marker that is part of the withheld text."""
 
     def feed(self, item: str, /) -> list[str]:
         if not item:

@@ -93,18 +93,19 @@ def to_invocations(
     >>> [(each.name, each.arguments) for each in drive(chunks, to_segments(), to_invocations())]
     [('add', {'a': 1, 'b': 2})]
 
-    Only a call whose segment ended as `complete` is invoked, once per (turn_id, id); every other gives an
-    `InvocationFailed` with its reason and all its text. A call that repeats another one's id, name and arguments gives
-    a `Notice` of code `duplicate_call`, its END has `duplicate_of`. Calls that the provider runs itself have no result.
-    Before a call that is invoked with a text where its schema says another type, a `Notice` of code
-    `mistyped_argument` comes.
+    Only a call whose segment ended as `complete` is invoked, once per (turn_id, id); every other call becomes an
+    `InvocationFailed` with its reason and all its text. For a call that repeats the id, name and arguments of another
+    one, a `Notice` with the code `duplicate_call` is emitted, and its END has `duplicate_of`. Calls that the provider
+    runs itself have no result. If an argument of a call stayed text although its schema has another type, a `Notice`
+    with the code `mistyped_argument` precedes the invocation.
 
     - `tools`: names with their pydantic models (None: no model), or several models, named as their classes, and tools
       (`ToolLike`), in any mixture. With `tools`, other names fail as `unknown_tool`, arguments that do not validate as
       `invalid`, whatever the validation raises.
     - `keep_segments`: pass the segment events too; the END of a call that fails here says so.
-    - `fields`: what the segments of `stream_fields` mean, where they were read back from JSON.
-    - `ignore_case`: of the tools' names, for models that write them by hand; the invocation has the tool's own name.
+    - `fields`: the specs of `stream_fields`, needed for segments that were read back from JSON.
+    - `ignore_case`: whether the case of tool names is ignored, for models that write calls as text; the invocation has
+      the tool's own name.
 
     Arguments that are literally `null` count as `{}`; any other root that is not an object is `invalid`.
     """
@@ -126,7 +127,7 @@ class _Call(Stateful):
         self.raw: list[str] = []
         self.values: FragmentAggregator | None = None
         self.unparsed: list[str] = []
-        """What came without fragments: JSON text; of a field segment decoded content."""
+        """Texts without fragments, not parsed yet: JSON, or the decoded content of a field segment."""
 
     def new_part(self, _name: str, _state: Any, /) -> FragmentAggregator:
         return FragmentAggregator()
@@ -151,7 +152,7 @@ class _ToInvocations(CallFollower[_Call]):
         self._limits = limits
         self._settled: set[tuple[str | None, str]] = set()
         self._invoked: dict[tuple[str | None, str, str], str] = {}
-        """The invocations, by turn, the provider's id, and a digest of name and arguments."""
+        """The ids of the invocations, by turn, provider's id, and digest of name and arguments."""
 
     def feed(self, event: SegmentEvent | Notice) -> Iterable[Result]:
         if type(event) is SegmentContent:
@@ -307,7 +308,7 @@ def _digest(invocation: ToolInvocation) -> str:
 
 
 def _mistyped(tool: str, metadata: dict[str, Any]) -> list[Notice]:
-    """Return the Notices for arguments that stayed text against their schema."""
+    """Return a Notice for each argument that stayed text because it does not fit its schema."""
     keys = metadata.get("mistyped")
     return [
         Notice("mistyped_argument", f"argument {key!r} of {tool} does not fit its type; its text was kept")

@@ -35,16 +35,17 @@ def to_segments(
     SegmentContent(segment_id='t:text_0', segment_type='text', delta='Hi', turn_id='t', raw='Hi')
     SegmentEnd(segment_id='t:text_0', segment_type='text', status='complete', turn_id='t')
 
-    A text or reasoning segment ends when another segment starts; parallel calls are open at the same time. A call
-    ends, and is *sealed*, when its JSON root has closed and either the provider said `done`, or another call of the
-    same answer began, or the answer was finished, or the stream completed. What cannot close (free-form text, the
-    object of a built-in tool, a call without arguments) is sealed only where something shows that the model had
-    finished it: the provider's status `completed`, something that came after it, or a regular finish. What did not
-    close ends as `truncated`, what is not JSON as `failed` with reason `malformed`, arguments that the provider sent
-    twice and differently as `failed` with reason `contradiction`; nothing is ever completed by guessing.
+    A text or reasoning segment ends when another segment starts; parallel calls are open at the same time. A call ends,
+    and is *sealed*, when its JSON root has closed and either the provider said `done`, or another call of the same
+    answer began, or the answer was finished, or the stream completed. A call without a closing bracket of its own
+    (free-form text, the object of a built-in tool, no arguments) is sealed only if there is evidence that the model
+    finished it: the provider's status `completed`, a later part of the answer, or a regular finish. A call that did not
+    close ends as `truncated`; arguments that are not JSON as `failed` with the reason `malformed`; arguments that the
+    provider sent twice and differently as `failed` with the reason `contradiction`. Nothing is ever completed by
+    guessing.
 
-    - `turn_id`: given to every event; else the wire's response id, else a random one per subscription. A retry, as by
-      `ops.retry(2)` of reactivex, has a turn id of its own: `t#2`.
+    - `turn_id`: the turn id of every event; by default the wire's response id, else a random one per subscription. A
+      retry, such as `ops.retry(2)` of reactivex, has a turn id of its own: `t#2`.
     - `eager`: seal a call as soon as its JSON root closes; only JSON that the model wrote.
     - `end_arguments`: put the decoded `arguments` into the END metadata of each complete JSON call.
     """

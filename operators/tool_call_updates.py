@@ -38,16 +38,16 @@ def tool_call_updates(
     add '{"a": 1}' False None
     add '' True complete
 
-    The joined deltas of a call are its raw argument text, never repaired. However a call ends it gets one completion,
+    The joined deltas of a call are its raw argument text, never repaired. However a call ends, it gets one completion,
     with an empty delta and the status of its segment: complete, truncated, interrupted or failed. Before
     `stream_fields` each delta is emitted as it arrived; after it, with the next event of its field's segment. Calls
-    that the provider runs itself give no updates. The JSON form is the event `assistant_streaming_tool_call`; it is
-    made for screens, not for storing: the call itself comes as an invocation.
+    that the provider runs itself have no updates. The JSON form is the event `assistant_streaming_tool_call`, which is
+    for display and not for storage: to store a call, use its invocation.
 
-    - `message_id`: of the message that the calls belong to; else the turn's id.
+    - `message_id`: the id of the message that the calls belong to; by default the turn's id.
     - `keep_segments`: pass the segment events too; all other events always pass.
-    - `fields`: what the segments of `stream_fields` mean, where they were read back from JSON. Their source text is
-      gone: the deltas are the same arguments written anew as JSON.
+    - `fields`: the specs of `stream_fields`, needed for segments that were read back from JSON. Their source text is
+      lost: the deltas are the arguments written as JSON again.
     """
     return each_call(partial(_Updates, message_id), keep_segments=keep_segments, fields=fields, limits=DEFAULT_LIMITS)
 

@@ -32,9 +32,9 @@ def whole_calls() -> Operator[Any, Any]:
     SegmentEnd(segment_id='t:call_0:text', segment_type='text', status='complete', turn_id='t')
 
     Use it after `parse_text`, if you show calls only when they are complete and prefer a broken call as text to a
-    failure. Events after a held call wait with it, to keep the order; native calls and other events are never held for
-    their own sake. The text of a call that broke off is all its raw text, markers included, with the status of its end;
-    nothing in it is read again.
+    failure. Events after a held call are held too, to keep the order; native calls and other events are held for no
+    other reason. A broken call becomes a text segment with all its raw text, markers included, and the status of its
+    end; the text is not parsed again.
     """
     return lift(_WholeCalls)
 
@@ -44,10 +44,10 @@ class _WholeCalls(Stateful):
 
     def __init__(self) -> None:
         self._queue: list[AnySegmentEvent] = []
-        """From the START of the first call on that is not decided."""
+        """The held events, from the START of the first undecided call on."""
         self._undecided: set[Identity] = set()
         self._broken: dict[Identity, End] = {}
-        """Calls in the queue that are text, and how they ended."""
+        """The calls in the queue that become text, with the way each ended."""
         self._open = OpenSegments()
 
     def feed(self, event: Any) -> Iterable[Any]:
@@ -98,7 +98,7 @@ class _WholeCalls(Stateful):
 
 
 def _text(start: SegmentStart, raw: str, status: Status, reason: str | None) -> list[AnySegmentEvent]:
-    """Return the events of a text in place of a broken call."""
+    """Return the events of a text segment in place of those of a broken call."""
     segment_id, turn_id = f"{start.segment_id}:text", start.turn_id
     return [
         SegmentStart(segment_id, "text", turn_id=turn_id),

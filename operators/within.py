@@ -47,15 +47,15 @@ def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, 
     >>> [event.delta for event in drive(chunks, *chain) if isinstance(event, SegmentContent)]
     ['42']
 
-    - `selector`: a segment type, a list of them, or a predicate that is asked about each START.
-    - `operators`: from text to text: `holdback`, `strip_markers`, your own by `lift(...)`. Each text that they give is
-      a CONTENT of its own, an empty one none; what their close gives comes before the END. They are closed as the
-      segment ends: `Completed` for complete and truncated, `Interrupted` for interrupted, `Failed` for failed.
+    - `selector`: a segment type, a list of them, or a predicate that is called with each START.
+    - `operators`: from text to text: `holdback`, `strip_markers`, your own by `lift(...)`. Each text that they return
+      becomes a CONTENT, unless it is empty; texts from their close come before the END. They are closed as the segment
+      ends: `Completed` for complete and truncated, `Interrupted` for interrupted, `Failed` for failed.
 
-    It changes what is shown, never what is called: `raw` and `fragments` stay as they were, so an invocation has the
-    arguments as the model wrote them. The `raw` of a text that is kept back goes with the segment's next event, the END
-    at the latest. Only where that would lose arguments, those that arrived whole or were read back from JSON, a CONTENT
-    with an empty delta comes before the END. Behind `stream_fields` it works on the fields, before it on raw JSON.
+    Only what is shown changes, never the call: `raw` and `fragments` stay the same, so an invocation has the arguments
+    as the model wrote them. The `raw` of a text that is held goes into the segment's next event, at the latest the END.
+    If arguments would get lost that way (they arrived whole, or were read back from JSON), a CONTENT with an empty
+    delta precedes the END. After `stream_fields` it works on the fields, before it on raw JSON.
 
     Raises `UsageError` for an invalid selector or operator. If a text operator returns anything but text, the stream
     fails with a `UsageError`; an exception of it or of the predicate fails the stream too. Open segments are ended
@@ -74,7 +74,7 @@ def _checked_selector(selector: object) -> frozenset[str] | Callable[[SegmentSta
         types = cast("Collection[object]", selector)
         if all(isinstance(each, str) for each in types):
             return frozenset(cast("Collection[str]", types))
-    message = f"within needs a segment type, a list of them, or a predicate on the START first; got {selector!r}"
+    message = f"within needs a segment type, a list of these or a predicate as its first argument; got {selector!r}"
     raise UsageError(message)
 
 
@@ -88,7 +88,7 @@ class _Text(Stateful):
         self.raw: list[str] = []
         self.fragments: list[Fragment] = []
         self.unparsed = False
-        """Whether `raw` is not parsed yet."""
+        """Whether `raw` has not been parsed yet."""
 
     def take(self, event: SegmentContent) -> None:
         if event.fragments is None:
@@ -119,7 +119,7 @@ class _Within(Stateful):
         self._texts: dict[tuple[str | None, str], _Text] = {}
         self._open = OpenSegments()
         self._error: Exception | None = None
-        """What the user's code raised first; the stream ends with it."""
+        """The first exception of the user's code, with which the stream ends."""
         self.last_words: list[Any] = []
 
     def feed(self, event: Any) -> Iterable[Any]:
@@ -191,7 +191,7 @@ class _Within(Stateful):
     def _contents(
         self, text: _Text, event: SegmentContent | SegmentEnd, items: Iterable[object]
     ) -> list[SegmentContent]:
-        """Return texts as CONTENT of the event's segment."""
+        """Return texts as CONTENT events of the event's segment."""
         events: list[SegmentContent] = []
         for item in items:
             if not isinstance(item, str):
@@ -215,7 +215,7 @@ class _Within(Stateful):
         return events
 
     def _fail(self, events: Iterable[Any]) -> NoReturn:
-        """Raise the exception; all that there is to say before it is in `last_words`."""
+        """Raise the exception; the events to be delivered before it are in `last_words`."""
         error = cast("Exception", self._error)
         self.last_words = [*events, *self._ends(Failed(error))]
         raise error
@@ -225,7 +225,7 @@ class _Within(Stateful):
 
 
 def _how(end: SegmentEnd) -> How:
-    """Return the end of a segment as the end of its text."""
+    """Return how a segment ended, in the form that `close` of a stage takes."""
     reason = end.reason or ""
     match end.status:
         case "interrupted":

@@ -65,7 +65,7 @@ _ROOMS = ("events", "operators", "sources", "sinks", "pipeline")
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name from its room when it is first asked for: `import penstock.operators` stays small."""
+    """Import a public name from its room when it is first used, so that `import penstock.operators` stays small."""
     if name == "__version__":
         return _version()
     if name in _ROOMS:

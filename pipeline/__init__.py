@@ -1,6 +1,6 @@
 """`Pipeline`, ready-made strategies, tools, settings, and the command line.
 
-Each name is imported when it is first asked for: the command line is here, too, and its help needs none of them.
+Each name is imported when it is first used, because the command line is here, too, and its help needs none of them.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _FILES: Final = {
     "tools.tool_choice": ("tool_choice",),
     "tools.tool_schemas": ("tool_schemas",),
 }
-"""Where each name is; `json` and `xml` are not for `import *`, which would hide Python's own modules."""
+"""The module of each public name; `json` and `xml` are left out, as `import *` would then hide Python's modules."""
 
 
 def __getattr__(name: str) -> Any:

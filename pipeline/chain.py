@@ -1,4 +1,4 @@
-"""The chain of a pipeline: its operators in their order, one a place, to be completed, changed and run."""
+"""The chain of a pipeline: a sequence of operators that can be completed with options, changed and run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Chain: TypeAlias = tuple[Part, ...]
 
 
 def chain_of(given: Iterable[Any]) -> Chain:
-    """Return operators as a chain, one a place; `UsageError` for anything that is not an operator."""
+    """Return operators as a chain of single operators; `UsageError` for anything that is not an operator."""
     several = tuple(given)
     ours = tuple(each for each in several if not _is_rx(each))
     if ours or not several:
@@ -29,12 +29,12 @@ def chain_of(given: Iterable[Any]) -> Chain:
 
 
 def is_ours(part: object) -> TypeGuard[Operator[Any, Any]]:
-    """Return whether a part of a chain is an operator of Penstock, and not one of Rx."""
+    """Return whether a part of a chain is an operator of Penstock, not one of Rx."""
     return isinstance(part, Operator)
 
 
 def operator_of(chain: Chain, name: str) -> Operator[Any, Any]:
-    """Return a chain as one operator; `UsageError` where an Rx operator is in it, for the function `name`."""
+    """Return a chain as one operator; `UsageError`, naming the function `name`, if an Rx operator is in it."""
     ours = tuple(filter(is_ours, chain))
     if len(ours) < len(chain):
         others = ", ".join(repr(name_of(each)) for each in chain if not is_ours(each))
@@ -60,19 +60,19 @@ def name_of(part: Part) -> str:
 
 
 def place_of(chain: Chain, name: str) -> int:
-    """Return the place of the operator with a name; `UsageError` unless exactly one has it."""
+    """Return the index of the operator with a name; `UsageError` unless exactly one operator has it."""
     names = [name_of(each) for each in chain]
     if names.count(name) != 1:
-        how_often = f"stands {names.count(name)} times in" if name in names else "is not in"
+        how_often = f"occurs {names.count(name)} times in" if name in names else "is not in"
         message = f"{name!r} {how_often} this chain: {', '.join(names)}"
         raise UsageError(message)
     return names.index(name)
 
 
 def with_tools(chain: Chain, tools: tuple[Tool, ...] | None) -> Chain:
-    """Return a chain whose operators have the tools; of no tools nothing is invoked.
+    """Return a chain whose operators have the tools; with an empty list of tools, nothing is invoked.
 
-    `UsageError` where an operator has other tools of its own.
+    `UsageError` if an operator has other tools of its own.
     """
     if tools is None:
         return chain
@@ -92,12 +92,12 @@ def without_tools(chain: Chain, tools: tuple[Tool, ...]) -> Chain | None:
 
 
 def with_turn_id(chain: Chain, turn_id: str | None) -> Chain:
-    """Return a chain whose operators give the turn id; `UsageError` where none can, or one gives another."""
+    """Return a chain whose operators use the turn id; `UsageError` if none can, or if one has another turn id."""
     if turn_id is None:
         return chain
     if not takes(chain, "turn_id"):
         message = (
-            f"turn_id= is given by to_segments, parse_text or split_reasoning, and none is in this chain: {said(chain)}"
+            f"turn_id= needs to_segments, parse_text or split_reasoning in the chain, which has only: {said(chain)}"
         )
         raise UsageError(message)
     return _with(chain, "turn_id", turn_id)
@@ -108,7 +108,7 @@ def takes(chain: Chain, setting: str) -> bool:
 
 
 def dialect_in(chain: Chain) -> Dialect | None:
-    """Return the dialect in which a chain finds calls in text, the first of several; None where calls are native."""
+    """Return the dialect in which a chain reads calls, the first one if there are several; None for native calls."""
     for each in chain:
         if is_ours(each) and _is_of(each, parse_text) and each.steps[0].settings.get("calls", True):
             return dialects_named(*each.steps[0].args)[0]
@@ -116,7 +116,7 @@ def dialect_in(chain: Chain) -> Dialect | None:
 
 
 class Parted(NamedTuple):
-    """A chain at its first operators of Penstock, which see to it that what is open is ended."""
+    """A chain split at its first operators of Penstock, which also end open segments on an interruption."""
 
     before: Sequence[RxOperator]
     operator: Operator[Any, Any] | None
@@ -124,7 +124,7 @@ class Parted(NamedTuple):
 
 
 def parted(chain: Chain) -> Parted:
-    """Return a chain for an Observable, operators that stand side by side composed."""
+    """Return a chain for an Observable, with adjacent operators of Penstock composed into one."""
     groups: list[Part] = []
     for each in chain:
         last = groups[-1] if groups else None
@@ -149,7 +149,7 @@ def _parts(given: Operator[Any, Any] | RxOperator) -> Chain:
 
 
 def _is_rx(given: object) -> bool:
-    """Return whether something may be a function of an Observable: neither a class nor what makes an operator."""
+    """Return whether a value may be an Rx operator: a callable that is neither a class nor a maker of operators."""
     return callable(given) and not isinstance(given, type | Operator) and not _makes_operators(given)
 
 
@@ -180,7 +180,7 @@ def _with(chain: Chain, setting: str, value: Any) -> Chain:
         own = part.steps[0].settings.get(setting)
         if own is not None and own != value:
             message = (
-                f"{setting}= has two values: {name_of(part)}({setting}=...) has one of its own; say it in one place"
+                f"{setting}= has two values: {name_of(part)}({setting}=...) has another one; set it in one place only"
             )
             raise UsageError(message)
         return _again(part, **{setting: value})

@@ -1,4 +1,4 @@
-"""`ChainCode`: operators and their settings as code, where everything in it has a name."""
+"""`ChainCode`: write operators and their settings as Python code, if everything in them has a name."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from ..operators.schemas.value_typing import TypingRules
 
 _CONSTANTS: Final[Mapping[str, Any]] = {"FILE_TOOLS": FILE_TOOLS, "MARKED_FILE_TOOLS": MARKED_FILE_TOOLS}
 _VALUES: Final = (FieldSpec, Limits, TypingRules)
-"""Values that are written as the call that makes them."""
+"""The types of values that are written as a call of their class."""
 _TAKEN: Final = ("Pipeline", "Settings", "set", "frozenset")
-"""Names that the code means otherwise."""
+"""Names that the code uses already, so that nothing else may be called so."""
 _ADVICE: Final = "give it a name at the top of a module, or write the chain as a function"
 
 
 class ChainCode:
-    """Writes operators as code for somebody who has the public names of Penstock and the tools by their names.
+    """Writes operators as code that uses the public names of Penstock, and the tools by their names.
 
     >>> from penstock.operators import holdback, within
     >>> ChainCode().operator(within("text", holdback("<a>")))
     'within("text", holdback("<a>"))'
 
-    What has no name there is a `UsageError`; with `is_shown=True`, for reading only, it stands there in a short form.
+    A value without such a name raises a `UsageError`; with `is_shown=True`, for reading only, a short form is written.
     """
 
     def __init__(self, *, is_shown: bool = False) -> None:
         self._is_shown = is_shown
         self._named: dict[str, object] = {}
-        """What the code needs besides literals, by name."""
+        """The objects that the code uses, by name."""
 
     def operator(self, operator: Operator[Any, Any]) -> str:
         written = [self.step(step) for step in operator.steps]
@@ -55,7 +55,7 @@ class ChainCode:
         )
 
     def setting(self, name: str, value: Any) -> str:
-        """Return the code of a value; `name`: of what, for a complaint."""
+        """Return the code of a value; `name` is used in error messages."""
         if type(value) is not tuple:
             return self._item(value, name)
         several = cast("Any", value)
@@ -67,7 +67,7 @@ class ChainCode:
     def named(self, thing: object, name: str, *, called: str = "", short: str = "") -> str:
         """Return the name of a tool, a function or a class.
 
-        `called`: the name that a tool has of its own; `short`: what is shown of a thing without a name.
+        `called`: the tool's own name, if it is a tool; `short`: the short form for a thing without a name.
         """
         written = called or _importable(thing)
         if not written.isidentifier() or iskeyword(written) or written in _TAKEN:
@@ -134,7 +134,7 @@ def _is_operator(value: object) -> TypeGuard[Operator[Any, Any]]:
 
 
 def _importable(thing: object) -> str:
-    """Return the name at the top of its module by which somebody can import a thing; else nothing."""
+    """Return the name under which a thing can be imported from its module; empty if there is none."""
     name = str(getattr(thing, "__qualname__", ""))
     module = sys.modules.get(str(getattr(thing, "__module__", "")))
     return name if module is not None and getattr(module, name, None) is thing else ""

@@ -55,7 +55,7 @@ def flow_picture(
 
 
 def name_of(thing: object) -> str:
-    """Return the name under which a user writes it; for ours the file's name, which is also the function's.
+    """Return the name that a user would write; for our operators that of the file, which is also the function's.
 
     >>> from penstock.operators import holdback
     >>> name_of(holdback), name_of(print)

@@ -123,7 +123,8 @@ class Pipeline:
             self._new_text_chain = strategy_maker(in_text, self.tools, settings, self._limits, known)
         self._turn_id = turn_id
         self.chain: Chain = self._new_chain(turn_id)
-        """The strategy's operators in their order, of the tools and the turn id; equal chains do the same."""
+        """The strategy's operators in order, with the tools and the turn id; pipelines with equal chains do the
+        same."""
         if self.sinks:
             operator_of(self.chain, "sinks= run with stream(...), which")
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread starts a stream
@@ -235,7 +236,7 @@ class Pipeline:
         return operator_of(self.chain, "operator")
 
     def code(self) -> str:
-        """Return the pipeline as code for whoever has the public names of Penstock, and the tools by their names.
+        """Return the pipeline as code that uses the public names of Penstock, and the tools by their names.
 
         >>> def now() -> None: ...
         >>> print(Pipeline("hermes", tools=[now]).code())
@@ -245,8 +246,9 @@ class Pipeline:
             to_invocations(keep_segments=True, ignore_case=True),
         ], tools=[now])
 
-        What it gives has an equal `chain`. `UsageError` for what has no name: a lambda, a grammar of your own, a sink.
-        Where the stream decides between two strategies, it is the one for a provider's stream.
+        Running it makes a pipeline with an equal `chain`. `UsageError` for values without a name: a lambda, a grammar
+        of your own, a sink. If the kind of stream decides between two strategies, the code is that for a provider's
+        stream.
         """
         return self._code(indent=INDENT)
 
@@ -255,8 +257,9 @@ class Pipeline:
 
             Pipeline(tools=[now]).replace("to_segments", to_segments(eager=True))
 
-        All else stays, tools and turn id too, which the new operator gets as the others do. The new pipeline has one
-        chain for all streams. `UsageError` for a name that is not in the chain, or stands there several times.
+        Everything else stays the same; the new operator gets the tools and the turn id as the others do. The new
+        pipeline has one chain for all streams. `UsageError` for a name that is not in the chain, or that occurs several
+        times.
         """
         chain = self._new_chain(None)
         place = place_of(chain, name)
@@ -267,11 +270,11 @@ class Pipeline:
 
             Pipeline("hermes").insert(whole_calls(), after="parse_text")
 
-        As with `replace`. `UsageError` where not just one of `before` and `after` is given.
+        It works like `replace`. `UsageError` unless exactly one of `before` and `after` is passed.
         """
         name = before if after is None else after
         if name is None or (before is not None and after is not None):
-            message = "insert(...) takes either before= or after=, the name of an operator of the chain"
+            message = "insert(...) needs exactly one of before= and after=, the name of an operator in the chain"
             raise UsageError(message)
         chain = self._new_chain(None)
         place = place_of(chain, name) + (after is not None)

@@ -1,4 +1,4 @@
-"""A pipeline as code, to be read or to be run."""
+"""Write a pipeline as Python code, to be read or to be run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ INDENT = "    "
 def pipeline_code(
     chain: Chain, arguments: Mapping[str, Any], limits: Limits, *, is_shown: bool = False, indent: str = ""
 ) -> str:
-    r"""Return a pipeline of a chain as a call; `UsageError` for what has no name, unless `is_shown`.
+    r"""Return the call that makes a pipeline with a chain; `UsageError` for values without a name, unless `is_shown`.
 
-    `arguments`: the pipeline's, as far as they are not the defaults. `indent`: of the operators, each in a line.
+    `arguments`: the pipeline's arguments that differ from the defaults. `indent`: the indentation of the operators,
+    which are on a line each.
 
     >>> from penstock.pipeline import Pipeline
     >>> Pipeline("pass_through", turn_id="t").code()

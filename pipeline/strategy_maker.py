@@ -24,7 +24,7 @@ StrategyLike: TypeAlias = (
 
 
 def resolved(strategy: Any) -> Operator[Any, Any] | Chain | Callable[..., Any]:
-    """Return the operator, the chain, or the function that makes one, that is meant; `UsageError` for anything else.
+    """Return the operator, chain or function that a `strategy` argument stands for; `UsageError` for anything else.
 
     >>> resolved("Hermes"), resolved(["hermes", "qwen3_coder"])
     (<TextStrategy hermes>, <TextStrategy hermes+qwen3_coder>)
@@ -40,7 +40,7 @@ def resolved(strategy: Any) -> Operator[Any, Any] | Chain | Callable[..., Any]:
             return TextStrategy(*named)
         return chain_of(several)
     if not callable(strategy):
-        message = f"a strategy must be a name, an operator, several, or a function that returns one; got {strategy!r}"
+        message = f"a strategy must be a name, an operator, a list of operators or a function; got {strategy!r}"
         raise UsageError(message)
     return cast("Callable[..., Any]", strategy)
 
@@ -52,16 +52,16 @@ def strategy_maker(
     limits: Limits,
     options: Mapping[str, Any],
 ) -> Callable[[str | None], Chain]:
-    """Return what makes the strategy's chain for a turn id; `UsageError` for no strategy or an unknown option.
+    """Return a function that makes the strategy's chain for a turn id; `UsageError` for an unknown option.
 
-    `strategy`: what `resolved` gave. Without a tool in `tools` a strategy by name is `pass_through`, and a chain loses
-    its `to_invocations`.
+    `strategy`: what `resolved` returned. If `tools` is empty, a strategy chosen by name becomes `pass_through`, and
+    `to_invocations` is removed from a chain.
     """
     if isinstance(strategy, Operator):
         if tools is not None:
             message = (
                 "the strategy is an operator, so pass tools= to the operator itself: to_invocations(tools); "
-                "operators in a list get it from here"
+                "operators in a list get the tools from here"
             )
             raise UsageError(message)
         ready = chain_of([strategy])

@@ -26,14 +26,13 @@ class AsyncQueue(EventQueue):
 def async_queue(maxsize: int = 64) -> AsyncQueue:
     """Make a bounded queue that holds the events of one stream for a task.
 
-        queue = async_queue()
-        pipeline = Pipeline(sinks=[queue])         one task:      async for event in pipeline.astream(...): ...
-                                                   another task:  async for event in queue: ...
+        queue = async_queue() pipeline = Pipeline(sinks=[queue]) one task: async for event in pipeline.astream(...): ...
+        another task: async for event in queue: ...
 
     The reader's loop ends with the stream, and raises what the stream raised; a Ctrl-C or a cancellation comes as
     `StreamCutError`. When `maxsize` events wait, the stream waits for the reader. When the reader leaves its loop or
-    calls `close()`, the stream no longer waits for it. A cancelled read, as by `asyncio.timeout`, takes nothing: keep
-    the iterator (`reader = aiter(queue)`) to read on.
+    calls `close()`, the stream no longer waits for it. A cancelled read, as by `asyncio.timeout`, removes no event:
+    keep the iterator (`reader = aiter(queue)`) to read on.
 
     One stream and one reader: a second one of either is a `UsageError`. The stream may also be a plain one, on another
     thread, and the reader on another event loop. Without a Pipeline: `await queue(events)`, which ends with the stream
@@ -43,7 +42,7 @@ def async_queue(maxsize: int = 64) -> AsyncQueue:
 
 
 class _Reader:
-    """Reads a channel until it is closed or garbage-collected, as when a loop over it was left.
+    """Reads a channel until it is closed or garbage-collected, as after a loop over it was left.
 
     It is not an async generator, because a cancelled read would end that.
     """

@@ -41,7 +41,7 @@ def callbacks(
 
     Async functions are awaited one after the other, in async streams; a plain stream refuses them (`UsageError`).
 
-    An exception of a callback is contained: the stream goes on, and the other events still come. It goes to `on_error`,
+    An exception of a callback does not stop the stream, and later events are still delivered. It goes to `on_error`,
     and without one to the logger `penstock`, at ERROR once for each place that raises: the exception's class and line,
     never its message, which may contain a tool's arguments; the traceback is logged at DEBUG. `on_error` also gets the
     exception that ends the stream, which then passes on; a Ctrl-C or a cancellation comes as `StreamCutError`.

@@ -24,7 +24,7 @@ class Segment(Struct):
     content: str = ""
     raw: str = ""
     status: str | None = None
-    """None while it is open."""
+    """How the segment ended; None while it is open."""
     reason: str | None = None
     turn_id: str | None = None
 
@@ -35,11 +35,11 @@ E = TypeVar("E", default=Any)
 
 
 class Collected(Struct, Generic[E]):
-    """All events of a stream in order, and what they add up to."""
+    """All events of a stream in order, and the segments, invocations and failures made from them."""
 
     events: list[E] = field(default_factory=list[E])
     segments: list[Segment] = field(default_factory=list[Segment])
-    """In the order of their STARTs."""
+    """The segments in the order of their STARTs."""
     invocations: list[ToolInvocation] = field(default_factory=list[ToolInvocation])
     failures: list[InvocationFailed] = field(default_factory=list[InvocationFailed])
 
@@ -117,8 +117,8 @@ def collect(events: Iterable[E] | Observable[E]) -> Collected[E]:
     >>> result.text, [segment.type for segment in result.segments]
     ('Hi!', ['text'])
 
-    An Observable is subscribed to and waited for. An exception of the stream passes through. `acollect` is the twin for
-    async streams.
+    An Observable is subscribed to and waited for. An exception of the stream passes through. For async streams there is
+    `acollect`.
     """
     if isinstance(events, Observable):
         events = events.pipe(rx.to_list()).run()

@@ -47,8 +47,8 @@ def json_lines(
 
     - `file`: a path, opened with the first event and closed at the end in every case; or a text or binary file, which
       stays open.
-    - `mode`: of a path: "a" appends, "w" begins anew, "x" refuses a file that exists.
-    - `flush`: after each line.
+    - `mode`: for a path: "a" appends, "w" overwrites, "x" refuses a file that exists.
+    - `flush`: whether to flush after each line.
 
     A full disk or a closed file: its `OSError` or `ValueError` passes to the caller.
     """
@@ -137,7 +137,7 @@ class _Writer:
 
 
 def _is_torn(path: Path) -> bool:
-    """Whether the file's last line has no line end, which ours must not continue."""
+    """Whether the file's last line has no line end, so that a new line must begin before the first event."""
     with path.open("rb") as file:
         if file.seek(0, os.SEEK_END) == 0:
             return False

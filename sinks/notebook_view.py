@@ -25,9 +25,9 @@ class Waiting(Protocol):
 
 
 Show: TypeAlias = Callable[[MimeBundle], Shown]
-"""Adds an output to the cell."""
+"""Adds an output to the cell and returns it."""
 Later: TypeAlias = Callable[[float, Callable[[], None]], Waiting]
-"""Calls a function after some seconds, unless cancelled."""
+"""Calls a function after a number of seconds, unless cancelled."""
 
 
 def notebook_view(*, max_updates_per_second: float = 10.0) -> TwinSink[None]:
@@ -53,7 +53,7 @@ def _notebook_view(rate: float) -> NotebookView | TextView:
 
 
 class NotebookView:
-    """One output a segment and a result, so that what has ended is never sent again."""
+    """The notebook's target: one output per segment with its result, so that a finished one is never sent again."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from .collect import Segment
 from .segment_card import segment_card
 
 LINES_OPEN, CHARACTERS_OPEN = 16, 4_000
-"""The lines shown of an open segment."""
+"""The most lines and characters shown of an open segment."""
 
 
 class Shown(Protocol):

@@ -55,7 +55,7 @@ class PlainTarget:
         self._file = sys.stdout if file is None else file
         self._open: dict[_Identity, _Open] = {}
         self._unsettled: tuple[_Identity, str] | None = None
-        """A call whose END reports a failure; an `InvocationFailed` that follows says it better."""
+        """A failed call and the line about its END, which is printed unless the call's `InvocationFailed` follows."""
 
     def feed(self, event: Any) -> None:
         if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):

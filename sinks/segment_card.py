@@ -12,7 +12,7 @@ from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from .collect import Collected, Segment
 
 FOR_PROGRAMS = frozenset(("native", "kind", "error"))
-"""Metadata that is not shown; an error is shown with the failure that follows."""
+"""Keys of metadata that are not shown; an error is shown with the failure that follows."""
 RESULTS = (ToolInvocation, InvocationFailed, Notice)
 
 

@@ -34,7 +34,7 @@ def new_target(
 
 
 class TerminalTarget:
-    """Draws at once after a quiet time, else with the next frame, which is timed."""
+    """Draws at once if the last frame is long enough ago, else at the time of the next frame."""
 
     def __init__(self, console: Console, theme: str | None = None, scheduler: SchedulerBase | None = None) -> None:
         Syntax.guess_lexer("first.py")  # loads what colours files: better before the answer begins

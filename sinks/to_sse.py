@@ -37,20 +37,20 @@ def to_sse(
 
         return StreamingResponse(to_sse(pipeline.astream(start)), headers=SSE_HEADERS)
 
-    The last object is `{"type": "STREAM_END"}` or `{"type": "STREAM_ERROR", "error": {...}}`; a reader that got neither
-    was cut off. A `ProviderError` is sent to the reader and logged. Of other exceptions only the class is sent; then
-    they are raised, for the server's own log. When the reader leaves, which is `aclose()` or a cancellation, the events
-    are closed, and with them the provider's connection. A slow reader slows the provider down.
+    The last object is `{"type": "STREAM_END"}` or `{"type": "STREAM_ERROR", "error": {...}}`; a reader that received
+    neither was cut off. A `ProviderError` is sent to the reader and logged. Of other exceptions only the class is sent;
+    then they are raised, for the server's own log. When the reader leaves, which is `aclose()` or a cancellation, the
+    events are closed, and with them the provider's connection. A slow reader slows the provider down.
 
     - `protocol`: "segments" sends every event in its JSON form. "tool_call_updates" sends calls as
       `assistant_streaming_tool_call` objects, with their raw argument text, instead of their segments; text, reasoning,
-      refusals and media stay segments. Each comes once, also where the stream has updates of its own.
+      refusals and media stay segments. Each update is sent once, even if the stream has updates of its own.
     - `heartbeat`: seconds without an event after which a comment keeps the connection alive; None for never.
     - `ids`: number the events from 1. A browser that reconnects sends the last number as `Last-Event-ID`.
     - `select`: a predicate for the events to send, by default all. Dictionaries are sent unchanged.
     - `message_id`: the `messageId` of tool call updates, by default the turn's id.
-    - `describe_error`: makes the `error` of STREAM_ERROR. If it raises, or its result is not JSON, only the class is
-      sent, and then that exception is raised.
+    - `describe_error`: a function that makes the `error` of STREAM_ERROR from the exception. If it raises, or its
+      result is not JSON, only the class is sent, and then that exception is raised.
 
     The framing is that of the HTML standard with LF; https://html.spec.whatwg.org/multipage/server-sent-events.html
     """

@@ -1,4 +1,4 @@
-"""`to_websocket`: send events over a WebSocket, whose reader can cancel."""
+"""`to_websocket`: send events over a WebSocket; the reader can cancel the stream."""
 
 from __future__ import annotations
 

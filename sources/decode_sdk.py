@@ -43,7 +43,7 @@ def decode_sdk(
 
 
 def decode_through(new_machine: Callable[[], Machine]) -> Operator[Any, ChunkResponse]:
-    """Decode what `decode_sdk` does, each stream through a machine of its own."""
+    """Return `decode_sdk` with a given function that makes the machine of each stream."""
     return lift(partial(_stage, new_machine))
 
 

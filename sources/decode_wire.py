@@ -22,7 +22,7 @@ from .wire.ndjson import NdjsonDecoder
 from .wire.sse import ServerSentEvent, SseDecoder
 
 _KEPT = 64 * 1024
-"""Bytes of a body that are kept to describe it."""
+"""The most bytes that are kept of a body, to describe it in an error."""
 
 
 @public_operator
@@ -45,14 +45,14 @@ def decode_wire(
 
     `api` is `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini` or `ollama` (or an alias); `UsageError`
     for another. A fatal error of the stream is a chunk with `error`, then a `ProviderError` at the next item or at the
-    end. Follows the WHATWG event-stream format and the providers' other framings; the wire and the SDK give equal
-    ChunkResponses.
+    end. Follows the WHATWG event-stream format and the providers' other framings; the bytes and the SDK's objects are
+    decoded to equal ChunkResponses.
     """
     return lift(partial(_stage, api_of(api).name, choices, turn_id, limits))
 
 
 class WireMachine(Stateful):
-    """Decodes the bytes of one answer with the machine of its provider.
+    """Decode the bytes of one answer with the machine of its provider.
 
     While a `CheckedMachine` has understood nothing, the beginning of the body is kept to describe it in an error.
     """
@@ -121,7 +121,7 @@ class WireMachine(Stateful):
 
 
 class _Unread(Stateful):
-    """The beginning of the body, while nothing of it is understood."""
+    """The beginning of a body, kept while no item of it has been understood."""
 
     STATE = ("_room",)
     PIECES = ("_pieces",)
@@ -140,7 +140,7 @@ class _Unread(Stateful):
         return not self._machine.is_understood
 
     def is_text(self, line: str, decoder: Decoder) -> bool:
-        """Return whether a line is from another kind of body, rather than cut or malformed JSON."""
+        """Return whether a line belongs to another kind of body, rather than being cut or malformed JSON."""
         is_other = line[:1] != "{" or (line == "{" and not self.is_at_end)
         return is_other and isinstance(decoder, NdjsonDecoder) and not self._machine.is_understood
 

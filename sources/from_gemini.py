@@ -77,7 +77,7 @@ def check_gemini_stream(source: object) -> None:
 
 
 def _is_checked(_: object) -> None:
-    """Streams were checked where they were opened."""
+    """Accept every value, because streams are checked when they are opened."""
 
 
 def _runs_functions(stream: Any) -> bool:

@@ -35,7 +35,7 @@ def from_ollama(
     - `source`: what `client.chat(..., stream=True)` returned, or `await AsyncClient().chat(...)` of it, or a
       zero-argument callable (also async) that calls it at subscription. An open stream has one subscriber. Anything
       else raises a `UsageError`.
-    - `turn_id`: used for the ids of calls, which the SDK does not give; else a random one.
+    - `turn_id`: used to make ids for calls, because the SDK has none; else a random one.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next item.
     - Errors of the server and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
 
@@ -66,4 +66,4 @@ def check_ollama_stream(source: object) -> None:
 
 
 def _is_checked(_: object) -> None:
-    """Streams were checked where they were opened."""
+    """Accept every value, because streams are checked when they are opened."""

@@ -34,7 +34,7 @@ def from_openai_chat(
     - `source`: what `create(stream=True)` returned, sync or async, or a zero-argument callable (also async) that starts
       the request at subscription. An open stream has one subscriber. Anything else raises a `UsageError`.
     - `choices`: which of n answers: a number, or "all", where each chunk has its `choice`.
-    - `turn_id`: used for the ids of calls whose wire gives none; else the response's id, else a random one.
+    - `turn_id`: used to make ids for calls without one; else the response's id, else a random one.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next chunk.
     - Errors of the provider and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
 

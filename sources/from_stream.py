@@ -1,4 +1,4 @@
-"""`from_stream`: a stream of any provider's SDK, as ChunkResponses; the first item tells the provider."""
+"""`from_stream`: a stream of any provider's SDK, as ChunkResponses; the provider is detected from the first item."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def from_stream(
 
 
 def stream_through(source: object, new_machine: Callable[[], Machine]) -> Observable[ChunkResponse]:
-    """Stream what `from_stream` takes, each subscription through a machine of its own."""
+    """Return `from_stream` with a given function that makes the machine of each subscription."""
     return bridge(translated(source, check_any_stream, any_exception), new_machine, _is_checked)
 
 
@@ -68,7 +68,7 @@ def any_machine(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Callable[..., Machine]:
-    """Return a function that makes an API's machine, or without a name one that detects the API.
+    """Return a function that makes the machine of an API; without a name, a machine that detects the API.
 
     It may be called with another `turn_id=`.
     """
@@ -99,7 +99,8 @@ def check_any_stream(source: object, *, name: str = "from_stream") -> None:
 def any_exception(error: Exception) -> ProviderError | None:
     """Translate an exception of any SDK or transport; None for any other, and for a `ProviderError`.
 
-    What anybody's code may raise (no JSON, a failed validation) is a provider's only where it comes out of an SDK.
+    Exceptions that any code may raise (invalid JSON, a failed validation) count as the provider's only if an SDK raised
+    them.
     """
     if isinstance(error, ProviderError):
         return None
@@ -119,4 +120,4 @@ def _came_out_of_an_sdk(error: Exception) -> bool:
 
 
 def _is_checked(_: object) -> None:
-    """Streams were checked where they were opened."""
+    """Accept every value, because streams are checked when they are opened."""

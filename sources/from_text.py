@@ -23,8 +23,8 @@ def from_text(chunks: object) -> Observable[ChunkResponse]:
     lo
     stop
 
-    `chunks`: a text, an iterable or async iterable of texts, or a zero-argument callable that gives one; an iterator
-    has one subscriber. At their end the text counts as complete, with the finish reason `stop`. Split surrogate pairs
+    `chunks`: a text, an iterable or async iterable of texts, or a zero-argument callable that returns one; an iterator
+    has one subscriber. At its end the text counts as complete, with the finish reason `stop`. Split surrogate pairs
     are joined, a lone surrogate becomes U+FFFD. Anything but text raises a `UsageError`.
     """
     source = [chunks] if isinstance(chunks, str) else chunks

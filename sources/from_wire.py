@@ -38,10 +38,10 @@ def from_wire(
     - `api`: `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini` or `ollama`;
       aliases are `chat`, `responses`, `anthropic`, `google` and the like; `UsageError` for another, and at the end of a
       body of which nothing was understood: it says what the body looks like.
-    - `byte_chunks`: bytes, an iterable or async iterable of them, or a zero-argument callable that gives one. An
+    - `byte_chunks`: bytes, an iterable or async iterable of them, or a zero-argument callable that returns one. An
       iterator has one subscriber; a list any number.
-    - The rest is as with `from_openai_chat`; both ways give equal ChunkResponses, but where an SDK gives up: on bytes
-      that are not UTF-8 (U+FFFD here), on events without data and on a byte order mark (left out here).
+    - The rest is as with `from_openai_chat`; both ways yield equal ChunkResponses, except where an SDK fails: on bytes
+      that are not UTF-8 (U+FFFD here), and on events without data and a byte order mark (both skipped here).
     """
     known = api_of(api)
     check_choices(choices)

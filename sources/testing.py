@@ -16,7 +16,7 @@ from .replay.replay_server import ReplayServer
 __all__ = ["ReplayEntry", "ReplayServer", "StartReplay"]
 
 StartReplay: TypeAlias = Callable[..., ReplayServer]
-"""Starts a `ReplayServer` of its arguments; the end of the test stops it."""
+"""Starts a `ReplayServer` with the given arguments; the server is stopped at the end of the test."""
 
 try:
     import pytest

@@ -43,9 +43,9 @@ class Card(Struct, frozen=True):
     badge: str = ""
     tone: Tone = "plain"
     facts: tuple[str, ...] = ()
-    """Small words behind the title."""
+    """Facts in small print after the title."""
     body: str | Excerpt = ""
-    """A text is truncated when it is shown; an excerpt is truncated already."""
+    """The text below the heading; a `str` is truncated when it is shown, an `Excerpt` already is."""
     prose: bool = False
     """Whether long lines of the body wrap."""
     rows: tuple[tuple[str, Any], ...] = ()

@@ -9,9 +9,9 @@ from typing import Any
 from msgspec import Struct
 
 LINES, CHARACTERS = 100, 8_000
-"""The most that is shown of a long text."""
+"""The most lines and characters that are shown of a long text."""
 BRIEF_LINES, BRIEF_CHARACTERS = 10, 800
-"""What the plain text form shows of it, but of prose, and of a table's cell."""
+"""The most that is shown of a table's cell, and in plain text of any text but prose."""
 
 # What moves a cursor, changes the direction of writing or is half a character. Joiners stay: emoji need them.
 _UNSHOWN = re.compile(

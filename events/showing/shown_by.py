@@ -1,4 +1,4 @@
-"""`shown_by`: the method that a notebook asks a value for."""
+"""`shown_by`: the method that a notebook calls to show a value."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from importlib import import_module
 
 
 def shown_by(module: str, function: str) -> Callable[..., dict[str, str]]:
-    """Return a `_repr_mimebundle_` that imports the function which draws the value when a notebook first asks.
+    """Return a `_repr_mimebundle_` that imports the drawing function when a notebook first shows the value.
 
-    The function is named, not imported: it needs the values that it draws, and only notebooks need it.
+    The function is passed by name, because its module imports the values that it draws, and only notebooks need it.
     """
 
     def repr_mimebundle(

@@ -34,7 +34,7 @@ class AnswerSegments(Stateful):
         self.open_id = ""
         self.finish: str | None = None
         self.irregular_words: str | None = None
-        """The provider's words for a finish with which the model did not end by itself."""
+        """The provider's finish reason, if it is not a regular one; None otherwise."""
         self.calls = NativeCalls(number, ids, limits, self.end_text, eager=eager, with_arguments=with_arguments)
         self._counts: dict[str, int] = {}
         self.ids = ids
@@ -131,11 +131,11 @@ class AnswerSegments(Stateful):
             self.calls.finish(events, is_regular=is_regular)
 
     def end_of(self, how: How, finish: str | None) -> tuple[Status, str | None]:
-        """Return status and reason for text that is open at the end; `finish`: the answer's."""
+        """Return the status and reason of text that is open at the end; `finish` is the answer's finish reason."""
         return end_status(how, finish, self.irregular_words)
 
     def close_calls(self, how: How, finish: str | None, events: list[Segment]) -> None:
-        """End the open calls with the stream; `finish`: the answer's."""
+        """End the calls that are open at the end of the stream; `finish` is the answer's finish reason."""
         status, reason = self.end_of(how, finish)
         if status == "complete":
             status, reason = "truncated", self.irregular_words

@@ -19,11 +19,11 @@ _replace_infinities: Final = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")|Infinit
 
 
 class CallArguments(Stateful):
-    """Ask it about each event of the call's segment once: for its `text`, or for its `fragments`.
+    """The arguments of one call; pass each event of its segment once, to `text` or to `fragments`.
 
-    Whoever parsed the arguments left fragments in the events; the others are parsed here, once: a call that came in
-    one piece, or events read back from JSON. Of a field segment read back (`write_file` and the like) the source text
-    is gone: its metadata and its content are written as JSON anew, and that is its text.
+    Events usually have the fragments that an earlier operator parsed. Events without them are parsed here, once: those
+    of a call that arrived in one piece, and those read back from JSON. A field segment (`write_file` and the like) that
+    was read back has lost its source text; its metadata and content are written as JSON again, which becomes its text.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
@@ -52,18 +52,18 @@ class CallArguments(Stateful):
         self._limits = limits
         self._free_form = metadata.get("kind") == "text"
         self._theirs = "tool_name" not in metadata
-        """A segment read from JSON, where an argument may have another name."""
+        """Whether the segment was read from JSON, where an argument may have another name."""
         self._given = False
-        """Whether text or fragments have come."""
+        """Whether text or fragments have arrived."""
         self._parsed = False
         """Whether fragments have arrived, so that an earlier operator parses."""
         self._length = 0
-        """Of a free-form text parsed here, in characters."""
+        """Characters of the free-form text parsed here so far."""
         self._machine: JsonMachine | None = None
         self._written: dict[str, str] = {}
-        """The arguments as JSON, without the streamed one."""
+        """The arguments in the metadata as JSON texts, by name; the streamed argument is not among them."""
         self._content_open = False
-        """The streamed one's string."""
+        """Whether the string of the streamed argument is open in the JSON written here."""
 
     @property
     def _spec(self) -> FieldSpec | None:
@@ -120,7 +120,7 @@ class CallArguments(Stateful):
         return "" if self._given and self.segment_type != "tool_call" else text
 
     def _told(self, event: SegmentStart | SegmentEnd) -> str:
-        """Return arguments that are only in the metadata."""
+        """Return arguments that are only in the metadata, as JSON text."""
         arguments = event.metadata.get("arguments")
         if self._given or self._free_form or not arguments:
             return ""
@@ -128,7 +128,7 @@ class CallArguments(Stateful):
         return _as_json(arguments)
 
     def _free_form_pieces(self, event: AnySegmentEvent, *, complete: bool) -> Sequence[Fragment]:
-        """Return a free-form text as the argument `input`."""
+        """Return the fragments of a free-form text, as the argument `input`."""
         pieces: list[Fragment] = []
         text = _source(event) if isinstance(event, SegmentContent) else ""
         if (text or complete) and not self._given:
@@ -179,7 +179,7 @@ def _is_complete(event: AnySegmentEvent) -> bool:
 
 
 def _source(event: SegmentContent) -> str:
-    """Return the source text of a CONTENT without fragments: its delta, unless that was changed for showing."""
+    """Return the source text of a CONTENT without fragments: its `raw` if it has one, else its delta."""
     return event.raw or event.delta
 
 

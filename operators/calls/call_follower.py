@@ -13,7 +13,7 @@ from .segment_end import OpenSegments, end_status
 
 
 class FollowedCall(Protocol):
-    """What an END for a call that has none needs."""
+    """A call that is being followed, with the attributes from which an END can be made if none arrives."""
 
     @property
     def segment_id(self) -> str: ...
@@ -49,7 +49,7 @@ class CallFollower(Stateful, ABC, Generic[C]):
         return events
 
     def _border(self, event: SegmentStart | SegmentEnd) -> Sequence[Any]:
-        """Return what a START or an END makes certain."""
+        """Return the events that a START or an END makes certain."""
         identity = event.turn_id, event.segment_id
         call = self._calls.pop(identity) if identity in self._calls else None
         if type(event) is SegmentEnd:

@@ -70,8 +70,8 @@ FILE_TOOLS: tuple[FieldSpec, ...] = (
         strict=False,
     ),
 )
-"""The file tools and the shell, each with the argument that streams. They refuse no call: a tool of the same name may
-well call its arguments otherwise."""
+"""The file tools and the shell, each with the argument that streams. They refuse no call, because a tool with the same
+name may have other arguments."""
 
 MARKED_FILE_TOOLS: tuple[FieldSpec, ...] = tuple(
     replace(spec, markers=(f"__START_{spec.field.upper()}__", f"__END_{spec.field.upper()}__"))
@@ -79,4 +79,5 @@ MARKED_FILE_TOOLS: tuple[FieldSpec, ...] = tuple(
     else spec
     for spec in FILE_TOOLS
 )
-"""The same where prompts ask for `__START_CONTENT__`, `__END_CONTENT__` around a file, and `…_PATCH__` for a patch."""
+"""`FILE_TOOLS` for prompts that ask for `__START_CONTENT__` and `__END_CONTENT__` around a file, `…_PATCH__` around a
+patch; these markers are removed."""

@@ -14,16 +14,17 @@ from ..machines.whole_json import decode_whole
 
 BLANKS = " \t\n\r"
 _BLANKS_KEPT = 1024
-"""Of leading blanks, before a machine is made for them."""
+"""Characters of leading blanks that are kept; with more, a machine is made to read them."""
 
 
 class NativeCall(Stateful):
-    """Arguments of kind `json` go through the machine, or through one decode if they arrive whole.
+    """One open native call: its identity, its status, and the parser of its arguments.
 
-    Arguments of kind `text` become the one field `input`, so that everything later sees fragments alike.
+    Arguments of kind `json` are parsed by the machine, or decoded at once if they arrive whole. Arguments of kind
+    `text` become the one field `input`, so that later operators get fragments of either kind.
 
-    `is_sealed` and `needs_evidence` say what ends a call as complete. Evidence that the model had finished is a
-    `status` of completed, something that came after the call, or a regular finish of the answer.
+    `is_sealed` and `needs_evidence` decide whether a call ends as complete. Evidence that the model finished it is a
+    `status` of completed, a later part of the answer, or a regular finish of the answer.
     """
 
     STATE = (
@@ -68,54 +69,55 @@ class NativeCall(Stateful):
         self.executed_by = executed_by
         self.native: dict[str, Any] | None = None
         self.repeats = ""
-        """The segment id of the first call of the answer that the provider gave the same id."""
+        """The segment id of the answer's first call with the same id, if the provider repeated the id; else empty."""
         self.status: CallStatus | None = None
         self.is_followed = False
         """Whether another call of the answer began later."""
         self.error: JsonError | None = None
         self.over_limit = False
-        """Whether it exceeds a limit; then the call ends at once."""
+        """Whether the call exceeds a limit; such a call ends at once."""
         self.excess = 0
-        """Characters of the text last fed that are too much."""
+        """Characters of the text last fed that exceed the limit."""
         self.length = 0
-        """Characters of free-form text, or of JSON that is wrong already."""
+        """Characters counted here: of free-form text, or of JSON after its first error."""
         self.texts: list[str] = []
-        """The text so far, if somebody keeps it here."""
+        """The pieces of the text so far, if the owner of the call stores them here."""
         self.unsaid: tuple[Fragment, ...] = ()
-        """Fragments that no text came with: of a root number, which the character after it ends."""
+        """Fragments to be emitted with the END, because no text is left to carry them: those of a number at the
+        root."""
         self._limits = limits
         self.machine: JsonMachine | None = None
         self._whole: str | None = None
         self._blanks = ""
-        """Blanks that came before anything else."""
+        """Leading blanks, kept until other text arrives."""
         self._closed = False  # at a root with something wrong after it, which is not the call's
 
     @property
     def has_text(self) -> bool:
-        """Whether anything but blanks came."""
+        """Whether anything but blanks has arrived."""
         if self.machine is not None:
             return not self.machine.is_blank
         return self._whole is not None or self.length > 0
 
     @property
     def closed(self) -> bool:
-        """Whether the JSON root has closed, so that another call's beginning seals this one."""
+        """Whether the JSON root has closed, so that the beginning of another call seals this one."""
         if self._whole is not None or self._closed:
             return True
         return self.error is None and self.machine is not None and self.machine.root_closed
 
     @property
     def is_sealed(self) -> bool:
-        """Whether the model's own JSON has closed: it cannot have meant more."""
+        """Whether the JSON that the model wrote has closed, which proves the call complete."""
         return self.kind == "json" and self.closed
 
     @property
     def needs_evidence(self) -> bool:
-        """Whether the text cannot show that the model had finished: free-form, a provider's object, or none at all."""
+        """Whether the arguments cannot prove the call complete: free-form text, a provider's object, or none."""
         return self.kind != "json" or not self.has_text
 
     def feed(self, text: str) -> tuple[Fragment, ...] | None:
-        """Return the fragments of the next argument text; None if it came whole and is not parsed yet."""
+        """Return the fragments of the next argument text; None if it arrived whole and is not parsed yet."""
         if self.machine is None:
             if self.error is not None:
                 self._count(text)
@@ -152,7 +154,7 @@ class NativeCall(Stateful):
     def feed_to_root(self, text: str) -> tuple[str, tuple[Fragment, ...] | None, str]:
         """Feed text up to where the root closes; return that text, its fragments, and the rest.
 
-        For calls that are sealed there: what follows the root is not theirs, wherever the text is cut.
+        For calls that are sealed when the root closes: text after the root does not belong to them, however it is cut.
         """
         if self.kind != "json":
             return text, self.feed(text), ""

@@ -20,13 +20,13 @@ Events: TypeAlias = list[AnySegmentEvent | Notice]
 
 
 class NativeCalls(Stateful):
-    """When each call ends as complete, which is the moment at which it may be run.
+    """The open native calls of one answer; ends each as complete at the moment from which it may be run.
 
-    JSON that has closed: with `done`, when another call begins, when the answer finishes, when the stream completes.
-    Everything else (free-form text, a provider's object, no arguments at all) needs evidence that the model had
-    finished the call: a status of `completed`, which sources also give where the model went on behind the call; a
-    regular finish; or another call that began later, once the answer has finished, for calls may be interleaved. A
-    status of `incomplete` outweighs all of it.
+    A call whose JSON has closed ends with `done`, when another call begins, when the answer finishes, or when the
+    stream completes. Any other call (free-form text, a provider's object, no arguments at all) needs evidence that the
+    model finished it: a status of `completed`, which sources also set when the model went on after the call; a regular
+    finish; or a call that began later, once the answer has finished, because calls may be interleaved. A status of
+    `incomplete` overrides all of these.
     """
 
     STATE = ("_ended", "_first", "open", "waiting")

@@ -22,12 +22,12 @@ def same_arguments(one: str, other: str, kind: ArgumentsKind) -> bool:
 
 
 def arguments_digest(text: str, kind: ArgumentsKind) -> str:
-    """Return 32 characters that are equal for arguments that mean the same, and only for them."""
+    """Return a digest of 32 characters: equal for arguments with the same meaning, different for all others."""
     return _digest(text if kind == "text" else _canonical(text))
 
 
 def value_digest(value: Any) -> str:
-    """Return 32 characters that are equal for equal JSON values, and only for them.
+    """Return a digest of 32 characters: equal for equal JSON values, different for all others.
 
     >>> value_digest({"a": 1, "b": 2}) == value_digest({"b": 2, "a": 1.0}), value_digest(1) == value_digest(True)
     (True, False)
@@ -54,7 +54,7 @@ def _written(value: Any) -> str:
 
 
 def _with_whole_numbers(value: Any) -> Any:
-    """Write 1.0 as 1, which JSON does not tell apart."""
+    """Return a value with whole floats as integers, because in JSON 1.0 and 1 are the same number."""
     if isinstance(value, dict):
         return {key: _with_whole_numbers(each) for key, each in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):

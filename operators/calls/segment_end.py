@@ -1,4 +1,4 @@
-"""Status and reason of segments that the end of the stream ends."""
+"""Status and reason of segments that are open at the end of the stream."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _CANCELLED = frozenset(("cancelled", "canceled", "abort", "aborted"))
 def end_status(how: How, finish: str | None = None, words: str | None = None) -> tuple[Status, str | None]:
     """Return the status and reason for segments that are open at the end of a stream.
 
-    `finish` is the answer's finish reason, None where none came: then a completed stream was cut. `words` are the
-    provider's for it.
+    `finish` is the answer's finish reason; None if there was none, so that even a completed stream counts as cut.
+    `words` is the finish reason as the provider wrote it.
 
     >>> end_status(Completed(), "stop"), end_status(Completed()), end_status(Interrupted("Ctrl-C"))
     (('complete', None), ('truncated', None), ('interrupted', 'Ctrl-C'))
@@ -46,7 +46,7 @@ def error_detail(error: JsonError) -> dict[str, Any]:
 
 
 class OpenSegments(Stateful):
-    """The segments that passed and have not ended: for operators that pass segments of others on."""
+    """The segments that passed and have not ended, for operators that pass on segments made by others."""
 
     STATE = __slots__ = ("_open",)
 

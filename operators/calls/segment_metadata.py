@@ -1,4 +1,4 @@
-"""What the metadata of a segment says of a call: the tool's name, and arguments."""
+"""Read the metadata of a call's segment: the tool's name, and arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "ar
 """Reserved metadata keys, which an argument never has."""
 
 Specs = Mapping[str, FieldSpec]
-"""By segment type."""
+"""Field specs by segment type."""
 
 
 def called_name(start: SegmentStart, specs: Specs) -> str | None:
@@ -30,7 +30,7 @@ def called_name(start: SegmentStart, specs: Specs) -> str | None:
 
 
 def told_arguments(metadata: Mapping[str, Any], spec: FieldSpec | None) -> dict[str, Any]:
-    """Return the arguments in a segment's metadata; with `spec` those under its other names, too."""
+    """Return the arguments in a segment's metadata; with `spec`, an argument under an alias gets its own name."""
     aliases = {} if spec is None else dict(spec.aliases)
     arguments = {aliases.get(key, key): value for key, value in metadata.items() if key not in RESERVED}
     more = metadata.get("arguments")

@@ -13,7 +13,7 @@ from ..engine.where_raised import where_raised
 
 _LOGGER: Final = logging.getLogger("penstock")
 _LONGEST: Final = 1000
-"""Characters of a message: a validator may quote a whole file."""
+"""The most characters of an error message; a validator may quote a whole file."""
 _replace_surrogates: Final = re.compile("[\ud800-\udfff]").sub
 
 Errors = list[dict[str, Any]]

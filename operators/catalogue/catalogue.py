@@ -14,7 +14,7 @@ from ..writing.describe_dialect import describe_dialect
 from .table import AUTO, DIALECTS
 
 _FILES: Final = {"json": "json_shapes"}
-"""Where a file has another name than its dialect: one that is no module of Python's own."""
+"""Files with another name than their dialect, because Python has a module of that name."""
 
 
 def about_dialect(name: str) -> str:
@@ -70,7 +70,7 @@ def catalogue_entry(name: str) -> str:
 
 
 def _models(dialect: KnownDialect) -> Iterator[str]:
-    """Yield the families of models that `dialect_for` knows to write it, and other names that servers have for it."""
+    """Yield the model families for which `dialect_for` returns the dialect, and other names of it on servers."""
     for what, names in (("models", dialect.models + dialect.thinking), ("servers' names for it", dialect.parsers)):
         if names:
             yield f"- {what}: {', '.join(map(as_code, names))}"
@@ -96,7 +96,7 @@ def _known_by(dialect: KnownDialect) -> Iterator[str]:
 
 
 def _listed(what: str, phrases: Iterable[str]) -> list[str]:
-    """Return an item of a list, which has items inside where there are several phrases."""
+    """Return an item of a Markdown list, with a nested list if there are several phrases."""
     found = list(phrases)
     if len(found) < 2:
         return [f"- {what}: {each}" for each in found]
@@ -104,5 +104,5 @@ def _listed(what: str, phrases: Iterable[str]) -> list[str]:
 
 
 def _block(text: str) -> str:
-    """Return a text as a block of code: indented where a fence is in it."""
+    """Return a text as a block of Markdown code; it is indented if it contains a fence."""
     return indent(text, "    ") if "```" in text else f"```text\n{text}\n```"

@@ -29,11 +29,11 @@ def dialect_for(model: str, *, more: Mapping[str, ModelDialect] | None = None) -
     ('kimi_k2',)
 
     - `model`: a name as hubs and servers write it, in any case, with or without its owner, size and quantisation; or
-      a dialect's name; or what vLLM and SGLang call their parser: `openai`, `deepseek_v3`.
-    - `more`: patterns of your own, which come first. A pattern is a part of the name that begins and ends as its words
-      and numbers do; `*` stands for anything, and separators do not matter. The longest that agrees counts.
+      a dialect's name; or the name of a parser of vLLM or SGLang, such as `openai` or `deepseek_v3`.
+    - `more`: patterns of your own, which are tried first. A pattern matches whole words and numbers of the name; `*`
+      stands for anything, and separators do not matter. The longest pattern that matches counts.
 
-    Raises `UsageError` for a name or a pattern with nothing in it.
+    Raises `UsageError` for an empty name or pattern.
     """
     name = _plain(model, "a model's name")
     found = _longest(name, more) if more else None
@@ -64,7 +64,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _plain(text: str, what: str) -> str:
-    """Return a name in small letters and with one separator, which is left out before a number: `llama3-1-8b`."""
+    """Return a name in lower case with `-` as the only separator, none before a number: `llama3-1-8b`."""
     plain = _VERSIONED.sub("", _SEPARATORS.sub("-", text.casefold()).strip("-"))
     if not plain.strip("*"):
         message = f"{what} must be a str such as 'Qwen/Qwen3-8B', got {text!r}"

@@ -11,7 +11,7 @@ from .table import AUTO, DIALECTS
 
 
 def dialects_named(*given: object) -> tuple[Dialect, ...]:
-    """Return the dialects of these names, each once; `auto` means all of `AUTO`, and a grammar means itself.
+    """Return the dialects with these names, each once; `auto` stands for all of `AUTO`; a grammar is returned as it is.
 
     >>> [each.name for each in dialects_named("hermes", "hermes", "glm45")]
     ['hermes', 'glm45']

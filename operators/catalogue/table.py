@@ -1,4 +1,4 @@
-"""All dialects, and what is derived from their files: who reads what, by which name."""
+"""All dialects, and tables made from their files: by name, by model, by server."""
 
 from __future__ import annotations
 
@@ -102,17 +102,17 @@ IN_ORDER: Final[tuple[KnownDialect, ...]] = (
     # read by one of those above
     *(HERMES_GRANITE4, REKA_EDGE, TOOL_CALL, MIMO, STEP3P5, OPENHANDS, POOLSIDE_V1, FIREFUNCTION_V2, THINK_TAGS),
 )
-"""Where two cannot be told apart the first one decides: of GLM's the one that keeps the blanks of a value."""
+"""All dialects. If a text fits two of them, the first one counts: of GLM's two, the one that keeps a value's blanks."""
 
 DIALECTS: Final[Mapping[str, KnownDialect]] = {each.name: each for each in sorted(IN_ORDER, key=lambda each: each.name)}
-"""By name."""
+"""All dialects by name."""
 
 AUTO: Final[tuple[str, ...]] = tuple(each.name for each in IN_ORDER if not each.not_in_auto)
-"""The dialects whose markers nothing else has: no prose, code or data is taken for a call."""
+"""The names of the dialects that `auto` reads: their markers are unmistakable in prose, code and data."""
 
 
 def _by_name(said: Iterable[tuple[str, KnownDialect]]) -> dict[str, tuple[str, ...]]:
-    """Return the dialects in whose files each name stands."""
+    """Return, for each name, the dialects whose files list it."""
     found: dict[str, tuple[str, ...]] = {}
     for name, dialect in said:
         found[name] = (*found.get(name, ()), dialect.name)
@@ -123,7 +123,7 @@ MODELS: Final[Mapping[str, ModelDialect]] = {
     pattern: ModelDialect(names, any(pattern in each.thinking for each in IN_ORDER))
     for pattern, names in _by_name((name, each) for each in IN_ORDER for name in (*each.models, *each.thinking)).items()
 }
-"""Pattern of a model's name -> how it writes; of all that agree with a name the longest pattern counts."""
+"""The dialects of models, by patterns of their names; if several patterns match a name, the longest one counts."""
 
 PARSERS: Final = _by_name((name, each) for each in IN_ORDER for name in each.parsers)
-"""What vLLM and SGLang call their parsers of tool calls, where that is not the dialect's name here."""
+"""Dialects by the names of the tool call parsers of vLLM and SGLang, where those differ from ours."""

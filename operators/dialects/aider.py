@@ -1,7 +1,7 @@
-"""Aider's edit blocks: lines to search, and lines to put there. The path of the file is text, before the fence.
+"""Aider's edit blocks: the lines to search for, and the lines that replace them.
 
-A line that ends in seven `=` ends what is searched. Unified diffs and whole files in fences stay text: nothing tells
-them from other code.
+The path of the file is text, before the fence. A line that ends in seven `=` ends the lines to search for. Unified
+diffs and whole files in fences stay text, because they cannot be told from other code.
 """
 
 from ..grammar.dialect import Call, KnownDialect, Text

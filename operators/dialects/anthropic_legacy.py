@@ -1,4 +1,4 @@
-"""Claude 2 and 3 without native calls: names and parameters in attributes, or in elements, as it was first."""
+"""Claude 2 and 3 without native calls: names and parameters in attributes, or in elements as in the first version."""
 
 from ..grammar.dialect import Alt, Back, Call, KnownDialect, Many, Maybe, Text
 from .parts import invoke

@@ -1,4 +1,4 @@
-"""Apertus: the key is the tool's name."""
+"""Apertus: a call is an object whose only key is the tool's name."""
 
 from ..grammar.dialect import Alt, Json, KnownDialect, Maybe
 

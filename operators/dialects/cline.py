@@ -4,7 +4,7 @@ from ..grammar.dialect import Back, KnownDialect, Many, Text
 from .parts import THINK, XML_TAGS
 
 _FILE = Text("value", trim="newline", until="last")
-"""A file may have tags of any name in it."""
+"""The slot for the content of a file, which ends at the last closing tag, because a file may contain any tags."""
 _VALUE = Text(
     "value",
     trim="newline",

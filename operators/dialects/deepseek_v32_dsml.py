@@ -1,4 +1,4 @@
-"""DeepSeek V3.2: its own markup, whose parameters say whether they are text."""
+"""DeepSeek V3.2: a markup of its own; each parameter has an attribute that says whether it is text."""
 
 from ..grammar.dialect import Alt, Call, KnownDialect, Many, Maybe
 from .parts import THINK, invoke

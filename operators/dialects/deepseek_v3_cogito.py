@@ -1,4 +1,4 @@
-"""Cogito v2: as DeepSeek V3, whose markers some write in ASCII."""
+"""Cogito v2: the format of DeepSeek V3, whose markers some models write in ASCII."""
 
 from ..grammar.dialect import KnownDialect, Maybe
 from .deepseek_v3_r1 import DEEPSEEK_V3_R1

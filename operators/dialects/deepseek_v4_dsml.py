@@ -1,4 +1,4 @@
-"""DeepSeek V4: as V3.2, within another tag, which may be missing; V4.1 has a blank before a tag's name."""
+"""DeepSeek V4: the format of V3.2 in another tag, which may be missing; V4.1 has a blank before a tag's name."""
 
 from ..grammar.dialect import Alt, Call, Item, KnownDialect, Many, Maybe
 from .parts import THINK, invoke

@@ -1,4 +1,4 @@
-"""ERNIE 4.5: as Hermes, with tags around what it says."""
+"""ERNIE 4.5: the format of Hermes, with tags around the answer's text."""
 
 from ..grammar.dialect import Alt, KnownDialect, Maybe, Text
 from .hermes import HERMES

@@ -1,4 +1,4 @@
-"""JSON in a fence, as small models and many prompts have it."""
+"""JSON in a fence, as small models and many prompts write it."""
 
 from ..grammar.dialect import Alt, Call, Json, KnownDialect, Many
 

@@ -1,4 +1,4 @@
-"""FireFunction v2: a list of calls behind a word."""
+"""FireFunction v2: a list of calls after a marker word."""
 
 from ..grammar.dialect import KnownDialect
 from .parts import CALLS

@@ -1,4 +1,4 @@
-"""Functionary 3.2: each message says to whom it goes; the first one has no marker."""
+"""Functionary 3.2: each message names its recipient; the first one has no marker."""
 
 from ..grammar.dialect import NAME, Alt, KnownDialect, Text
 from .parts import ARGUMENTS

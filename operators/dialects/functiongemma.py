@@ -1,4 +1,4 @@
-"""FunctionGemma: a literal of its own, whose text is between tokens."""
+"""FunctionGemma: a literal format of its own, with strings between special tokens."""
 
 from ..grammar.dialect import NAME, CallArgs, KnownDialect, Maybe
 

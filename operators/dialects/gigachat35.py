@@ -1,4 +1,4 @@
-"""GigaChat 3.5: as DeepSeek V4, with a name of its own in the tags."""
+"""GigaChat 3.5: the format of DeepSeek V4, with another name in the tags."""
 
 from ..grammar.dialect import Call, KnownDialect, Many, Maybe
 from .parts import THINK, invoke

@@ -1,4 +1,4 @@
-"""GLM-4.5 and 4.6: pairs of a key and a value, one a line."""
+"""GLM-4.5 and 4.6: pairs of a key and a value, one per line."""
 
 from ..grammar.dialect import NAME, KnownDialect
 from .parts import THINK, pairs

@@ -1,4 +1,4 @@
-"""GLM-4.7 and 5: as GLM-4.5, but blanks are part of the values."""
+"""GLM-4.7 and 5: the format of GLM-4.5, but blanks are part of the values."""
 
 from ..grammar.dialect import NAME, Alt, KnownDialect
 from .parts import CALL, THINK, pairs

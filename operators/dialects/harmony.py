@@ -1,4 +1,4 @@
-"""gpt-oss: each message has a channel, and a call a recipient."""
+"""gpt-oss: each message names its channel, and a call names its recipient."""
 
 from ..grammar.dialect import NAME, Alt, Call, KnownDialect, Many, Maybe, Text
 from .parts import ARGUMENTS

@@ -1,4 +1,4 @@
-"""Hermes: Nous Hermes, Qwen 2.5 and 3, QwQ, and what was trained on their chats."""
+"""Hermes: Nous Hermes, Qwen 2.5 and 3, QwQ, and models that were trained on their chats."""
 
 from ..grammar.dialect import Alt, Call, Json, KnownDialect, Many, Maybe
 from .parts import THINK

@@ -1,4 +1,4 @@
-"""Granite 4.0 and 4.1: as Hermes, whose arguments may be a JSON text."""
+"""Granite 4.0 and 4.1: the format of Hermes; the arguments may be a string of JSON."""
 
 from ..grammar.dialect import KnownDialect
 from .hermes import HERMES

@@ -1,4 +1,4 @@
-"""Hunyuan-A13B: with tags around its answer, the calls inside of them or behind."""
+"""Hunyuan-A13B: with tags around its answer; calls are inside of them or after them."""
 
 from ..grammar.dialect import Alt, Call, KnownDialect, Maybe, Text
 from .parts import ANSWER_TAGS, CALLS, THINK

@@ -1,4 +1,4 @@
-"""Inkling: the header names the tool, and the JSON does so again; the prompt has the first message's beginning."""
+"""Inkling: the header names the tool, and so does the JSON; the beginning of the first message is in the prompt."""
 
 from ..grammar.dialect import Alt, Json, KnownDialect, Many, Maybe, Text
 

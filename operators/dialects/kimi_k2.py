@@ -1,4 +1,4 @@
-"""Kimi K2, K2-Thinking, K2.5: the id says the name."""
+"""Kimi K2, K2-Thinking, K2.5: the call's id contains the tool's name."""
 
 from ..grammar.dialect import Call, KnownDialect, Many, Maybe, Text
 from .parts import ARGUMENTS, THINK

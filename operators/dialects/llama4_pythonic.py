@@ -1,4 +1,4 @@
-"""Llama 4: what Llama 3.2 writes, its markers at one end, both or none."""
+"""Llama 4: the format of Llama 3.2, with markers at one end, at both or at none."""
 
 from ..grammar.dialect import KnownDialect
 from .parts import BARE_CODE

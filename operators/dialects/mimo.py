@@ -1,4 +1,4 @@
-"""MiMo: as Qwen3-Coder."""
+"""MiMo: the format of Qwen3-Coder."""
 
 from ..grammar.dialect import KnownDialect
 from .qwen3_coder import QWEN3_CODER

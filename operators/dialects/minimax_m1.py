@@ -1,4 +1,4 @@
-"""MiniMax-M1: JSON, one call a line."""
+"""MiniMax-M1: JSON, one call per line."""
 
 from ..grammar.dialect import Call, KnownDialect, Many, Maybe
 from .parts import CALL, THINK

@@ -1,4 +1,4 @@
-"""Mistral 7B v0.3, Nemo, Small up to 3.1: a list of calls behind a marker."""
+"""Mistral 7B v0.3, Nemo, Small up to 3.1: a list of calls after a marker."""
 
 from ..grammar.dialect import KnownDialect, Maybe
 from .parts import CALLS_OR_ONE

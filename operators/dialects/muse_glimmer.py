@@ -1,4 +1,4 @@
-"""Muse: each message says to whom it goes."""
+"""Muse: each message names its recipient."""
 
 from ..grammar.dialect import Alt, Call, KnownDialect, Many, Maybe, Text
 from .parts import invoke

@@ -1,4 +1,4 @@
-"""OLMo 3: calls as code, one a line."""
+"""OLMo 3: calls as code, one per line."""
 
 from ..grammar.dialect import Call, KnownDialect, Many
 from .parts import CODE, THINK

@@ -1,4 +1,4 @@
-"""OpenHands, for models without native calls: one call, whose end a stop word has often cut."""
+"""OpenHands, for models without native calls: one call, whose end tag is often cut off by a stop sequence."""
 
 from ..grammar.dialect import Call, KnownDialect, Many, Maybe
 from .parts import FUNCTION, THINK

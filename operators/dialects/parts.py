@@ -7,19 +7,19 @@ from ..grammar.dialect import NAME, Alt, Attrs, CallArgs, Item, Json, Many, Mayb
 THINK: Final = (("<think>", "</think>"),)
 
 ARGUMENTS: Final = Json(name=(), root="object")
-"""An object of arguments, after the name."""
+"""The JSON object of the arguments, after the name."""
 
 CALL: Final = Json(root="object")
-"""A call."""
+"""A JSON object that is a call."""
 
 CALLS: Final = Json(root="array")
-"""A list of calls."""
+"""A JSON array of calls."""
 
 CALLS_OR_ONE: Final = Alt(CALLS, CALL)
-"""A list of calls, or one that is in none."""
+"""A JSON array of calls, or a single call."""
 
 CODE: Final = (Text("name", r"\w.-"), CallArgs(lenient_quotes=True))
-"""A call as code has it, between markers."""
+"""A call written as code, between markers."""
 
 _KEY: Final = Text("key", r"^<>=\n", trim="blanks")
 
@@ -30,13 +30,13 @@ FUNCTION: Final = (
         *(Text("value", trim="newline", typing="schema"), Maybe("</parameter>")),
     ),
 )
-"""A function and its parameters, each in a tag; names in quotes, and `=` for `>`, are slips."""
+"""A function and its parameters, each in a tag; names in quotes, and `=` for `>`, are slips of models."""
 
 
 def pairs(prefix: str = "", *between: Item, trim: Trim = "") -> Many:
-    """Return the grammar of arguments that are pairs of a key and a value, with a tag round each.
+    """Return the grammar of arguments that are pairs of a key and a value, each in a tag.
 
-    A tag round a key may come twice, and the one before a value not at all: then blanks are no part of it.
+    The tags around a key may be doubled. The tag before a value may be missing; then blanks are not part of the value.
     """
     opener, closer = f"<{prefix}arg_key>", f"</{prefix}arg_key>"
     value, bare = (Text("value", trim=each, typing="schema") for each in (trim, "blanks"))
@@ -47,9 +47,9 @@ def pairs(prefix: str = "", *between: Item, trim: Trim = "") -> Many:
 
 
 def invoke(prefix: str = "", *, flagged: bool = False) -> tuple[Item, ...]:
-    """Return the grammar of a call that is a tag with its name and, inside, parameters with theirs.
+    """Return the grammar of a call that is a tag with the tool's name, around one tag for each named parameter.
 
-    `flagged`: of parameters that say themselves whether they are text.
+    `flagged`: whether parameters have an attribute that says whether they are text.
     """
     typed = Text("value", typing="flagged") if flagged else Text("value", trim="newline", typing="schema")
     says: tuple[tuple[str, Role], ...] = (("type", "flag"), ("string", "flag")) if flagged else (("type", "skip"),)

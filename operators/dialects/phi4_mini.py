@@ -1,4 +1,4 @@
-"""Phi-4-mini: a list of calls behind a word, or between the markers of its template."""
+"""Phi-4-mini: a list of calls after a marker word, or between the markers of its template."""
 
 from ..grammar.dialect import Alt, Json, KnownDialect, Maybe
 from .parts import CALLS

@@ -1,4 +1,4 @@
-"""Poolside, Laguna, Ling 3: as GLM-4.7."""
+"""Poolside, Laguna, Ling 3: the format of GLM-4.7."""
 
 from ..grammar.dialect import KnownDialect
 from .glm47 import GLM47

@@ -1,4 +1,4 @@
-"""Reka Edge: as Hermes."""
+"""Reka Edge: the format of Hermes."""
 
 from ..grammar.dialect import KnownDialect
 from .hermes import HERMES

@@ -1,4 +1,4 @@
-"""Seed-OSS: as Qwen3-Coder, in tags of its own."""
+"""Seed-OSS: the format of Qwen3-Coder, in tags of its own."""
 
 from ..grammar.dialect import Alt, KnownDialect, Maybe
 from .parts import FUNCTION

@@ -1,4 +1,4 @@
-"""Step 3.5: as Qwen3-Coder."""
+"""Step 3.5: the format of Qwen3-Coder."""
 
 from ..grammar.dialect import KnownDialect
 from .qwen3_coder import QWEN3_CODER

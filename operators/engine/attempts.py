@@ -16,7 +16,7 @@ class _Turn(Protocol):
 class Attempts:
     """Counts the subscriptions of one Observable that began a turn and did not complete.
 
-    Rx does not mark a subscription as a retry. But before every retry, a subscription of the same Observable ended
+    Rx does not mark a subscription as a retry. But before every retry, a subscription to the same Observable ended
     without completing: by an error, or because a later operator left it. So the next one gets its own turn id, `t#2`
     after `t`. Subscriptions that complete, or run side by side, are equal.
     """
@@ -25,11 +25,11 @@ class Attempts:
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
-        """The number of the last attempt, by the turn id of the first."""
+        """The number of the last attempt, by the turn id of the first attempt."""
         self._lock = Lock()
 
     def begin(self, turn: _Turn) -> Attempt:
-        """Set the turn number of a chain that has not been fed."""
+        """Number the turn of a chain that has not been fed, and return the attempt."""
         with self._lock:
             former = self._numbers.copy()
         if turn.ids is not None and former:
@@ -43,7 +43,7 @@ class Attempts:
 
 
 class Attempt:
-    """One subscription; the first end counts."""
+    """One subscription; only its first end counts."""
 
     __slots__ = ("_attempts", "_is_over", "_turn")
 

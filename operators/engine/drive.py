@@ -48,7 +48,7 @@ def drive(
 def drive(items: Iterable[Any], *operators: Operator[Any, Any]) -> Iterator[Any]:
     """Run items through operators in a plain loop.
 
-    An exception of `items` or of a stage is raised after the last events, the ENDs of what was open, were given. Items
+    An exception of `items` or of a stage is raised after the last events, the ENDs of the open segments. Items
     that can be closed, as a generator or an SDK's stream, are closed when the loop ends, also when it is left early.
 
     >>> from penstock.operators import holdback

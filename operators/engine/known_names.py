@@ -7,11 +7,11 @@ from difflib import get_close_matches
 
 NEAR = 3
 FEW = 12
-"""The most names in one message; for more it says where to find them."""
+"""The most names in one message; if there are more, the message says where to find them."""
 
 
 def known_names(wrong: str, names: Iterable[str]) -> str:
-    """Return the end of an error message about an unknown name.
+    """Return the end of an error message about an unknown name: similar names, or the known ones.
 
     >>> known_names("hermess", ["hermes", "harmony"])
     "did you mean 'hermes'?"

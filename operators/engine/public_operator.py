@@ -1,4 +1,4 @@
-"""`public_operator`: lets an operator know the call that made it."""
+"""`public_operator`: record in an operator the call that made it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def public_operator(
 
 
 def public_operator(function: Any = None, /, *, positional: Callable[[Any], Any] = kept) -> Any:
-    """Let the operators that `function` returns know its name, and the arguments that are not the defaults.
+    """Record, in the operators that `function` returns, its name and the arguments that are not the defaults.
 
     >>> from penstock.operators import holdback, stream_fields
     >>> holdback("<tool>"), stream_fields(start="immediate", ignore_case=False)
     (holdback("<tool>"), stream_fields(start="immediate"))
 
-    It costs at construction only. What can be read only once is read once, for all streams. `positional`: in what form
-    an argument by position is kept, where one thing may be given in several.
+    The cost is at construction only. An iterator among the arguments is read once, for all streams. `positional` turns
+    each positional argument into the form that is recorded, where several forms mean the same.
     """
     if function is None:
         return partial(_made, positional=positional)

@@ -1,4 +1,4 @@
-"""The engine: a stage is a small machine without Rx; this module makes operators of stages, and chains of both.
+"""The engine: a stage is a small machine without Rx; this module makes operators from stages, and chains of operators.
 
 source.pipe(op_a, op_b)                     an Observable chain
 for event in drive(items, op_a, op_b)       a plain loop, see drive.py
@@ -32,7 +32,7 @@ class Failed(Struct, frozen=True):
 
 
 class Interrupted(Struct, frozen=True):
-    """It was stopped: by a person, a time limit or a signal."""
+    """The stream was stopped: by a person, a time limit or a signal."""
 
     reason: str = ""
 
@@ -55,9 +55,9 @@ class Stage(Protocol[In_contra, Out_co]):
     """The interface of a stage: no I/O, no Rx, no generators, no exception for bad input.
 
     `feed` returns what an item makes certain, `close` what the end makes certain. `dump` returns the state as plain
-    data that msgspec can encode, and `load` restores it. Configuration is not state. Both are called by `StageChain`,
-    which sees to it that nothing is fed after the close and that a second close gives nothing. A stage that raises may
-    have what is still to be delivered in an attribute `last_words`, as the chain itself has.
+    data that msgspec can encode, and `load` restores it. Configuration is not state. A stage is called by `StageChain`,
+    which feeds nothing after the close and closes only once. A stage that raises may leave the events that are still to
+    be delivered in an attribute `last_words`, as the chain itself does.
     """
 
     def feed(self, item: In_contra, /) -> Iterable[Out_co]: ...
@@ -70,7 +70,7 @@ class Operator(Generic[In_contra, Out_co]):
     """A recipe for a stage: callable on an Observable, and usable with `drive`, `adrive`, `stage` and `compose`.
 
     It holds configuration only, never state, so one operator serves any number of streams at once; it pickles
-    when its factories do. It knows the steps that it was written as: operators of equal steps are equal.
+    when its factories do. `steps` are the calls that made it: operators with equal steps are equal.
     """
 
     __slots__ = ("factories", "steps")
@@ -124,7 +124,7 @@ class StageChain(Generic[In, Out]):
         """Return what this item makes certain.
 
         Raises `UsageError` after the close. An exception of a stage closes the stages after it as failed;
-        `last_words` has what they said.
+        `last_words` has what they returned.
         """
         if self._closed:
             message = "this chain is closed; make a new one with stage(...)"
@@ -181,7 +181,7 @@ class StageChain(Generic[In, Out]):
             each.load(its_state)
 
     def _fail(self, error: Exception, number: int, given: list[Any], final: list[Out]) -> None:
-        """Stage `number` (from 1) raised after giving `given`: the stages after it are closed."""
+        """Close the stages after stage `number` (from 1), which raised after it had returned `given`."""
         self._closed = True
         given = [*given, *_last_words(self._stages[number - 1])]
         try:
@@ -190,7 +190,7 @@ class StageChain(Generic[In, Out]):
             self.last_words = final + self.last_words
 
     def _close_from(self, number: int, events: list[Any], how: How) -> list[Out]:
-        """Pass `events` through the stages from `number` on, closing each after it has had its share."""
+        """Pass `events` through the stages from `number` on, closing each after it has been fed."""
         for position in range(number, len(self._stages)):
             each = self._stages[position]
             given: list[Any] = []
@@ -211,7 +211,7 @@ def _last_words(raised: Stage[Any, Out]) -> Iterable[Out]:
 
 
 def lift(stage_factory: Callable[[], Stage[In, Out]]) -> Operator[In, Out]:
-    """Make an operator from a stage; `stage_factory` is called once per subscription.
+    """Make an operator from a stage; `stage_factory` is called once for each subscription.
 
         source    --1--2--3--|
         lift(M)   --a--b-----|    M().feed(1) == [a], .feed(2) == [b], .feed(3) == []
@@ -288,7 +288,7 @@ def stage(
     *more: AnyOperator,
 ) -> StageChain[Any, Any]: ...
 def stage(*operators: Operator[Any, Any]) -> StageChain[Any, Any]:
-    """Return a new chain to feed by hand, for engines that keep state by key.
+    """Return a new chain that you feed item by item, for engines that keep state by key.
 
     >>> from penstock.operators import holdback
     >>> chain = stage(holdback("<end>"))

@@ -1,6 +1,6 @@
 """Declared state: a class names the attributes that are its state; `dump` and `load` follow from the names.
 
-What JSON has is kept as it is. Everything else becomes an object of one key that begins with `$`, such as
+What JSON can represent is kept as it is. Everything else becomes an object of one key that begins with `$`, such as
 `{"$tuple": [1, 2]}`; so types come back without a declaration, and a state can go through any encoding.
 """
 
@@ -24,7 +24,7 @@ _VALUES: dict[str, type[Struct]] = {
     f"${each.__name__}": each
     for each in (Fragment, JsonError, SegmentContent, SegmentEnd, SegmentStart, TokenUsage, ToolCallDelta)
 }
-"""The events that a state may have."""
+"""The types of events that a state may contain, by the key that marks them."""
 _COLLECTIONS: dict[str, Callable[[Any], Any]] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset, "$dict": dict}
 _OF_ERROR = ("detail", "code", "type", "status", "transport")
 _KEPT_INTEGERS = range(-(2**63), 2**63)
@@ -32,10 +32,11 @@ _finds_half = re.compile("[\ud800-\udfff]").search
 
 
 class Stateful:
-    """Mixin: `dump` and `load` for the attributes in `STATE`; every other attribute is configuration, or follows.
+    """Mixin: `dump` and `load` for the attributes in `STATE`; other attributes are configuration, or derived.
 
-    `load` wants an object made with the same configuration. Whatever has a `load` itself, and any Struct, is a part: a
-    part that is an attribute is loaded where it is; `new_part` makes those that are optional, or many in a container.
+    `load` must be called on an object made with the same configuration. A value with a `load` of its own, and any
+    Struct, is a part. A part that is an attribute is loaded in place; parts that are optional, or in a container, are
+    made by `new_part`.
 
     >>> class Counter(Stateful):
     ...     STATE = ("counts",)
@@ -51,7 +52,7 @@ class Stateful:
 
     STATE: ClassVar[tuple[str, ...]] = ()
     PIECES: ClassVar[tuple[str, ...]] = ()
-    """More state: lists of the pieces of one text, or of bytes, which are kept as one piece."""
+    """Further attributes that are state: lists of pieces of a text, or of bytes, each dumped as one joined piece."""
 
     def dump(self) -> Any:
         """Return the state as plain data."""
@@ -81,7 +82,7 @@ def _joined(pieces: list[Any]) -> Any:
 
 
 def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
-    """Return a value as data that JSON has."""
+    """Return a value as data that JSON can represent."""
     kind = value.__class__
     if value is None or kind is bool:
         return value
@@ -113,7 +114,7 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
 
 
 def _is_marked(data: dict[str, Any]) -> bool:
-    """Return whether it stands for a value that JSON has not."""
+    """Return whether an object stands for a value that JSON cannot represent."""
     return len(data) == 1 and next(iter(data)).startswith("$")
 
 

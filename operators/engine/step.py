@@ -1,4 +1,4 @@
-"""`Step`: one public operator of a chain, as somebody wrote it: its name and the arguments that were given."""
+"""`Step`: one public operator of a chain as the user wrote it: its name and its arguments."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from typing import Any, TypeGuard, cast
 from msgspec import Struct
 
 _LONGEST = 60
-"""Characters of a value that are worth a look."""
+"""The most characters of a value that are shown."""
 
 
 class Step(Struct, frozen=True):
     """A call of a public operator, and the stages that it makes.
 
-    Two steps are equal if the same operator was called with equal arguments; defaults are no arguments.
+    Two steps are equal if the same operator was called with equal arguments; arguments left at their default do not
+    count.
     """
 
     function: Callable[..., Any]
     name: str
-    """The operator's name; of a lifted stage the stage's."""
+    """The operator's name; for a lifted stage, the name of the stage."""
     args: tuple[Any, ...]
     settings: dict[str, Any]
-    """The arguments with a name, as far as they differ from the defaults."""
+    """The keyword arguments that differ from the defaults."""
     factories: tuple[Callable[[], Any], ...]
 
     def __eq__(self, other: object) -> bool:
@@ -41,11 +42,11 @@ class Step(Struct, frozen=True):
         return setting in signature(self.function).parameters
 
     def again(self, **settings: Any) -> Any:
-        """Return the operator made anew, with further settings."""
+        """Make the operator again, with further keyword arguments."""
         return self.function(*self.args, **{**self.settings, **settings})
 
     def written(self, argument: Callable[[Any], str], setting: Callable[[str, Any], str]) -> str:
-        """Return the call as code, each value as these two write it."""
+        """Return the call as code; `argument` writes a positional argument, `setting` a keyword argument."""
         named = (f"{key}={setting(key, each)}" for key, each in self.settings.items())
         return f"{self.function.__name__}({', '.join((*map(argument, self.args), *named))})"
 
@@ -54,19 +55,19 @@ class Step(Struct, frozen=True):
 
 
 def lasting(value: Any) -> Any:
-    """Return a tuple in place of an iterator, which would serve only one stream."""
+    """Return an iterator as a tuple, because an iterator serves only one stream; return other values unchanged."""
     return tuple(value) if hasattr(value, "__next__") else value
 
 
 def kept(value: Any) -> Any:
-    """Return an argument as it is now, whatever becomes of a list or a dict."""
+    """Return a copy of a list (as a tuple) or dict, so that later changes do not matter; other values unchanged."""
     if isinstance(value, list):
         return tuple(cast("Iterable[Any]", value))
     return dict(cast("Mapping[Any, Any]", value)) if isinstance(value, dict) else value
 
 
 def stage_name(factory: Any) -> str:
-    """Return the name by which somebody wrote what makes a stage.
+    """Return the name of the class or function that makes a stage.
 
     >>> stage_name(partial(dict, a=1))
     'dict'
@@ -78,7 +79,7 @@ def stage_name(factory: Any) -> str:
 
 
 def short_form(value: Any) -> str:
-    """Return a value for somebody who reads it: what has no form as code by its name.
+    """Return a value for a human reader: as code, or by its name if it has no form as code.
 
     >>> short_form("<tool>"), short_form(len), short_form((int, str)), short_form([])
     ('"<tool>"', 'len', '[int, str]', '[]')
@@ -100,7 +101,7 @@ def short_form(value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    r"""Return a text as a literal, in double quotes where nothing in it is against them.
+    r"""Return a text as a Python literal, in double quotes unless the text contains some.
 
     >>> print(quoted("a"), quoted('say "a"'))
     "a" 'say "a"'

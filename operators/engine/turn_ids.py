@@ -25,12 +25,12 @@ class TurnIds(Stateful):
         self._counts: dict[str, int] = {}
         self.former: Mapping[str, int] = {}
         self.attempt: tuple[str, int] | None = None
-        """The turn id without its number, and the number; None for a random one, which nobody has had before."""
+        """The turn id without its number, and the number; None for a random id, which no earlier attempt can have."""
         if turn_id is not None:
             self.attempt = turn_id, 1
 
     def retry(self, former: Mapping[str, int]) -> None:
-        """Number this turn after former attempts at it: the last number of each turn id. Before the first id.
+        """Number this turn after its earlier attempts (last number by turn id); call it before an id is made.
 
         >>> ids = TurnIds("t")
         >>> ids.retry({"t": 1})

@@ -20,26 +20,27 @@ class Text(Struct, frozen=True):
 
     role: Role
     chars: str = ""
-    """What it may be made of, as the inside of a regular expression's class; anything without it."""
+    """The allowed characters, as the inside of a regular expression's character class; empty allows all."""
     trim: Trim = ""
-    """What is trimmed: one newline on either side, or all whitespace."""
+    """What is trimmed: nothing, one newline at each end (`newline`), or all whitespace at the ends (`blanks`)."""
     typing: Typing = "text"
-    """How a value is converted: as text; by the tool's schema; as JSON; as a Python literal; as `Attrs` flagged it; as
-    nested XML elements, or text without them; the same with a mark before each tag."""
+    """How a value is converted: `text` not at all; `schema` by the tool's schema; `json` and `python` from such a
+    literal; `flagged` as an attribute with the role `flag` says; `xml` from nested elements, if there are any;
+    `marked_xml` likewise, with a mark before each tag."""
     until: Literal["first", "last"] = "first"
-    """Whether the first thing that may follow ends it, or the last one."""
+    """Whether the text ends at the first marker that may follow it, or at the last one."""
     entities: bool = False
-    """Whether `&lt;` and the like are decoded, once."""
+    """Whether XML entities such as `&lt;` are decoded."""
     section: tuple[str, str] | None = None
-    """A pair of markers; text between them is literal."""
+    """A pair of markers, such as those of CDATA; text between them is taken literally."""
     key: str = ""
-    """For a value without a key: the name of the argument, by default `input`."""
+    """For a value without a key: the name of its argument; empty means `input`."""
     also: tuple[tuple[str, str], ...] = ()
-    """For a value: (the argument that some models write, the one that they mean)."""
+    """For a value: pairs of an argument's name as some models write it and the name that is meant."""
     instead: tuple[tuple[str, Text], ...] = ()
-    """For a value: (tool.argument, another typing for it)."""
+    """For a value: pairs of `tool.argument` and the slot that replaces this one for that argument."""
     named: str = ""
-    """For an id that contains the tool's name: a regular expression whose group is the name."""
+    """For an id that contains the tool's name: a regular expression with the name as its group."""
 
     def name_in(self, text: str) -> str | None:
         r"""Return the tool's name that an id contains, or None.
@@ -51,7 +52,7 @@ class Text(Struct, frozen=True):
         return found[1] if found else None
 
     def of(self, tool: str, argument: str) -> Text:
-        """Return how the value of an argument is read.
+        """Return the slot with which the value of an argument is read.
 
         >>> Text("value", instead=(("note.draft", Text("skip")),)).of("Note", "draft").role
         'skip'
@@ -62,11 +63,11 @@ class Text(Struct, frozen=True):
 
 
 class Json(Struct, frozen=True):
-    """JSON, which ends by its own balance: an object that is a call, an array of such, or bare arguments.
+    """JSON, which ends where its brackets balance: an object that is a call, an array of calls, or bare arguments.
 
     Keys are written with dots: `function.name`. With `name=()` the object is the arguments of a call whose name came
     before it. `calls` are the keys under which a call or a list of calls may lie. `sole_key`: the only key of an object
-    is the tool's name, its value the arguments. Arguments that are a JSON text are decoded twice.
+    is the tool's name, and its value the arguments. Arguments written as a string of JSON are decoded a second time.
     """
 
     name: tuple[str, ...] = ("name",)
@@ -77,19 +78,20 @@ class Json(Struct, frozen=True):
     """Keys of the outermost object whose text belongs to the answer and is emitted as it arrives."""
     sole_key: bool = False
     root: Literal["object", "array", "any"] = "any"
-    """With which bracket it may begin."""
+    """Whether the JSON begins as an object, as an array, or as either."""
     whole: bool = False
-    """Whether an object needs arguments to be a call, because other objects have names too."""
+    """Whether an object is a call only if it has arguments, because other objects have names too."""
     under: Literal["", "object", "array"] = ""
-    """Whether even a single call is written under the first of `calls`, as it is or in an array; an empty text stands
-    before it where there is a key of `content`."""
+    """For writing a call: whether even a single one is written under the first key of `calls`, as an object or in an
+    array; if there are `content` keys, an empty text is written before it."""
 
 
 class CallArgs(Struct, frozen=True):
     """Arguments as code or a custom literal writes them: `(a=1, b="x")`, `{a:1}`.
 
-    `quotes`: what opens and closes a string; `escapes`: whether a backslash escapes in it; `lenient_quotes`: one that
-    nothing can follow is text. `unmarked`: the opening alone makes no call, an argument, or the end, has to come.
+    `quotes`: the marks that open and close a string. `escapes`: whether a backslash escapes in a string.
+    `lenient_quotes`: a quote is text if what follows it cannot follow a string. `unmarked`: the opening alone is not
+    yet a call; an argument or the closing must follow.
     """
 
     open: str = "("
@@ -111,13 +113,14 @@ class Attrs(Struct, frozen=True):
 
     roles: tuple[tuple[str, Role], ...] = ()
     required: tuple[str, ...] = ()
-    """Attributes that must be there."""
+    """Names of the attributes without which a tag does not match."""
     fixed: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """What an attribute must say, in any case: one of some texts; where there are none, it must be absent."""
+    """Pairs of an attribute and its allowed values, in any letter case; with no values, the attribute must be
+    absent."""
     also: tuple[tuple[str, str], ...] = ()
-    """(What some models write, the attribute that they mean)."""
+    """Pairs of an attribute's name as some models write it and the name that is meant."""
     form: Literal["tag", "json"] = "tag"
-    """As in a tag, or as one JSON object."""
+    """Whether the attributes are written as in a tag, or as one JSON object."""
 
     @property
     def needed(self) -> frozenset[str]:
@@ -144,7 +147,7 @@ class Back(Struct, frozen=True):
 
 
 class _Group:
-    """Items in a row."""
+    """The base of groups: items one after the other."""
 
     __slots__ = ("items",)
 
@@ -162,19 +165,19 @@ class _Group:
 
 
 class Many(_Group):
-    """Any number of times, none too."""
+    """Its items, any number of times or not at all."""
 
     __slots__ = ()
 
 
 class Maybe(_Group):
-    """Once or not at all."""
+    """Its items, once or not at all."""
 
     __slots__ = ()
 
 
 class Alt(_Group):
-    """One of its items; several in a row are a tuple."""
+    """Exactly one of its items; an alternative of several items is a tuple."""
 
     __slots__ = ()
 
@@ -182,7 +185,7 @@ class Alt(_Group):
 class Call(_Group):
     """The extent of a call; in a grammar without it, the whole block is a call.
 
-    `name`: the tool's, if the text lacks it.
+    `name`: the tool's name, for calls whose text does not contain it.
     """
 
     __slots__ = ("name",)
@@ -209,13 +212,13 @@ class Dialect(Struct, frozen=True):
     'hermes'
 
     - `grammar`: the items of one block, in order. A `str` is a literal marker. Blanks between items do not matter,
-      but for those in a `Text`.
+      except in a `Text`.
     - `reasoning`: pairs of markers with reasoning between them.
-    - `aliases`: (what some models write, the marker that they mean).
-    - `leading`: markers that open a block only where nothing but blanks came before them, since the beginning or the
-      last block: what else would often be met in prose.
-    - `ignore_case`: of markers.
-    - `layout`: what stands between items where blanks do not matter, when a call is written.
+    - `aliases`: pairs of a marker as some models write it and the marker that is meant.
+    - `leading`: markers that would often occur in prose; they open a block only if there are nothing but blanks between
+      them and the beginning or the last block.
+    - `ignore_case`: whether markers may be written in any letter case.
+    - `layout`: the blanks written between items when a call is rendered, such as a newline.
     """
 
     name: str
@@ -228,17 +231,17 @@ class Dialect(Struct, frozen=True):
 
 
 class KnownDialect(Dialect, frozen=True, kw_only=True):
-    """A dialect of the catalogue: with its grammar, all that is known of it.
+    """A dialect of the catalogue: its grammar, and what is known about it.
 
-    - `models`: patterns of the names of models that write it, as `dialect_for` takes them; a model that writes several
-      dialects stands with each.
-    - `thinking`: the same, of models whose chat template ends the prompt inside the reasoning.
-    - `parsers`: what vLLM and SGLang call their parser of it, where that is not its name here.
+    - `models`: patterns for the names of the models that write it, as matched by `dialect_for`; a model that writes
+      several dialects is listed with each of them.
+    - `thinking`: such patterns for models whose chat template ends the prompt inside the reasoning.
+    - `parsers`: the names of its parsers in vLLM and SGLang, where they differ from `name`.
     - `proven_by`: the projects whose test cases pass; those that do not are listed in the tests, with the reason.
-    - `written_from`: the public page, prompt or chat template after which the texts of the tests were written.
-    - `not_in_auto`: why `auto` does not read it, or which dialect of `auto` reads all of it; nothing if `auto` does.
-    - `example`: the call that the catalogue shows, where the format is for certain tools.
-    - `answer`: a text with that call, or with the one that all share, which the tests read.
+    - `written_from`: the public page, prompt or chat template from which the texts of the tests were written.
+    - `not_in_auto`: why `auto` does not read it, or which dialect of `auto` reads all of it; empty if `auto` reads it.
+    - `example`: the call that the catalogue shows, if the format is for certain tools only.
+    - `answer`: a text for the tests, with the call in `example`, or else with the call that all dialects share.
     """
 
     models: tuple[str, ...] = ()

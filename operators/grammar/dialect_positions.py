@@ -1,7 +1,8 @@
-"""A union of dialects as positions: what may follow what, compiled once (Glushkov's construction).
+"""Several dialects as one automaton of positions, compiled once (Glushkov's construction).
 
-Every literal and every slot of every grammar is one position. A reader holds the positions that agree with what came;
-what may come next is the union of what may follow each, so the first text that tells two dialects apart decides.
+Every literal and every slot of every grammar is one position. A reader holds all positions that match the text so far;
+what may come next is the union of what may follow each of them. So two dialects are told apart by the first text that
+fits only one of them.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ class Boundary(NamedTuple):
     """The possible continuations of some positions."""
 
     literals: Mapping[str, At]
-    """Each marker that may come, and the positions that it is then at."""
+    """The markers that may come, each with the positions that it leads to."""
     search: LiteralSearch | None
-    """Of the literals."""
+    """The search for `literals`, if there are any."""
     blank: LiteralSearch | None
-    """Of those of the literals that begin with a blank."""
+    """The search for those `literals` that begin with a blank, if there are any."""
     ends: LiteralSearch | None
-    """Of all that ends a text here: the literals, and with what the slots begin."""
+    """The search for everything that ends a text here: the literals, and the beginnings of slots."""
     slots: Mapping[str, At]
-    """With which character a slot begins."""
+    """The first characters of slots that begin with a certain character, each with the positions that it leads to."""
     attrs: At
     texts: At
     beside: Mapping[str, frozenset[int]]
-    """With which marker, or character of a slot, something of other dialects could begin instead: which they are."""
+    """By marker, or by first character of a slot: the other dialects that could continue in its place."""
     may_end: bool
     """Whether a grammar may end here."""
 
@@ -52,20 +53,20 @@ class Positions:
         self.dialects = tuple(dialects)
         self.items: list[Leaf] = []
         self.calls: list[int] = []
-        """The call that each is in; -1 outside."""
+        """For each position, the number of the call that it is in; -1 outside of calls."""
         self.owners: list[int] = []
-        """Which of the dialects each is of."""
+        """For each position, the index of its dialect."""
         self.follow: list[set[int]] = []
         self.first: At = ()
         self.anywhere: At = ()
-        """Those of the first that may come after text, too."""
+        """Those positions of `first` that may open a block anywhere; the others need nothing but blanks before them."""
         self.last: set[int] = set()
         self.call_first: set[int] = set()
         self.call_last: set[int] = set()
         self._aliases: list[Mapping[str, tuple[str, ...]]] = []
         self._ignore_case: list[bool] = []
         self.names: dict[int, str] = {}
-        """Of the calls that always have the same."""
+        """Tool names by number of the call, for calls that always have the same name."""
         self._call = -1
         self._number_of_calls = 0
         self._boundaries: dict[tuple[At, tuple[tuple[str, str], ...]], Boundary] = {}
@@ -88,11 +89,11 @@ class Positions:
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def openers(self, *, leading: bool) -> Boundary:
-        """Return what a block may begin with; `leading`: where nothing but blanks came before."""
+        """Return what a block may begin with; `leading`: whether only blanks came before it."""
         return self.choice(self.first if leading else self.anywhere, {}, may_end=False)
 
     def choice(self, candidates: Iterable[int], back: Mapping[str, str], *, may_end: bool) -> Boundary:
-        """Return one of these positions to be next as a boundary."""
+        """Return the boundary at which one of these positions comes next."""
         literals: dict[str, At] = {}
         slots: dict[str, At] = {}
         attrs: At = ()
@@ -158,7 +159,7 @@ class Positions:
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
     def inside(self, before: At, after: At) -> At:
-        """Return the positions that a step from others leads to inside of their call; none if it leaves it."""
+        """Return those positions of `after` that one step from `before` reaches without leaving the call."""
         return tuple(
             next_
             for next_ in after
@@ -171,7 +172,7 @@ class Positions:
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def reachable(self, at: At) -> frozenset[int]:
-        """Return all positions of the call that may come after these, at once or later."""
+        """Return all positions of the call that may come after these, directly or later."""
         found: set[int] = set()
         todo = list(at)
         while todo:
@@ -184,7 +185,7 @@ class Positions:
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def closers(self, at: At) -> Mapping[str, At]:
-        """Return the literals after these positions with which the call, or all, may end."""
+        """Return the literals after these positions with which the call or the block may end."""
         literals: dict[str, At] = {}
         for here in sorted(self.reachable(at)):
             item = self.items[here]
@@ -195,41 +196,41 @@ class Positions:
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def ends_of_failed(self, at: At) -> LiteralSearch | None:
-        """Return the search for what ends a call that failed: its closers after these positions, and all openers."""
+        """Return the search for what ends a failed call: its closers after these positions, and all openers."""
         return self.search({**self.openers(leading=True).literals, **self.closers(at)})
 
     def constant_name(self, at: At) -> str:
-        """Return the name of the call that all these positions are in, if it is always the same; else nothing."""
+        """Return the tool's name if the call of these positions always has the same one; else an empty text."""
         names = {self.names.get(self.calls[here], "") for here in at}
         return names.pop() if len(names) == 1 else ""
 
     def expects_body(self, at: At) -> bool:
-        """Return whether JSON or written-out arguments may still come, which then open the arguments."""
+        """Return whether JSON or arguments as code may still come, which contain their own opening."""
         return any(isinstance(self.items[here], Json | CallArgs) for here in self.reachable(at))
 
     def expects_arguments(self, at: At) -> bool:
-        """Return whether arguments may still come: then the call has no closer yet."""
+        """Return whether arguments may still come, so that no marker here is the call's closer."""
         items = (self.items[here] for here in self.reachable(at))
         return any(isinstance(item, Json | CallArgs) or is_for_argument(item) for item in items)
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def has_closer(self, at: At) -> bool:
-        """Return whether a marker may come after which no arguments do."""
+        """Return whether a marker may come that no arguments can follow."""
         reachable = (here for here in self.reachable(at) if isinstance(self.items[here], str | Back))
         return any(not self.expects_arguments((here,)) for here in reachable)
 
     def closing(self, boundary: Boundary) -> Iterator[str]:
-        """Return the literals of a boundary after which no arguments come."""
+        """Yield the literals of a boundary that no arguments can follow."""
         return (text for text, after in boundary.literals.items() if not self.expects_arguments(after))
 
     def closers_behind(self, at: At, back: Mapping[str, str]) -> frozenset[str]:
-        """Return the literals that end the call right behind one that ends a text at these positions."""
+        """Return the literals that may end the call directly after a literal that ends a text at these positions."""
         ends = self.boundary(at, back).literals.values()
         return frozenset(text for here in ends for text in self.closing(self.boundary(here, back)))
 
     @property
     def fold(self) -> Callable[[str], str]:
-        """The form in which markers are compared: lower case if a dialect ignores case."""
+        """The function applied to markers before they are compared; it lowers the case if a dialect ignores case."""
         return str.casefold if any(self._ignore_case) else str
 
     def _all(self) -> range:
@@ -275,7 +276,7 @@ class Positions:
     def _fault(self, dialect: Dialect, own: range, first: Iterable[int], *, nullable: bool) -> str:
         """Return the first error in a grammar, or an empty text."""
         if nullable:
-            return "it may be nothing at all; one item must be neither Maybe nor Many"
+            return "it can match an empty text; at least one item must be neither Maybe nor Many"
         faults = [fault_of(dialect.grammar)]
         faults += [fault_at_begin(self.items[here]) for here in first]
         for here in (each for each in own if not isinstance(self.items[each], str | Back)):
@@ -283,11 +284,11 @@ class Positions:
             later = (self.items[each] for each in self.reachable((here,)))
             faults.append(fault_in_call(item, later) if is_inside else fault_outside(item))
             if self._is_endless(here):
-                faults.append("a text that may be nothing is repeated with no marker between")
+                faults.append("a text that may be empty is repeated without a marker between")
         return next(filter(None, faults), "")
 
     def _is_endless(self, here: int) -> bool:
-        """Return whether texts that end where their characters do follow each other in a circle."""
+        """Return whether texts that are ended only by their allowed characters may follow each other in a cycle."""
         found: set[int] = set()
         todo = [here]
         while todo:
@@ -358,11 +359,11 @@ def _opening(item: Json | CallArgs | Attrs) -> str:
 
 
 def _may_begin(item: Leaf, char: str) -> bool:
-    """Return whether a character may be the first of a text."""
+    """Return whether a character may be the first one of a text slot."""
     return isinstance(item, Text) and (not item.chars or re.match(f"[{item.chars}]", char) is not None)
 
 
 @lru_cache(maxsize=64)
 def compiled(dialects: tuple[Dialect, ...]) -> Positions:
-    """Return the positions of these dialects; the same are compiled once."""
+    """Return the positions of these dialects; the same dialects are compiled once."""
     return Positions(dialects)

@@ -25,18 +25,18 @@ def fault_of(grammar: Sequence[Item]) -> str:
 
 
 def fault_at_begin(item: Leaf) -> str:
-    """Return the error of an item with which a block may begin.
+    """Return what is wrong with an item at the beginning of a block, or an empty text.
 
     >>> fault_at_begin(Text("name"))
-    'it begins with no marker, and with no JSON: nothing tells it from the text before it'
+    'it must begin with a marker or with JSON, to be told from the text before it'
     """
     if isinstance(item, Text | Attrs | CallArgs | Back):
-        return "it begins with no marker, and with no JSON: nothing tells it from the text before it"
+        return "it must begin with a marker or with JSON, to be told from the text before it"
     return ""
 
 
 def fault_outside(item: Leaf) -> str:
-    """Return the error of an item outside of the calls, in a grammar with `Call`.
+    """Return what is wrong with an item outside of the calls, in a grammar with `Call`, or an empty text.
 
     >>> fault_outside(Text("key"))
     'a name or arguments are outside of Call(...)'
@@ -45,18 +45,16 @@ def fault_outside(item: Leaf) -> str:
 
 
 def fault_in_call(item: Leaf, later: Iterable[Leaf]) -> str:
-    """Return the error of an item together with those that may follow it in the same call.
+    """Return what is wrong with an item and those that may follow it in the same call, or an empty text.
 
     >>> fault_in_call(Json(), [Json()])
-    'beside JSON or code, which has all arguments of a call, are others; several calls are Many(Call(...))'
+    'JSON or code has all arguments of a call, no other item may; several calls are Many(Call(...))'
     >>> fault_in_call(Json(), ["</call>"])
     ''
     """
     for other in later:
         if (_has_all(item) and _has_arguments(other)) or (_has_arguments(item) and _has_all(other)):
-            return (
-                "beside JSON or code, which has all arguments of a call, are others; several calls are Many(Call(...))"
-            )
+            return "JSON or code has all arguments of a call, no other item may; several calls are Many(Call(...))"
         if (is_said(item) and _is_of_call(other)) or (_is_of_call(item) and is_said(other)):
             return "text of the answer is inside of a call; put Call(...) round what is the call"
     return ""

@@ -1,4 +1,4 @@
-"""Queries about the items of a grammar: first texts, calls, arguments."""
+"""Answer questions about the items of a grammar: with what they begin, whether they contain calls or arguments."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Ends(NamedTuple):
 
 
 def ends_of(items: Sequence[Item], aliases: Mapping[str, Sequence[str]], back: Mapping[str, str]) -> Ends:
-    """Return with which texts items in a row may begin.
+    """Return the texts with which a sequence of items may begin.
 
     >>> from penstock.operators.grammar.dialect import NAME
     >>> sorted(ends_of((Many(",", NAME), Maybe("]"), ")", "."), {}, {}).literals)
     [')', ',', ']']
 
-    - `aliases`: of a marker, other spellings; `back`: what the last slot of each role said.
+    - `aliases`: other spellings of a marker; `back`: the text of the last slot of each role.
     """
     found: frozenset[str] = frozenset()
     for item in items:
@@ -47,7 +47,7 @@ def all_items(items: Iterable[Item]) -> Iterable[Item]:
 
 
 def leaves_of(items: Iterable[Item]) -> Iterable[Leaf]:
-    """Yield the literals and slots of items, in whatever groups."""
+    """Yield the literals and slots among items, those inside groups included."""
     for item in all_items(items):
         if isinstance(item, str | Text | Json | CallArgs | Attrs | Back):
             yield item
@@ -65,12 +65,12 @@ def may_miss(item: Leaf) -> bool:
 
 
 def begins_call(item: Item) -> bool:
-    """Return whether a call begins in an item: its name is there."""
+    """Return whether a call begins in an item, because the item has its name."""
     return any(isinstance(each, Call) or _says_name(each) for each in all_items((item,)))
 
 
 def is_said(item: Item) -> bool:
-    """Return whether an item is text of the answer."""
+    """Return whether an item is text of the answer, rather than part of a call."""
     return isinstance(item, Text) and item.role in ("content", "reasoning")
 
 
@@ -105,7 +105,7 @@ def takes_key(item: Leaf) -> bool:
 
 
 def without_separator(body: Sequence[Item]) -> Sequence[Item]:
-    """Return repeated items without the trailing comma, which does not follow the last one."""
+    """Return the items of a `Many` without a trailing comma, which separates calls but does not follow the last one."""
     last = body[-1]
     is_separator = isinstance(last, Maybe) and len(last.items) == 1 and last.items[0] in _SEPARATORS
     return body[:-1] if is_separator else body

@@ -13,7 +13,8 @@ class ModelDialect(Struct, frozen=True):
     >>> ModelDialect(("hermes",), starts_in_reasoning=True).names
     ('hermes',)
 
-    - `names`: what `parse_text` takes, several where the model, or the template that it is served with, has several.
+    - `names`: the dialects for `parse_text`; several if the model, or the template that it is served with, uses
+      several.
     - `starts_in_reasoning`: whether the model's own chat template ends the prompt inside the reasoning, unless thinking
       is switched off, so that the text has only the closer.
     """

@@ -26,10 +26,10 @@ class Entities(Stateful):
     (['a ', '< b ', '&lt; &n', 'bsp;'], '')
 
     Anything else stays as it is: other names, an `&` alone, numbers that are no character (0, a surrogate, more than
-    0x10FFFF). At most nine characters are withheld. With `cdata=True`, `<![CDATA[` and `]]>` go, and what is between
-    them comes as it is.
+    0x10FFFF). At most nine characters are withheld. With `cdata=True`, `<![CDATA[` and `]]>` are removed, and the text
+    between them is returned unchanged.
 
-    - `in_cdata`: whether such a section is open, so that no markup is meant as such.
+    - `in_cdata`: whether such a section is open, so that markup in the text does not count.
     """
 
     STATE = ("_withheld", "in_cdata")
@@ -59,16 +59,16 @@ class Entities(Stateful):
 
     @property
     def withheld_length(self) -> int:
-        """The length of the source that is held back."""
+        """The number of source characters that are held back."""
         return len(self._withheld)
 
     def close_before(self, following: str) -> str:
-        """Return the held text if it cannot be an entity before this text."""
+        """Return the held text if it cannot become an entity when this text follows; else an empty text."""
         text = self._withheld + following
         return "" if self.in_cdata or _may_be_entity(text) or _entity.match(text) else self.close()
 
     def close(self) -> str:
-        """Return the held text, which is not an entity."""
+        """Return the held text unchanged, because no entity was completed."""
         text, self._withheld = self._withheld, ""
         return text
 
@@ -76,7 +76,7 @@ class Entities(Stateful):
         return text[begin:end] if self.in_cdata else decode_entities(text[begin:end])
 
     def _unfinished(self, text: str, position: int) -> int:
-        """Return where the end of the text, from `position` on, may still become markup."""
+        """Return the position, from `position` on, where an entity may begin that the end of the text cuts off."""
         if self.in_cdata:
             return len(text) - _overlap(text, _CLOSER, position)
         begin = text.rfind("&", max(position, len(text) - _LONGEST))
@@ -118,7 +118,7 @@ def _is_character(number: int) -> bool:
 
 
 def _may_be_entity(text: str) -> bool:
-    """Return whether a text that begins with `&` can go on so that it is an entity."""
+    """Return whether a text that begins with `&` can be continued to an entity."""
     found = _unfinished_number(text)
     if found is None:
         return text in _unfinished_names
@@ -127,7 +127,7 @@ def _may_be_entity(text: str) -> bool:
 
 
 def _may_be_character(number: int, base: int, more: int) -> bool:
-    """Return whether up to `more` digits after it make the number a character's."""
+    """Return whether a number followed by up to `more` further digits can be the code of a character."""
     if more < 0 or number > 0x10FFFF:
         return False
     return _is_character(number) or (
@@ -136,6 +136,6 @@ def _may_be_character(number: int, base: int, more: int) -> bool:
 
 
 def _overlap(text: str, marker: str, position: int) -> int:
-    """Return the length of the longest beginning of a marker that the text, from `position` on, ends with."""
+    """Return the length of the longest prefix of a marker that is a suffix of the text from `position` on."""
     longest = min(len(text) - position, len(marker) - 1)
     return next((length for length in range(longest, 0, -1) if marker.startswith(text[-length:])), 0)

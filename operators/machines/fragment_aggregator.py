@@ -21,14 +21,15 @@ class FragmentAggregator(Stateful):
     >>> aggregator.value, aggregator.done
     ([1], True)
 
-    The value may lie at any path: the first fragment's value is taken for the root, and after its `DONE` the next
-    one's; one that begins outside of a root that is open takes its place. A string is there when it is `DONE`,
-    containers grow as they come; who keeps a container must copy it. `show_open` shows what has come of a string, too.
-    Of a repeated key the last value wins, as with `json.loads`. A `JsonError` changes nothing: `done` stays False.
+    The value may have any path: the root is the value of the first fragment, and after its `DONE` that of the next one;
+    a value that begins outside of the open root replaces it. A string is in the value when it is `DONE`, containers
+    grow as their entries arrive; copy a container to keep it as it is. `show_open` also includes the text so far of an
+    open string. Of a repeated key the last value wins, as with `json.loads`. A `JsonError` changes nothing: `done`
+    stays False.
 
-    - `value`: the root value as far as it came; None before it.
-    - `done`: the root value is complete.
-    - `path`: where the root value lies.
+    - `value`: the root value as far as it has arrived; None before it.
+    - `done`: whether the root value is complete.
+    - `path`: the path of the root value.
     """
 
     STATE = ("_keys", "_open", "_text_path", "done", "path")
@@ -38,13 +39,13 @@ class FragmentAggregator(Stateful):
     def __init__(self) -> None:
         self._containers: list[Any] = []
         self._keys: list[str | int] = []
-        """Of the open containers, each in the one around it; the root's own is left out."""
+        """The keys and indexes of the open containers, from the outside in; the root has none."""
         self._pieces: list[str] = []
-        """Of the open string."""
+        """The pieces of the open string."""
         self._open = ""
-        """What the next DONE ends: "text", "scalar", or "" for the innermost container."""
+        """The kind of value that the next DONE ends: "text", "scalar", or "" for the innermost container."""
         self._text_path: Path = ()
-        """Of the string that is open, or was last."""
+        """The path of the open string, or of the last one."""
         self.value: Any = None
         self.done = False
         self.path: Path = ()
@@ -86,14 +87,14 @@ class FragmentAggregator(Stateful):
             self._containers.append(container)
 
     def show_open(self) -> None:
-        """Update the value with the open string's text, joined only if it has grown."""
+        """Put the text so far of the open string into the value; it is joined again only if it has grown."""
         if self._open == "text":
             text = "".join(self._pieces)
             self._pieces[:] = [text]
             self._put(self._text_path, text)
 
     def is_done(self, path: Path) -> bool:
-        """Return whether there is a value at `path`, counted from the root value, that is complete."""
+        """Return whether a complete value exists at `path`, counted from the root value."""
         value: Any = self.value
         for step in path:
             if not _has(value, step):
@@ -107,11 +108,11 @@ class FragmentAggregator(Stateful):
         return bool(self._containers) and open_path[: len(path)] != path
 
     def dump(self) -> Any:
-        """Return the state as plain data; the value as JSON text, however deep it is."""
+        """Return the state as plain data; the value is in it as JSON text, so that it may be nested to any depth."""
         return {**super().dump(), "value": json.dumps(self.value), "is_inside": bool(self._containers)}
 
     def load(self, state: Any, /) -> None:
-        """Go on from a dumped state."""
+        """Restore a dumped state."""
         super().load(state)
         self.value = json.loads(state["value"])
         self._containers = [self.value] if state["is_inside"] else []

@@ -1,8 +1,9 @@
 """Incremental JSON parser: feed text, get the fragments that are certain.
 
-The whole of a chunk is handled by regular expressions and the C string decoder; what a chunk cut in two waits in
-`_pending` (an escape, at most eleven characters) or in `_pieces` (a number, a key), and no character is looked at
-again for what came after it. So the cost is linear for any chunking. Nothing recurs: depth costs a list entry.
+The whole of a chunk is handled by regular expressions and the C string decoder; what a chunk cut in two is held in
+`_pending` (an escape, at most eleven characters) or in `_pieces` (a number, a key), and no character is read a second
+time because of later text. So the cost is linear for any chunking. There is no recursion: each level of depth costs one
+entry of a list.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ _match_plain_key: Final = re.compile(r'[ \t\n\r]*+"([^"\\\x00-\x1f\ud800-\udfff]
 _match_text: Final = re.compile(
     r'[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})[^"\\\x00-\x1f]*+)*+',
 ).match
-# What waits for the next chunk: an escape cut in two, and a high surrogate whose low one may still come.
+# What is held until the next chunk: an escape cut in two, and a high surrogate whose low one may still come.
 _match_cut_escape: Final = re.compile(
     r"\\(?:u(?:[0-9A-Fa-f]{0,3}|[dD][89abAB][0-9A-Fa-f]{2}(?:\\(?:u(?:[dD](?:[c-fC-F][0-9A-Fa-f]?)?)?)?)?))?\Z",
 ).match
@@ -93,17 +94,18 @@ class JsonMachine(Stateful):
     >>> machine.close()[0].reason
     'truncated'
 
-    Text of a string is given in the `feed` that brought it; only an unfinished escape waits, and a high surrogate
-    escape for its low one. A number is known at the delimiter after it, or at the close. Lone surrogates become
-    U+FFFD. A key may be repeated. All fragments of one value carry the same `path` object until `load`.
+    Text of a string is returned by the `feed` that contained it; only an unfinished escape is held, and the escape of a
+    high surrogate until that of its low one. A number is complete at the delimiter after it, or at the close. Lone
+    surrogates become U+FFFD. A key may be repeated. All fragments of one value carry the same `path` object until
+    `load`.
 
     Errors are values: what was certain, then one `JsonError`, after which everything is ignored.
 
-    - `control_characters`: whether strings may have bare ones, such as line breaks, which JSON wants escaped.
-    - `bare`: the offsets of those that the last `feed` had.
+    - `control_characters`: whether strings may contain control characters, such as line breaks, that are not escaped.
+    - `bare`: the offsets of such control characters in the text last fed.
     - `at`: characters consumed; after an error, the offset of the error.
-    - `root_closed`: the root value is complete.
-    - `error`: the error, once there was one.
+    - `root_closed`: whether the root value is complete.
+    - `error`: the error, or None.
     """
 
     STATE = ("_after", "_number_state", "_path", "_pending", "_start", "_state", "_word", "at", "error", "root_closed")
@@ -129,29 +131,29 @@ class JsonMachine(Stateful):
         self._longest = limits.arguments_length
         self._state = "value"
         self._after = "end"
-        """The state after the value at hand."""
+        """The state to enter after the current value."""
         self._containers: list[tuple[str, Path]] = []
-        """The open ones: their bracket and path."""
+        """The open containers, each with its bracket and its path."""
         self._path: Path = ()
         self._text_path: Path | None = None
-        """Of the open string: while there is one, `feed` need not ask for the state."""
+        """The path of the open string, if one is open; `feed` then takes its fast path."""
         self._pending = ""
-        """Raw text of a string that the next chunk decides."""
+        """Raw text of a string, such as an unfinished escape, that is held until the next chunk decides it."""
         self._pieces: list[str] = []
-        """Of a key (decoded) or number (raw) that a chunk cut."""
+        """The pieces so far of a key (decoded) or a number (raw) that was cut by the end of a chunk."""
         self._word = ""
-        """The open literal, whole."""
+        """The whole word of the literal that is being read: `true`, `false` or `null`."""
         self._number_state = ""
-        """Of an open number that a chunk cut."""
+        """The state within a number that was cut by the end of a chunk."""
         self._start = 0
-        """Offset of the open number or literal; of a key's first character."""
+        """The offset at which the current number, literal or key begins."""
         self._base = 0
-        """Offset of the first character of the text at hand."""
+        """The offset of the first character of the text being fed."""
         self.at = 0
         self.read = 0
-        """Characters fed until an error stopped the reading, those after the error included."""
+        """Characters fed so far, up to the end of the text with the error if there is one."""
         self.excess = 0
-        """Characters of the text last fed that stood beyond `limits.arguments_length`."""
+        """Characters of the text last fed that exceed `limits.arguments_length`."""
         self.root_closed = False
         self.error: JsonError | None = None
 
@@ -184,23 +186,23 @@ class JsonMachine(Stateful):
 
     @property
     def path(self) -> Path:
-        """Of the value that is open, comes next, or closed last."""
+        """The path of the value that is open, comes next, or closed last."""
         return self._path
 
     @property
     def withheld_length(self) -> int:
-        """The length of the text that the next piece decides."""
+        """The number of raw characters held until the next chunk decides them."""
         return len(self._pending)
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing but blanks has come."""
+        """Whether nothing but blanks has arrived."""
         return self._state == "value" and not self._containers and self.error is None
 
     def close(self, *, cut: bool = False) -> Sequence[Item]:
         """Return the fragments at the end of the text: a root number, or the error for unfinished text.
 
-        `cut`: the text was broken off rather than ended, so a root number may have been going on.
+        `cut`: whether the text was broken off rather than ended; a number at the root may then be incomplete.
         """
         if self.error is not None or self.root_closed:
             return ()
@@ -223,7 +225,7 @@ class JsonMachine(Stateful):
         return {**super().dump(), "brackets": "".join(bracket for bracket, _ in self._containers)}
 
     def load(self, state: Any, /) -> None:
-        """Go on from a dumped state."""
+        """Restore a dumped state."""
         super().load(state)
         self._containers = [(bracket, self._path[:depth]) for depth, bracket in enumerate(state["brackets"])]
         self._text_path = self._path if self._state == "string" else None
@@ -255,7 +257,7 @@ class JsonMachine(Stateful):
         self._text_path = self._path if self._state == "string" else None
         return out
 
-    # Each step reads `text` from `position` on in its state, and gives the position after what it read.
+    # Each step reads `text` from `position` on in its state, and returns the position after what it read.
 
     def _read_value(self, text: str, position: int, out: list[Item]) -> int:
         char = text[position]
@@ -288,7 +290,7 @@ class JsonMachine(Stateful):
         return self._unexpected(text, position, out)
 
     def _read_plain_key(self, match: re.Match[str] | None, position: int) -> int:
-        """Read a key that is complete in this text, with its punctuation; otherwise leave it to the steps."""
+        """Read a key with its punctuation if all of it is in this text; otherwise do nothing."""
         if match is None or len(key := match[1]) > self._limits.key_length:
             return position
         self._path = (*self._containers[-1][1], key)
@@ -484,7 +486,7 @@ class JsonMachine(Stateful):
         return end
 
     def _fail(self, reason: JsonErrorReason, text: str, position: int, expected: str, out: list[Item]) -> int:
-        """Stop with an error at `position`; returns the end of the text."""
+        """Record an error at `position`; return the end of the text, because nothing more is read."""
         path = self._path
         if self._state not in {"string", "number", "literal"}:
             path = self._containers[-1][1] if self._containers else ()

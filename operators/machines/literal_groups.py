@@ -11,7 +11,7 @@ Item: TypeAlias = Fragment | JsonError
 
 
 class LiteralGroups(Stateful):
-    """Holds the content of open parentheses: the first comma makes it an array, the end a plain value.
+    """Holds the content of open parentheses: a comma makes it an array, a closing parenthesis a plain value.
 
     >>> groups = LiteralGroups()
     >>> groups.open(3)
@@ -20,7 +20,7 @@ class LiteralGroups(Stateful):
     >>> [(item.path, item.kind) for item in groups.held]
     [(('a',), 'SCALAR'), (('a',), 'DONE')]
 
-    `held` may be given on when nothing is `undecided`.
+    The items in `held` may be passed on when nothing is `undecided`.
     """
 
     STATE = __slots__ = ("held", "undecided")
@@ -28,19 +28,19 @@ class LiteralGroups(Stateful):
     def __init__(self) -> None:
         self.held: list[Item] = []
         self.undecided: list[tuple[int, int]] = []
-        """Of each open parenthesis: its place in `held`, its offset."""
+        """For each open parenthesis: its index in `held`, and its offset in the text."""
 
     def open(self, at: int) -> None:
         """Open a parenthesis."""
         self.undecided.append((len(self.held), at))
 
     def make_tuple(self, path: Path) -> None:
-        """Open the array at `path` that the innermost parenthesis has turned out to be."""
+        """Turn the innermost parenthesis into an array at `path`."""
         place, at = self.undecided.pop()
         self.held.insert(place, Fragment(path, "OPEN", "[", at))
 
     def drop(self, path: Path) -> None:
-        """Close the innermost parentheses, whose content is the value at `path` itself."""
+        """Close the innermost parenthesis; its content is a plain value, at `path` itself."""
         place, _ = self.undecided.pop()
         depth = len(path)
         moved: dict[Path, Path] = {(*path, 0): path}
@@ -52,6 +52,6 @@ class LiteralGroups(Stateful):
                 self.held[index] = Fragment(moved[item.path], item.kind, item.value, item.at)
 
     def clear(self) -> None:
-        """Clear the state."""
+        """Forget all open parentheses and held items."""
         self.held.clear()
         self.undecided.clear()

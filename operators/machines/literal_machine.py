@@ -1,8 +1,9 @@
 """Incremental parser for call arguments in code or in a custom literal.
 
-The twin of the JSON machine: the same face, the same fragments. Text of strings is taken by one regular expression
-a chunk; what a chunk cut in two waits in `_pending` (an escape, a long quote) or `_pieces` (a number, a key), and no
-character is looked at again for what came after it. Nothing recurs: depth costs a list entry.
+It has the interface of the JSON machine and emits the same fragments. The text of a string is matched by one regular
+expression for each chunk; what a chunk cut in two waits in `_pending` (an escape, a long quote) or `_pieces` (a number,
+a key), and no character is read a second time because of later text. There is no recursion: each level of depth costs
+one entry of a list.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _find_surrogate: Final = re.compile("[\ud800-\udfff]").search
 _replace_surrogates: Final = re.compile("[\ud800-\udfff]").sub
 
 Container: TypeAlias = tuple[str, str, Path]
-"""Of an open one: `{`, `[`, or `(` while it may be a tuple or parentheses; what closes it; its path."""
+"""An open container: its bracket (`(` while it may be a tuple or parentheses), what closes it, and its path."""
 
 
 class LiteralMachine(Stateful):
@@ -68,23 +69,26 @@ class LiteralMachine(Stateful):
     Values are strings, numbers, the words of Python and of JSON, lists, tuples (arrays, too) and dicts with keys quoted
     or bare, as `ast.literal_eval` reads them; commas may trail. Any other expression is `malformed`, and so is an
     argument without a name, a `b""` and an `f""`. More than Python: a string may run over lines, and a pair of
-    surrogate escapes is one character; lone ones become U+FFFD. A bare key of a dict is the text that it is.
+    surrogate escapes is one character; lone ones become U+FFFD. A bare key of a dict is a string.
 
     - `open`, `close`, `assign`: one character each. With `open="{"`, dicts inside have `assign` as well, else `:`.
-    - `quotes`: what may open a string, and closes it. One of several characters is a marker: nothing escapes in it, it
-      closes where it stands. Those of one character have triple and adjacent strings and the prefixes `r` and `u`.
+    - `quotes`: the marks that open and close a string. A quote of several characters is a marker: there are no escapes
+      in its string, which ends at the next such marker. With a quote of one character there are triple-quoted and
+      adjacent strings, and the prefixes `r` and `u`.
     - `escapes`: whether a backslash escapes in strings with a quote of one character.
     - `lenient_quotes`: such a quote closes only where a comma or a closing bracket can follow it; any other is text:
-      `cmd='sed -n '1,5p' a.py'`. It waits for the first character after it that is no blank. No adjacent strings.
+      `cmd='sed -n '1,5p' a.py'`. It is held until the first character after it that is not a blank. Adjacent strings
+      are not joined.
 
-    The end of a string with a short quote is known at the next character that is no blank, a number at the character
-    after it. What stands in parentheses waits for the first comma there, which makes them a tuple, or for their end.
+    The end of a string with a short quote is certain at the next character that is not a blank, a number at the
+    character after it. What is in parentheses is held until the first comma in them, which makes them a tuple, or until
+    they close.
 
     Errors are values: what was certain, then one `JsonError`, after which everything is ignored.
 
     - `at`: characters consumed; after an error, the offset of the error.
-    - `root_closed`: the arguments are complete.
-    - `error`: the error, once there was one.
+    - `root_closed`: whether the arguments are complete.
+    - `error`: the error, or None.
     """
 
     STATE = (
@@ -153,37 +157,37 @@ class LiteralMachine(Stateful):
         self._state = "open"
         self._containers: list[Container] = []
         self._path: Path = ()
-        """Of the value that is open, comes next, or closed last."""
+        """The path of the value that is open, comes next, or closed last."""
         self._text_path: Path | None = None
-        """Of the open string: while there is one, `feed` need not ask for the state."""
+        """The path of the open string, if one is open; `feed` then takes its fast path."""
         self._first = ""
-        """The character with which that string's closing quote begins."""
+        """The first character of the quote that closes the open string."""
         self._form = string_form(quotes[0], "plain")
-        """Of the open string or quoted key."""
+        """The form of the open string or quoted key."""
         self._in_key = False
         self._joining = False
-        """Whether the string at hand goes on after an end of its own: `"a" "b"`."""
+        """Whether the current string may be continued by an adjacent one: `"a" "b"`."""
         self._mark = 0
-        """Offset of the closing quote or of the prefix of the string at hand."""
+        """The offset of the closing quote, or of the prefix, of the current string."""
         self._after_quote: list[str] = []
-        """The blanks after a quote that may be text."""
+        """Blanks after a quote of which it is not known yet whether it closes the string."""
         self._groups = LiteralGroups()
         self._pending = ""
-        """Raw text that the next chunk decides."""
+        """Raw text, such as an unfinished escape, that is held until the next chunk decides it."""
         self._pieces: list[str] = []
-        """Of a key (decoded) or number (raw)."""
+        """The pieces so far of a key (decoded) or a number (raw)."""
         self._word = ""
-        """The open word, whole, or the open prefix."""
+        """The whole word that is being read, such as `True`; or the prefix of a string."""
         self._number_state = ""
         self._start = 0
-        """Offset of the open number or word; of a key's first character, were it written in one piece."""
+        """The offset of the current number, word or key; for a key in several pieces, as if it were written in one."""
         self._base = 0
-        """Offset of the first character of the text at hand."""
+        """The offset of the first character of the text being fed."""
         self.at = 0
         self.read = 0
-        """Characters fed until an error stopped the reading, those after the error included."""
+        """Characters fed so far, up to the end of the text with the error if there is one."""
         self.excess = 0
-        """Characters of the text last fed that stood beyond `limits.arguments_length`."""
+        """Characters of the text last fed that exceed `limits.arguments_length`."""
         self.root_closed = False
         self.error: JsonError | None = None
 
@@ -213,12 +217,12 @@ class LiteralMachine(Stateful):
 
     @property
     def withheld_length(self) -> int:
-        """The length of the text that the next piece decides."""
+        """The number of raw characters held until the next chunk decides them."""
         return len(self._pending)
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing but blanks has come."""
+        """Whether nothing but blanks has arrived."""
         return self._state == "open" and self.error is None
 
     def close(self, *, cut: bool = False) -> Sequence[Item]:  # noqa: ARG002 - as the JSON machine's
@@ -236,7 +240,7 @@ class LiteralMachine(Stateful):
         return {**super().dump(), "containers": containers, "form": [self._form.quote, self._form.reads]}
 
     def load(self, state: Any, /) -> None:
-        """Go on from a dumped state."""
+        """Restore a dumped state."""
         super().load(state)
         self._containers = [(kind, closer, self._path[:depth]) for kind, closer, depth in state["containers"]]
         self._form = string_form(*state["form"])
@@ -382,7 +386,7 @@ class LiteralMachine(Stateful):
         return self._fail("malformed", text, position, self._expected(), out)
 
     def _read_opening(self, text: str, position: int, _: list[Item]) -> int:
-        """Read what follows an opening quote: two more of them, one more, which closes the string, or its text."""
+        """Read on after an opening quote: two more make a long quote, one more closes the string, else text begins."""
         form = self._form
         quote = form.quote
         self._state = "string"
@@ -442,7 +446,7 @@ class LiteralMachine(Stateful):
         return end
 
     def _read_closed(self, text: str, position: int, out: list[Item]) -> int:
-        """Read what follows a short quote that closes, if that may follow: else it closed nothing."""
+        """Read on after a quote of one character; it closed the string only if what follows may follow a string."""
         char = text[position]
         is_lenient = self._lenient and len(self._form.quote) == 1
         if char in _BLANKS:
@@ -589,7 +593,7 @@ class LiteralMachine(Stateful):
         return self._after_blanks(text, position, out)
 
     def _after_blanks(self, text: str, position: int, out: list[Item]) -> int:
-        """Skip whitespace; anything else is an error here."""
+        """Skip blanks; return the position after them."""
         if text[position] in _BLANKS:
             match = _match_blanks(text, position)
             return match.end() if match else position
@@ -615,7 +619,7 @@ class LiteralMachine(Stateful):
         return _EXPECTED[state].format(**words)
 
     def _fail(self, reason: JsonErrorReason, text: str, position: int, expected: str, out: list[Item]) -> int:
-        """Stop with an error at `position`; returns the end of the text."""
+        """Record an error at `position`; return the end of the text, because nothing more is read."""
         path = self._path
         if self._in_key or self._state not in _IN_VALUE:
             path = self._containers[-1][2] if self._containers else ()

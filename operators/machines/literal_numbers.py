@@ -52,5 +52,5 @@ NUMBER_STATES: Final[dict[str, tuple[dict[str, str], str]]] = {
 }
 NUMBER_STARTS: Final = frozenset(NUMBER_STATES["start"][0])
 NUMBER_FLOATS: Final = frozenset({"whole", "fraction", "power"})
-"""States in which a number may end and is a float."""
+"""The states in which a number may end, and is then a float."""
 NUMBER_MAY_END: Final = NUMBER_FLOATS | {"zero", "integer", "hexadecimal", "octal", "binary"}

@@ -16,7 +16,7 @@ from .marker_search import MarkerSearch, marker_search
 
 _Node: TypeAlias = "dict[str, _Node]"
 _END: Final = ""
-"""In a node: a literal ends here."""
+"""The key that marks, in a node of the trie, that a literal ends there."""
 
 
 class Literal(NamedTuple):
@@ -24,9 +24,9 @@ class Literal(NamedTuple):
 
     text: str
     before: str = ""
-    """The characters that must follow it, one of them; anything where there are none."""
+    """The characters of which one must follow the literal; empty if anything may follow."""
     ignore_case: bool = False
-    """Of ASCII letters."""
+    """Whether the case of ASCII letters is ignored."""
 
     def begins_with(self, other: Literal) -> bool:
         """Return whether every match of this literal is also a match of another one.
@@ -51,9 +51,9 @@ class LiteralSearch(NamedTuple):
     whole: re.Pattern[str]
     """Finds the leftmost whole literal: for a text to which nothing will be added."""
     is_unfinished: Callable[[re.Match[str]], bool]
-    """Tells whether a match of `pattern` may still grow, or fail."""
+    """Return whether further text may extend a match of `pattern`, or make it fail."""
     lowered: Mapping[str, str]
-    """What is written in any case, by its small letters."""
+    """The literals that may be written in any case, by their lower case form."""
     literals: tuple[Literal, ...]
 
     def literal(self, found: re.Match[str]) -> str:
@@ -70,7 +70,7 @@ def literal_search(literals: Iterable[Literal]) -> LiteralSearch:
     >>> search.is_unfinished(search.pattern.search("1 <arg"))
     True
 
-    Of two literals of which one begins the other the longer one wins, if both ignore case or neither does.
+    If one literal is a prefix of another, the longer one wins, provided that both ignore case or neither does.
     """
     return _compiled(tuple(sorted(set(literals))))
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 Reads: TypeAlias = Literal["escapes", "guards", "plain"]
-"""A backslash begins an escape as Python has them, only guards the next character (`r""`), or is text."""
+"""How a backslash is read: `escapes` as in Python, `guards` only the next character (as in `r""`), `plain` as text."""
 
 _HEX: Final = "[0-9A-Fa-f]"
 _HIGH: Final = rf"[dD][89abAB]{_HEX}{{2}}"
@@ -57,10 +57,10 @@ class StringForm(NamedTuple):
     """The form of a string."""
 
     quote: str
-    """What closes it."""
+    """The quote that closes the string."""
     reads: Reads
     pattern: re.Pattern[str]
-    """Takes certain text; its group is a backslash at the end of the chunk that guards what comes next."""
+    """Matches all certain text; its group is a backslash at the end of the chunk that guards the next character."""
 
     def decode(self, raw: str) -> str:
         """Return the decoded value of certain text."""

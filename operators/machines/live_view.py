@@ -21,7 +21,7 @@ class ObjectView(Mapping[str, Any]):
     >>> view, view.is_finished(("a",))
     ({'a': 'x'}, False)
 
-    The open string is joined when somebody reads, and only if more of it has come since.
+    The open string is joined when the view is read, and only if it has grown since.
     """
 
     __slots__ = ("_own", "_values")
@@ -29,7 +29,7 @@ class ObjectView(Mapping[str, Any]):
     def __init__(self, values: FragmentAggregator, own: _Object | None = None) -> None:
         self._values = values
         self._own = own
-        """None for the root, which may not have come."""
+        """The viewed object; None for the root, which may not have arrived yet."""
 
     def __getitem__(self, key: str) -> Any:
         return _viewed(self._values, self._entries()[key])

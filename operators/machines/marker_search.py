@@ -32,27 +32,27 @@ from typing import NamedTuple, TypeAlias, cast
 from ...events.errors import UsageError
 
 Node: TypeAlias = "dict[str, Node]"
-"""A place in the trie: the characters that may follow and where each leads; empty at the end of a marker."""
+"""A node of the trie: the characters that may follow, each with its node; empty at the end of a marker."""
 
 
 class MarkerSearch(NamedTuple):
     """A set of markers, ready to be looked for."""
 
     pattern: re.Pattern[str]
-    """Finds the leftmost whole marker, or the text's end inside one."""
+    """Finds the leftmost whole marker, or a marker cut by the end of the text."""
     whole: re.Pattern[str]
     """Finds the leftmost whole marker, the longest there: for a text to which nothing will be added."""
     longest: int
-    """Length of the longest marker; one less is the most that is ever kept back."""
+    """The length of the longest marker; at most one character less is ever held back."""
     unfinished: Mapping[str, Node]
-    """Every proper prefix of a marker, the empty one too, and its place in the trie."""
+    """The node in the trie for every proper prefix of a marker, the empty one included."""
 
     def is_unfinished(self, found: re.Match[str]) -> bool:
         """Return whether a match of `pattern` may still grow: into a marker, or from a marker into a longer one."""
         return found.end() == len(found.string) and found[0] in self.unfinished
 
     def settle(self, text: str) -> list[str]:
-        """Cut a text to which nothing will be added: each marker an item, what is between them an item.
+        """Split a text that is complete into its markers and the texts between them.
 
         >>> marker_search(["<a", "<abc"]).settle("<ab")
         ['<a', 'b']
@@ -61,7 +61,7 @@ class MarkerSearch(NamedTuple):
 
 
 def marker_pattern(markers: Iterable[str]) -> re.Pattern[str]:
-    r"""Return one regular expression that finds the leftmost whole marker, or the text's end inside one.
+    r"""Return a regular expression that finds the leftmost whole marker, or a marker cut by the end of the text.
 
     >>> pattern = marker_pattern(["<a", "<abc"])
     >>> pattern.search("1 <abx"), pattern.search("1 <ab")
@@ -129,7 +129,7 @@ def _branches(prefix: str, unfinished: Mapping[str, Node], markers: frozenset[st
 
 
 def _after(prefix: str, unfinished: Mapping[str, Node], markers: frozenset[str]) -> str:
-    """Return the expression of what may follow a beginning of markers, the text's end included."""
+    """Return the regular expression for what may follow a prefix of markers, including the end of the text."""
     steps: list[str] = []
     while node := unfinished.get(prefix):
         if prefix in markers:

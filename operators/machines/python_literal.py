@@ -16,7 +16,7 @@ def python_literal(text: str, limits: Limits = DEFAULT_LIMITS) -> Any:
     >>> python_literal("{'a': [True, None], 'b': (1, 2)}"), python_literal("f(x)")
     ({'a': [True, None], 'b': [1, 2]}, None)
 
-    What a literal is, the machine says that reads the arguments of a call written as code.
+    Literals are read by the machine that also reads the arguments of calls written as code.
     """
     machine, values = LiteralMachine(limits=limits), FragmentAggregator()
     for piece in (*machine.feed("(value="), *machine.feed(text), *machine.feed(")"), *machine.close()):

@@ -1,4 +1,4 @@
-"""One decode for JSON that is there as a whole, with exactly the results of the incremental machine."""
+"""Decode complete JSON in one step, with exactly the results of the incremental machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
 
 
 def decode_whole(text: str, limits: Limits) -> dict[str, Any] | None:
-    """Decode a complete JSON object; None where the text is anything else or the machine has to look at it.
+    """Decode a complete JSON object; return None for any other text, and for one that only the machine can judge.
 
     >>> decode_whole('{"a": [1, 2]}', Limits()), decode_whole('{"a": [1, 2', Limits())
     ({'a': [1, 2]}, None)
@@ -39,7 +39,7 @@ def decode_whole(text: str, limits: Limits) -> dict[str, Any] | None:
 
 
 def decode_json(text: str, limits: Limits) -> tuple[Any, JsonError | None]:
-    """Decode any JSON text: its value, or what is wrong with it.
+    """Decode any JSON text; return its value and None, or None and the error.
 
     >>> decode_json("[1]", Limits())
     ([1], None)

@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple, cast
 from .schema_kinds import referred, schema_list, schema_mapping
 
 _DEEPEST: Final = 32
-"""Alternatives and references inside each other; a schema below says nothing."""
+"""The deepest nesting of alternatives and references that is followed; anything below is ignored."""
 _MOST: Final = 2000
-"""Schemas that are looked at for one step; where it takes more, nothing is said."""
+"""The most schemas that are read for one step; if it takes more, the result is None."""
 
 
 class _Part(NamedTuple):
-    """What one part says; `is_own`: of this very value, and not of all others."""
+    """The schema that one part of a schema has for the value; `is_own`: it is for this very key, not for all others."""
 
     is_own: bool
     schema: Any
@@ -32,8 +32,8 @@ def inner_schema(schema: Any, step: str | int, root: Any = None) -> Any:
 
     - `root`: the schema that references look into.
 
-    References are followed. What several parts say at once comes as `allOf`, what alternatives say as `anyOf`. What is
-    said of all other properties or items counts where no part has something to say of this one.
+    References are followed. Schemas from several parts are joined by `allOf`, those from alternatives by `anyOf`. A
+    schema for all other properties or items counts only if no part has one for this very key or index.
     """
     search = _Search(step, root)
     said = search.said(schema, 0)
@@ -45,11 +45,11 @@ class _Search:
         self._step = step
         self._root = root
         self._known: dict[str, list[_Part]] = {}
-        """What references say: nothing as long as they are being looked up."""
+        """The parts found for each reference; empty while the reference is being resolved."""
         self.left = _MOST
 
     def said(self, schema: Any, depth: int) -> list[_Part]:
-        """Return several schemas joined by `allOf`."""
+        """Return the parts that a schema, its references and its alternatives have for the value."""
         self.left -= 1
         if not isinstance(schema, Mapping) or depth > _DEEPEST or self.left < 0:
             return []
@@ -79,12 +79,12 @@ def _at_once(parts: list[_Part]) -> Any:
 
 
 def _different(schemas: list[Any]) -> list[Any]:
-    """Leave out what is there already: alternatives often refer to the same definition."""
+    """Return the schemas without repetitions, because alternatives often refer to the same definition."""
     return list({_identity(each, 0): each for each in schemas}.values())
 
 
 def _identity(schema: Any, depth: int) -> Any:
-    """Return the same for what was put together here of the same schemas, which happens anew at each step."""
+    """Return a key that is equal for schemas combined here from the same parts, even if combined separately."""
     given = cast("dict[str, Any]", schema) if isinstance(schema, dict) and depth <= _DEEPEST else {}
     for word in ("allOf", "anyOf"):
         if len(given) == 1 and isinstance(parts := given.get(word), list):

@@ -21,7 +21,7 @@ _DEEPEST: Final = 4
 
 
 def example_arguments(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return arguments that fit a tool's parameters: those that it requires, else its first.
+    """Return arguments that fit a tool's parameters: the required ones, or else its first parameter.
 
     >>> example_arguments({"properties": {"path": {"type": "string"}, "depth": {"type": "integer", "minimum": 3}}})
     {'path': 'some path'}
@@ -39,7 +39,7 @@ def plain_schema(schema: Any, root: Any) -> dict[str, Any]:
 
 
 def _plain(schema: Any, root: Any, known: dict[str, dict[str, Any]], depth: int) -> dict[str, Any]:
-    """Return what `plain_schema` does; `known`: what references mean, nothing as long as they are being looked up."""
+    """Return what `plain_schema` does; `known` has the resolved references, an empty schema while one is resolved."""
     if not isinstance(schema, Mapping) or depth > _DEEPEST * 4:
         return {}
     given = cast("Mapping[str, Any]", schema)

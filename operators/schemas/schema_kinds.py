@@ -15,7 +15,7 @@ class Kinds(NamedTuple):
 
     @property
     def names(self) -> frozenset[str]:
-        """Return the types of all that is allowed."""
+        """Return the types of all allowed values."""
         return self.open.union(*(_kind_of(member) for member in self.members)) if self.members else self.open
 
     def allows(self, value: Any) -> bool:
@@ -62,9 +62,9 @@ _IMPLIED: Final = (
     ("prefixItems", "array"),
 )
 _DEEPEST: Final = 64
-"""Alternatives and references inside each other; a schema below says nothing."""
+"""The deepest nesting of alternatives and references that is followed; anything below is ignored."""
 _DIGITS: Final = 10
-"""A place in an array has fewer."""
+"""The most digits of an index in a reference."""
 
 
 def kinds_of(schema: Any, root: Any = None) -> Kinds:
@@ -82,7 +82,7 @@ def kinds_of(schema: Any, root: Any = None) -> Kinds:
 
 
 def _kinds(schema: Any, root: Any, known: dict[str, Kinds], depth: int) -> Kinds:
-    """Return what a schema allows, `known` being what references mean: anything as long as they are being looked up."""
+    """Return what a schema allows; `known` has the resolved references, `ANYTHING` while one is resolved."""
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return _NOTHING if schema is False else ANYTHING
     given = cast("Mapping[str, Any]", schema)
@@ -120,7 +120,7 @@ def _by_type(schema: Mapping[str, Any]) -> Kinds:
 
 
 def _both(one: Kinds, other: Kinds) -> Kinds:
-    """Return what both schemas allow."""
+    """Return the values that both allow."""
     members = [member for member in one.members if other.allows(member)]
     members += [member for member in other.members if _is_open(one, member)]
     return Kinds(one.open & other.open, tuple(members))
@@ -136,7 +136,7 @@ def _any_of(alternatives: Iterable[Kinds]) -> Kinds:
 
 
 def _is_open(kinds: Kinds, member: Any) -> bool:
-    """Return whether all values of a member's type are allowed; a float that is whole is an integer, too."""
+    """Return whether all values of a member's type are allowed; a whole float counts as an integer, too."""
     is_whole = isinstance(member, float) and member.is_integer()
     return _kind_of(member) <= kinds.open or (is_whole and "integer" in kinds.open)
 
@@ -183,7 +183,7 @@ def referred(reference: Any, root: Any) -> Any:
 
 
 def pointer_key(step: str) -> str:
-    """Return the key that a step of a reference is written for.
+    """Return the key for one step of a JSON Pointer in a reference, unescaped.
 
     >>> pointer_key("a~1b%20c")
     'a/b c'
@@ -192,7 +192,7 @@ def pointer_key(step: str) -> str:
 
 
 def _anchored(name: str, root: Any) -> Any:
-    """Return the definition that an anchor names."""
+    """Return the definition with this `$anchor`, or None."""
     for word in ("$defs", "definitions"):
         for each in schema_mapping(schema_mapping(root).get(word)).values():
             if schema_mapping(each).get("$anchor") == name:
@@ -201,7 +201,7 @@ def _anchored(name: str, root: Any) -> Any:
 
 
 def schema_mapping(value: Any) -> Mapping[str, Any]:
-    """Return what a schema maps under a word, nothing where it is no mapping."""
+    """Return the mapping under a keyword, empty if it is not a mapping."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else _NO_MAPPING
 
 

@@ -13,11 +13,11 @@ from .inner_schema import inner_schema
 Schema: TypeAlias = dict[str, Any]
 
 PARAMETERS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
-"""Under which a definition has them: chat and plain; Anthropic; MCP; Gemini, in both spellings."""
+"""The keys for parameters in tool definitions: of OpenAI and plain ones; Anthropic; MCP; Gemini, in two spellings."""
 
 
 class ToolShape(NamedTuple):
-    """A tool as a dialect needs it; `parameters` is a JSON Schema, or None if unknown."""
+    """What a dialect needs of a tool; `parameters` is a JSON Schema, or None if unknown."""
 
     name: str
     description: str
@@ -30,7 +30,7 @@ def tool_parameters(tools: Any) -> dict[str, Schema | None]:
     >>> tool_parameters({"now": None, "add": {"type": "object", "properties": {"a": {"type": "integer"}}}})
     {'now': None, 'add': {'type': 'object', 'properties': {'a': {'type': 'integer'}}}}
 
-    Takes what `tool_shapes` takes, and raises as it does. `known_name` finds a name in it that a model wrote.
+    Takes what `tool_shapes` takes, and raises as it does. `known_name` finds the entry for a name that a model wrote.
     """
     return {shape.name: shape.parameters for shape in tool_shapes(tools)}
 
@@ -45,7 +45,7 @@ def tool_shapes(tools: Any) -> list[ToolShape]:
     - Anything else that can be iterated: pydantic models, which are named as their classes; definitions in any
       provider's form; objects with a `name` and `parameters`.
 
-    Raises `UsageError` for anything else, and where two tools have one name.
+    Raises `UsageError` for anything else, and if two tools have the same name.
     """
     if isinstance(tools, Mapping):
         shapes = [_named(name, value) for name, value in cast("Mapping[object, Any]", tools).items()]
@@ -64,7 +64,7 @@ def tool_shapes(tools: Any) -> list[ToolShape]:
 
 
 def known_name(names: Iterable[str], written: str) -> str | None:
-    """Return the known name that a model wrote: the exact one, else the first that differs only in case.
+    """Return the known name that is equal to what a model wrote, else the first that differs only in case, else None.
 
     >>> known_name(["Add", "add", "now"], "add"), known_name(["Add"], "ADD"), known_name(["Add"], "sub")
     ('add', 'Add', None)

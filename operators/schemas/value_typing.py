@@ -21,17 +21,18 @@ _BOOLEANS: Final = {"true": True, "false": False}
 _BOOLEAN: Final = frozenset(("boolean",))
 _STRING: Final = frozenset(("string",))
 _EXACT: Final = 2**53
-"""Up to here each whole float is one integer."""
+"""The largest magnitude up to which a whole float stands for exactly one integer."""
 
 
 class TypingRules(Struct, frozen=True, kw_only=True):
     """Rules for unquoted values, on which parsers disagree.
 
-    - `untyped`: without a schema a text is itself, or JSON where it is JSON, or a literal of JSON's or Python's, or
-      such a literal only if it is neither array nor object.
-    - `strings`: a string that the schema allows wins over every other type, or comes last.
-    - `null`: the text `null` is null only where the schema allows it, or everywhere.
-    - `not_boolean`: what is neither true nor false, where only a boolean would do, stays text, or is false.
+    - `untyped`: how a text without a schema is read: as `text`; as `json` if it is JSON; as a `literal` of JSON or
+      Python if it is one; as a `scalar` if it is such a literal and neither array nor object.
+    - `strings`: whether a string, if the schema allows one, is tried `first` or `last` among the allowed types.
+    - `null`: whether the text `null` is null only if the schema allows null (`nullable`), or `always`.
+    - `not_boolean`: if only a boolean is allowed, whether a text that is neither true nor false stays `text` or is
+      `false`.
     """
 
     untyped: Literal["text", "json", "literal", "scalar"] = "text"
@@ -44,7 +45,7 @@ DEFAULT_RULES: Final = TypingRules()
 
 
 class Typed(NamedTuple):
-    """A converted value; if flagged, the text did not fit its type and is the value."""
+    """A converted value; `flagged` if the text did not fit its type, so that the text itself is the value."""
 
     value: Any
     flagged: bool
@@ -60,10 +61,10 @@ def convert(text: str, schema: Any, root: Any = None, rules: TypingRules = DEFAU
     >>> convert("many", {"type": "integer"})
     Typed(value='many', flagged=True)
 
-    - `schema`: of the value, None where nothing is known about it; `root`: the schema that its `$ref`s refer to.
+    - `schema`: the value's schema, None if it is unknown; `root`: the schema that its `$ref`s refer to.
 
-    `null` and booleans are read in any case. An integer may be written `3.0` or `007`. Arrays and objects are JSON
-    or Python's literals, types inside them are as written there. Blanks around anything but a string do not count.
+    `null` and booleans are read in any case. An integer may be written `3.0` or `007`. Arrays and objects are JSON or
+    Python literals; the values inside them keep their types. Blanks around anything but a string do not count.
     """
     kinds = kinds_of(schema, root)
     stripped = text.strip()
@@ -96,12 +97,12 @@ def convert_json(text: str, schema: Any, root: Any = None, limits: Limits = DEFA
 
 
 def may_stream(schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULES) -> bool:
-    """Return whether the text is the value, so that it can be given while it arrives.
+    """Return whether the text itself is the value, so that it can be emitted while it arrives.
 
     >>> may_stream({"type": ["string", "integer"]}), may_stream({"enum": [1, "auto"]}), may_stream(None)
     (True, False, True)
 
-    Where `may_be_null` too, what may still become `null` waits: blanks, and beginnings of it.
+    If `may_be_null` holds too, text that may still become `null` must be held: blanks, and prefixes of the word.
     """
     kinds = kinds_of(schema, root)
     if kinds == ANYTHING:
@@ -121,7 +122,7 @@ def may_be_null(schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULE
 
 
 def value_fragments(value: Any, path: Path, at: int) -> list[Fragment]:
-    """Return a whole value as its fragments, all at one place of the raw text.
+    """Return the fragments of a whole value, all with the same offset in the raw text.
 
     >>> [(each.path, each.kind, each.value) for each in value_fragments([1], ("k",), 0)]
     [(('k',), 'OPEN', '['), (('k', 0), 'SCALAR', 1), (('k', 0), 'DONE', None), (('k',), 'DONE', None)]

@@ -11,12 +11,12 @@ _END: Final = re.compile(rf"</{_NAME}>\s*")
 
 
 def without_marks(text: str) -> str | None:
-    """Return elements that each follow a mark as XML without marks; None if a text is anything else.
+    """Return elements with a mark before each tag as XML without the marks; None if the text is anything else.
 
     >>> without_marks("|:<a>1 < 2|:</a>"), without_marks('["<a>"]')
     ('<a>1 &lt; 2</a>', None)
 
-    What comes before the first tag is the mark; a text that does not end with a marked end tag has none.
+    The text before the first tag is the mark; the text must end with a marked end tag.
     """
     found = _OPENER.match(text)
     if found is None or not found[1]:

@@ -41,11 +41,11 @@ def xml_value(
     >>> xml_value("<a>1</a>", schema), xml_value("<a>one</a>", schema), xml_value("n <= 0").value
     (Typed(value={'a': 1}, flagged=False), Typed(value={'a': 'one'}, flagged=True), 'n <= 0')
 
-    Nothing but elements is an object; nothing but `item`s is an array where it may be either, as is whatever the schema
-    says is one; a key that comes twice has an array of both. Anything else is text, as it is where the schema allows a
-    string: without blanks at its edges, entities decoded once, CDATA as it stands.
+    A text of elements only is an object. It is an array if the schema says so; if it may be either, it is an array if
+    all elements are `item`s. The values of a repeated key become an array. Anything else is text, and so is every text
+    for which the schema allows a string: blanks at the ends are removed, entities decoded, and CDATA taken literally.
 
-    - `schema`: of the value; `root`: the schema that its `$ref`s refer to.
+    - `schema`: the value's schema; `root`: the schema that its `$ref`s refer to.
     """
     reading = _Reading(root, rules, limits.depth)
     value = reading.value(text, schema, 0)
@@ -53,7 +53,7 @@ def xml_value(
 
 
 class _Reading:
-    """One value being read, with all that is inside of it."""
+    """The reading of one value, with all values inside it; `flagged` if a text in it does not fit its type."""
 
     def __init__(self, root: Any, rules: TypingRules, deepest: int) -> None:
         self._root = root
@@ -82,7 +82,7 @@ class _Reading:
         }
 
     def _of_key(self, texts: list[str], schema: Any, depth: int) -> Any:
-        """Return the value of a key; a repeated key gives an array."""
+        """Return the value of a key; the values of a repeated key become an array."""
         if len(texts) == 1:
             return self.value(texts[0], schema, depth + 1)
         kinds = kinds_of(schema, self._root)
@@ -99,7 +99,7 @@ class _Reading:
 
 
 def _elements(text: str) -> list[Element] | None:
-    """Return the elements of a text, None if it has anything else."""
+    """Return the elements of a text; None if the text contains anything else."""
     elements: list[Element] = []
     position = 0
     while position < len(text):
@@ -122,7 +122,7 @@ def _elements(text: str) -> list[Element] | None:
 
 
 def _closer(text: str, tag: str, position: int) -> re.Match[str] | None:
-    """Return the end tag of an element, past those of elements of its name inside."""
+    """Return the match of an element's end tag, skipping nested elements with the same name; None if there is none."""
     depth = 1
     tags = re.compile(rf"<!\[CDATA\[.*?\]\]>|<(/?){re.escape(tag)}(?=[\s/>])[^<>]*>", re.DOTALL)
     for found in tags.finditer(text, position):

@@ -19,7 +19,7 @@ _BLANK_RUN = re.compile(r"[ \t\r\n]*+")
 
 
 def read_between(block: TextBlock, boundary: Boundary, *, final: bool) -> None:
-    """Read on where one item has ended: blanks, then what may come now."""
+    """Read on after an item has ended: blanks, then one of the items that may follow."""
     if opens_text(block):
         _read_text(block, boundary.texts)
         return
@@ -59,13 +59,13 @@ def read_between(block: TextBlock, boundary: Boundary, *, final: bool) -> None:
 
 
 def _first_in(run: re.Match[str], search: LiteralSearch, *, final: bool) -> re.Match[str] | None:
-    """Return the first literal that begins with one of these blanks, or may yet."""
+    """Return the match of the first literal that begins with one of these blanks, even if it is cut."""
     match = (search.whole if final else search.pattern).match
     return next(filter(None, (match(run.string, at) for at in range(*run.span()))), None)
 
 
 def opens_text(block: TextBlock) -> bool:
-    """Return whether a text comes next, whatever the characters are."""
+    """Return whether a text slot must come next, whatever its first character is."""
     boundary = block.boundary
     return (
         boundary is not None
@@ -101,7 +101,7 @@ def read_rest(block: TextBlock, *, final: bool) -> None:
 
 
 def _opens_slot(block: TextBlock, boundary: Boundary, char: str) -> bool:
-    """Begin with the slot that begins with a character, if one does."""
+    """Begin to read the slot that may start with this character; return False if there is none."""
     if slot := boundary.slots.get(char):
         block.leave_out(boundary, char)
         if (slot := _step(block, slot, block.source_buffer.position)) is not None:
@@ -120,14 +120,14 @@ def _opens_slot(block: TextBlock, boundary: Boundary, char: str) -> bool:
 
 
 def _read_text(block: TextBlock, texts: At) -> None:
-    """Begin with a text, which may be the name of another call."""
+    """Begin to read a text slot, which may be the name of another call."""
     at = _step(block, texts, block.source_buffer.position)
     if at is not None:
         open_text(block, at)
 
 
 def _step(block: TextBlock, at: At, position: int) -> At | None:
-    """Return where a step leads: it stays in the open call if it can, else ends it; None where it all is text again."""
+    """Return the positions that a step leads to, if possible within the open call; None if the block became text."""
     if not block.at:
         return at
     if inside := block.grammar.inside(block.at, at):

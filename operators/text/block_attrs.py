@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class BlockAttrs:
-    """The reader of attributes, at some positions."""
+    """The reader of a tag's attributes at some positions."""
 
     __slots__ = ("_block", "_items", "at", "slot")
 
@@ -81,5 +81,5 @@ class BlockAttrs:
         return ["attrs", list(self.at), self.slot.dump()]
 
     def load(self, state: Any) -> None:
-        """Go on from a dumped state."""
+        """Restore a dumped state."""
         self.slot.load(state)

@@ -1,4 +1,4 @@
-"""End a block with the stream."""
+"""End a block that is open at the end of the stream."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REGULAR: Final = frozenset(("stop", "tool_calls"))
 
 
 def end_last_call(block: TextBlock, call: TextCall, how: How, finish: str | None) -> None:
-    """End the call that the end of the stream found open: as complete if its own end came."""
+    """End the call that is open at the end of the stream: as complete if its closer arrived."""
     status, reason = end_status(how, finish)
     is_regular = isinstance(how, Completed) and finish in _REGULAR
     arguments_ended = call.closed and isinstance(how, Completed) and finish != "error"
@@ -32,7 +32,7 @@ def end_last_call(block: TextBlock, call: TextCall, how: How, finish: str | None
 
 
 def _may_be_closed(block: TextBlock) -> bool:
-    """Return whether what is left is nothing, or the beginning of a marker that ends the call."""
+    """Return whether the rest of the text is empty, or a prefix of a marker that ends the call."""
     source_buffer, boundary = block.source_buffer, block.boundary
     rest = source_buffer.buffer[source_buffer.position :].lstrip()
     if boundary is None or not rest:
@@ -42,7 +42,7 @@ def _may_be_closed(block: TextBlock) -> bool:
 
 
 def end_block(block: TextBlock, how: How, finish: str | None) -> None:
-    """Leave a block inside of which the stream ended."""
+    """Leave the block that is open at the end of the stream."""
     source_buffer = block.source_buffer
     if block.call is not None:
         end_last_call(block, block.call, how, finish)

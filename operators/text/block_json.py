@@ -1,4 +1,4 @@
-"""JSON, or arguments as code writes them, in a block: the calls and the text that it says."""
+"""Read JSON, or arguments written as code, in a block: calls, and text for the answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def open_json(block: TextBlock, at: At) -> None:
-    """Begin with a slot that begins with a bracket."""
+    """Begin to read a slot that starts with a bracket."""
     block.pending_blanks.clear()
     grammar = block.grammar
     attrs = tuple(here for here in at if isinstance(grammar.items[here], Attrs))
@@ -30,9 +30,9 @@ def open_json(block: TextBlock, at: At) -> None:
 
 
 class BlockJson:
-    """The reader of JSON, at some positions.
+    """The reader of JSON at some positions.
 
-    - `slot`: the JSON itself; `start`: its offset in the whole text.
+    - `slot`: the parser of the JSON; `start`: its offset in the whole text.
     """
 
     __slots__ = ("_block", "at", "slot", "start")
@@ -56,14 +56,14 @@ class BlockJson:
         self.take(self.slot.feed(buffer[position:] if position else buffer))
 
     def read_on(self, items: Sequence[Fragment | JsonError], text: str) -> None:
-        """Read on in the buffer, all of which the machine has read already."""
+        """Read on in the buffer; the machine has already parsed all of it into `items`."""
         machine = self.slot.machine
         begin = (machine.at if machine.error is None else machine.read + machine.excess) - len(text)
         self._block.source_buffer.offset = self.start + begin
         self.take(self.slot.take(items, begin, len(text)))
 
     def take(self, found: list[Found]) -> None:
-        """Do what the JSON says, one thing after the other, as long as it goes on."""
+        """Process what was found in the JSON, in order, until the JSON or the block ends."""
         source_buffer = self._block.source_buffer
         for each in found:
             if not self._take(each, self.start + each.at - source_buffer.offset):
@@ -71,7 +71,7 @@ class BlockJson:
         source_buffer.position += self.slot.read
 
     def _take(self, found: Found, upto: int) -> bool:
-        """Do what the JSON says up to a place in the buffer; False where it ends with that."""
+        """Process one thing found, which ends at a position in the buffer; return False if the JSON ends with it."""
         block, what = self._block, found.what
         if what in ("say", "error", "done") and block.call is None and self._is_too_late(upto):
             block.back_to_text()
@@ -93,7 +93,7 @@ class BlockJson:
         return True
 
     def _is_too_late(self, upto: int) -> bool:
-        """Return whether more came than may wait, whatever the chunks were."""
+        """Return whether more text than allowed came before the call was certain, independent of the chunks."""
         return (
             self._block.source_buffer.offset + upto - self._block.opened_at > self._block.options.limits.deferred_length
         )
@@ -111,7 +111,7 @@ class BlockJson:
         return True
 
     def _end(self, found: Found, upto: int) -> None:
-        """The JSON ended, or was none."""
+        """End the reading of the JSON: it is complete, not a call, or malformed."""
         block, source_buffer, what = self._block, self._block.source_buffer, found.what
         if what == "done":
             source_buffer.position = upto
@@ -131,7 +131,7 @@ class BlockJson:
             self._fail(found.error, upto)
 
     def _say(self, found: Found, upto: int) -> None:
-        """Feed text from the JSON to the reader."""
+        """Emit text for the answer from the JSON."""
         block = self._block
         if block.call is not None:
             block.call.flush(block.source_buffer.events)
@@ -174,6 +174,6 @@ class BlockJson:
         return ["json", list(self.at), [self.start, self.slot.dump()]]
 
     def load(self, state: Any) -> None:
-        """Go on from a dumped state."""
+        """Restore a dumped state."""
         self.start, slot = state
         self.slot.load(slot)

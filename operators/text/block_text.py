@@ -1,4 +1,4 @@
-"""A text of the model's own in a block: a name, a key, a value, or text that is said."""
+"""A text slot in a block: a name, a key, a value, or text for the answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SAID: Final = {"content": "text", "reasoning": "reasoning"}
 
 
 def open_text(block: TextBlock, at: At) -> None:
-    """Begin with a text at some positions."""
+    """Begin to read the text slot at some positions."""
     grammar, source_buffer = block.grammar, block.source_buffer
     item = cast("Text", grammar.items[at[0]])
     block.pending_blanks.clear()
@@ -46,15 +46,17 @@ def open_text(block: TextBlock, at: At) -> None:
 
 
 class BlockText(Stateful):
-    """The reader of a text, at some positions.
+    """The reader of the text slot at some positions.
 
-    - `slot`: what is certain of it. `search`: for all that ends it, or changes how it is read.
-    - `path`: of a value, where it lies; `streams`: whether its text is the value.
-    - `null`: of a value that streams unless it is null, what of it may still become `null`.
-    - `form`: of a value that may be elements: `xml` if it is, `?` as long as that is open; `depth`: how many elements
-      of its name are open inside of it. `in_section`: whether the text at hand is taken as it stands.
-    - `tail`: of a text that its last possible end closes, what came from one on; `behind`: what came behind that one
-      without blanks first, as long as it may become the call's closer, which makes the end one.
+    - `slot`: the text so far. `search`: the search for everything that ends the text or changes how it is read.
+    - `path`: the path of a value in the arguments; `streams`: whether its text is the value, so that it can be emitted
+      while it arrives.
+    - `null`: the held beginning of a value that streams unless it turns out to be `null`.
+    - `form`: `xml` for a value that is XML elements, `?` while that is undecided; `depth`: how many nested elements
+      with the value's own tag are open. `in_section`: whether the text is inside a section that is taken literally.
+    - `tail`: for a text that ends at the last of its possible ends: the text held from the latest possible end on;
+      `behind`: the text after that end, without leading blanks, while it may become the call's closer, which proves
+      that the text ended there.
     """
 
     STATE = ("depth", "behind", "form", "in_section", "null", "path", "streams", "typing")
@@ -81,7 +83,7 @@ class BlockText(Stateful):
     # ------------------------------------------------------------------ values
 
     def open_value(self) -> None:
-        """Begin with a value, now that its key is known."""
+        """Begin to read a value, now that its key is known."""
         block = self._block
         tool = self._tool
         item = cast("Text", block.grammar.items[self.at[0]])
@@ -105,7 +107,7 @@ class BlockText(Stateful):
             self._begin_value("" if block.options.streams(tool, key, self.typing) else "xml")
 
     def _begin_value(self, form: str) -> None:
-        """Begin with a value of which it is known in which form it is."""
+        """Begin to read a value whose form is known."""
         block, tool, key = self._block, self._tool, self.path[0]
         self.form = form
         self.streams = form != "xml" and block.options.streams(tool, key, self.typing)
@@ -122,11 +124,11 @@ class BlockText(Stateful):
 
     @property
     def _here(self) -> int:
-        """The offset in the call of what comes next."""
+        """The offset, from the begin of the call, of the next character."""
         return self._block.source_buffer.here - (0 if self._call is None else self._call.start)
 
     def _item(self) -> Text:
-        """Return how the text at hand is read."""
+        """Return the slot of the grammar with which the current text is read."""
         item = cast("Text", self._block.grammar.items[self.at[0]])
         if item.role == "value" and self._call is not None:
             tool, key = self._call.name, self.path[0]
@@ -136,7 +138,7 @@ class BlockText(Stateful):
         return replace(item, entities=False) if self.form == "xml" else item
 
     def _ends(self) -> LiteralSearch | None:
-        """Return the search for all that ends the text at hand or changes how it is read."""
+        """Return the search for everything that ends the current text or changes how it is read."""
         boundary = self._block.boundary
         ends = None if boundary is None else boundary.ends
         section = self._item().section
@@ -153,7 +155,7 @@ class BlockText(Stateful):
         return literal_search((*literals, *more)) if more else ends
 
     def _decide_form(self, *, final: bool) -> bool:
-        """Find out whether a value is elements by how it begins; False as long as that is open."""
+        """Decide by its beginning whether a value is XML elements; return False while that is undecided."""
         source_buffer = self._block.source_buffer
         buffer = source_buffer.buffer
         position = source_buffer.position
@@ -172,7 +174,7 @@ class BlockText(Stateful):
     # ------------------------------------------------------------------ reading
 
     def read(self, *, final: bool) -> None:
-        """Read on in the buffer; `final`: nothing more will come."""
+        """Read on in the buffer; `final`: nothing more will arrive."""
         if self.form == "?" and not self._decide_form(final=final):
             return
         slot, ends = self.slot, self.search
@@ -204,14 +206,14 @@ class BlockText(Stateful):
             self._block.outside.give(_SAID[self.slot.item.role], rest, self._block.source_buffer.position)
 
     def end_before_tail(self) -> None:
-        """Nothing more comes: the last possible end was one, and what waits behind it is read on from there."""
+        """End the text at its last possible end, because nothing more arrives, and read on after it."""
         length = sum(map(len, self.tail))
         self.tail.clear()
         self._block.source_buffer.unread(length)
         self._end()
 
     def _goes_on(self, literal: str, end: int) -> bool:
-        """Return whether what was found in a text is no end of it; then it has been read."""
+        """Read a literal that does not end the text and return True; return False for one that ends it."""
         section = self.slot.item.section
         is_element = self.form == "xml"
         if section is not None and literal == section[self.in_section]:
@@ -228,9 +230,9 @@ class BlockText(Stateful):
         return True
 
     def _read_to_last(self, ends: LiteralSearch, *, final: bool) -> None:
-        """Read a text that the last of its possible ends closes: from one on it waits, as it may go on to another.
+        """Read a text that ends at the last of its possible ends; hold what follows one, in case that another follows.
 
-        Where the call's closer comes right behind one, that was the last.
+        If the call's closer directly follows a possible end, the text ended there.
         """
         source_buffer = self._block.source_buffer
         buffer, search = source_buffer.buffer, (ends.whole if final else ends.pattern).search
@@ -257,7 +259,7 @@ class BlockText(Stateful):
             source_buffer.position = found.end()
 
     def _is_closed_behind(self, piece: str) -> bool:
-        """Return whether the call's closer follows the possible end that is held."""
+        """Return whether the call's closer directly follows the last possible end."""
         if self.behind is None:
             return False
         self.behind = (self.behind + piece).lstrip(BLANKS)
@@ -294,7 +296,7 @@ class BlockText(Stateful):
             block.outside.give(_SAID[slot.item.role], text, upto)
 
     def _end(self) -> None:
-        """The text has ended where the position in the buffer is."""
+        """End the text at the current position in the buffer, and use its value."""
         block, slot = self._block, self.slot
         source_buffer = block.source_buffer
         held = slot.held_length
@@ -358,7 +360,7 @@ class BlockText(Stateful):
         return ["text", list(self.at), {**super().dump(), "slot": self.slot.dump()}]
 
     def load(self, state: Any, /) -> None:
-        """Go on from a dumped state."""
+        """Restore a dumped state."""
         super().load(state)
         self.slot = TextSlot(self._item())
         self.slot.load(state["slot"])

@@ -1,7 +1,7 @@
 """Fast paths for most texts: one check, and one event with the text unchanged.
 
-Each is good for the state in which it was made, and is asked again for each text as long as nothing else came. Returns
-None, with no side effect, if it does not apply.
+A fast path is valid for the state in which it was made, and is called for each text until another path is taken. It
+returns None, with no side effect, if it does not apply.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 Search: TypeAlias = "Callable[[str], re.Match[str] | None]"
 FastPath: TypeAlias = Callable[[str], Sequence[Segment] | None]
 Plain: TypeAlias = tuple[Search, str, str, str | None]
-"""Where a text is said as it stands if the search finds nothing in it: the search, and of what its event is made, its
-segment's id and type, and the turn. It is a bare tuple because taking a named one apart costs more than a call."""
+"""For a text that is emitted unchanged if a search finds no marker in it: the search, and the segment's id and type and
+the turn id for its event. It is a plain tuple because unpacking a named one costs more than a call."""
 ReadOn: TypeAlias = Callable[[BlockJson, Sequence[Fragment | JsonError], str], Sequence[Segment]]
-"""Goes on the long way with a text that the machine of the JSON has read."""
+"""Continues without a fast path, with a text that the JSON machine has already parsed."""
 
 
 def plain_fast_path(block: TextBlock) -> Plain | None:
@@ -42,7 +42,7 @@ def plain_fast_path(block: TextBlock) -> Plain | None:
 
 
 def waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
-    """Return the fast path for text that may end in a marker; it is held from there on."""
+    """Return the fast path for text outside of a block that may end in the beginning of a marker, which is held."""
     search, segment_id, kind, turn_id = plain
     markers = block.outside.search
 
@@ -103,7 +103,7 @@ def _argument_fast_path(reader: BlockJson, call: TextCall, read_on: ReadOn) -> F
 
 
 def _said_fast_path(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> FastPath:
-    """Return the fast path for text in a string of JSON that is the answer's own text."""
+    """Return the fast path for text in a string of JSON that is text of the answer."""
     machine, answer = reader.slot.machine, block.answer
     segment_id, turn_id = answer.open_id, answer.ids.turn_id
 
@@ -133,7 +133,7 @@ def _text_fast_path(reader: BlockText, block: TextBlock) -> FastPath:
 
 
 def _value_fast_path(reader: BlockText, source_buffer: SourceBuffer, call: TextCall) -> FastPath:
-    """Return the fast path for text in a value that is text."""
+    """Return the fast path for text in a value that is itself text."""
     slot, path, loose = reader.slot, reader.path, source_buffer.loose
     search = _nothing if reader.search is None else reader.search.pattern.search
     segment_id, turn_id, begin = call.segment_id, call.turn_id, call.start
@@ -183,4 +183,4 @@ def _value_fast_path(reader: BlockText, source_buffer: SourceBuffer, call: TextC
 
 
 def _nothing(_text: str) -> None:
-    """Find nothing."""
+    """Return None: the search for no markers."""

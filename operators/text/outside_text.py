@@ -1,7 +1,7 @@
 """Read text outside of blocks: emit it, and find where blocks and reasoning open and end.
 
-One search finds where a marker stands or may be about to stand. Which markers there are to look for changes with what
-came: a reasoning's closer alone, say, or openers that count only where nothing came before them.
+One search finds a marker, or the beginning of one at the end of the text. The set of markers depends on what came
+before: inside reasoning it may be the closer alone; some openers count only where nothing came before them.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ _FENCE: Final = "```"
 
 
 class Meaning(NamedTuple):
-    """What a marker may be: a block at some positions of the grammars; none is reasoning, or a fence."""
+    """What a marker may mean: the beginning of a block at these positions; without positions, reasoning or a fence."""
 
     marker: str
     at: At
 
 
 class Opener(NamedTuple):
-    """Where a block opens: what it may be, of which the first is tried first, and where in the buffer."""
+    """The opening of a block: its possible meanings, in the order to try them, and its start in the buffer."""
 
     readings: Sequence[Meaning]
     start: int
 
 
 class OutsideText(Stateful):
-    """The reader of what is in no block.
+    """The reader of text outside of blocks.
 
-    - `kind`: of the segment that the text is of: `text` or `reasoning`.
-    - `said_any`: whether text, reasoning or a block came.
-    - `resume`: where a block broke off that a later marker may continue.
+    - `kind`: the type of the segment that the text belongs to: `text` or `reasoning`.
+    - `said_any`: whether text, reasoning or a block has arrived.
+    - `resume`: the positions at which the last block ended, if a later marker may continue it.
     - `calls`: how many calls have begun.
-    - `search`: for what the next text is searched.
-    - `readings`: the remaining readings of an opener after one failed; it is at the position in the buffer.
+    - `search`: the search for markers in the next text.
+    - `readings`: the remaining meanings of the opener at the current position, after one of them failed.
     """
 
     STATE = ("_closer", "_fenced", "_leading", "_margin", "_owed", "calls", "kind", "resume", "said_any")
@@ -73,15 +73,16 @@ class OutsideText(Stateful):
         self._reasoning = {opener: closer for each in positions.dialects for opener, closer in each.reasoning}
         self.kind = "reasoning" if options.starts_in_reasoning else "text"
         self._closer = ""
-        """The marker that ends the reasoning at hand; any closer where it is empty."""
+        """The marker that ends the current reasoning; empty if any closer ends it."""
         self._owed = False
-        """Whether a call ended the reasoning, so that its closer may still come and is nobody's text."""
+        """Whether a call ended the reasoning, so that its closer may still come, which is then dropped from the
+        text."""
         self._blanks: list[str] = []
-        """Blanks that are text only if text follows."""
+        """Held blanks, which are text only if other text follows."""
         self._margin = True
-        """Whether no text was given since the beginning or a block."""
+        """Whether no text has been emitted since the beginning or the last block."""
         self._leading = True
-        """Whether nothing but blanks came since then."""
+        """Whether nothing but blanks has arrived since the beginning or the last block."""
         self.said_any = False
         self._fenced = False
         """Whether the text is inside a fence in which nothing is a call."""
@@ -90,13 +91,13 @@ class OutsideText(Stateful):
         self._searches: dict[tuple[object, ...], tuple[LiteralSearch | None, Mapping[str, Sequence[Meaning]]]] = {}
         self.search: LiteralSearch | None = None
         self._meant: Mapping[str, Sequence[Meaning]] = {}
-        """What the markers of the search may be."""
+        """The possible meanings of each marker of the search."""
         self.readings: Sequence[Meaning] = ()
         self._choose_search()
 
     @property
     def goes_through(self) -> bool:
-        """Whether all text without a marker is said as it comes, in the segment that is open."""
+        """Whether text without a marker can be emitted unchanged in the open segment."""
         options = self._options
         return (
             self._answer.open_type == self.kind
@@ -110,7 +111,7 @@ class OutsideText(Stateful):
         return self._options.between == "drop" and self.calls > 0 and self.kind == "text"
 
     def read(self, *, final: bool) -> Opener | None:
-        """Read on in the buffer, up to where a block opens; `final`: nothing more will come."""
+        """Read on in the buffer up to where a block opens, and return that; `final`: nothing more will arrive."""
         source_buffer, search = self._source_buffer, self.search
         buffer, position = source_buffer.buffer, source_buffer.position
         if self.readings:
@@ -133,7 +134,7 @@ class OutsideText(Stateful):
         return self._opener(readings, start)
 
     def _opener(self, readings: Sequence[Meaning], start: int) -> Opener | None:
-        """Return the block that opens at a place in the buffer; what opens none is read."""
+        """Return the opener of the block at a marker; read a marker that opens no block."""
         self.readings = ()
         marker, at = readings[0]
         if at:
@@ -193,7 +194,7 @@ class OutsideText(Stateful):
     def end(self, kind: str, upto: int, call: TextCall | None = None) -> None:
         """Emit the END of the open segment, with the markup up to a position in the buffer.
 
-        Where something native ended it already, the markup goes to the call at hand, or to the next event.
+        If a native call has already ended it, the markup goes to the current call, or to the next event.
         """
         raw = self._source_buffer.take(upto)
         if self._answer.open_type == kind:
@@ -204,7 +205,7 @@ class OutsideText(Stateful):
             self._source_buffer.before = raw
 
     def begin_call(self) -> int:
-        """A call begins: its number."""
+        """Record that a call begins; return its number."""
         self._answer.end_text(self._source_buffer.events)
         self._blanks.clear()
         if self.kind == "reasoning":
@@ -214,14 +215,14 @@ class OutsideText(Stateful):
         return self.calls - 1
 
     def after_block(self, resume: At) -> None:
-        """A block has ended; `resume`: where it may go on."""
+        """Record that a block has ended; `resume` are the positions from which it may go on."""
         self.resume = resume
         if self._answer.open_type != "reasoning":
             self.kind, self._closer = "text", ""
         self._begin_anew()
 
     def _take_marker(self, marker: str, upto: int) -> None:
-        """Read a marker that opens no block: a fence, or one of reasoning."""
+        """Read a marker that opens no block: a fence, or a marker of reasoning."""
         source_buffer = self._source_buffer
         if marker == _FENCE and self._options.fences == "text":
             self._fenced = not self._fenced
@@ -255,7 +256,7 @@ class OutsideText(Stateful):
         self.search, self._meant = known
 
     def _markers(self) -> Mapping[str, tuple[At, ...]]:
-        """Return what to look for, and what each may be."""
+        """Return the markers to search for, each with the positions that it may lead to."""
         grammar, options = self._grammar, self._options
         if self._fenced:
             return {_FENCE: ((),)}
@@ -286,7 +287,7 @@ class OutsideText(Stateful):
         return found
 
     def load(self, state: Any, /) -> None:
-        """Go on from a dumped state."""
+        """Restore a dumped state."""
         super().load(state)
         self._choose_search()
 
@@ -295,7 +296,7 @@ class OutsideText(Stateful):
 def _search_for(
     grammar: Positions, markers: tuple[tuple[str, tuple[At, ...]], ...]
 ) -> tuple[LiteralSearch | None, Mapping[str, Sequence[Meaning]]]:
-    """Return the search for some markers, and for each the ways to read it: those of a shorter one come last."""
+    """Return the search for some markers, and the meanings of each; those of a marker that is its prefix come last."""
     literals = {
         text: grammar.literal(text, tuple(here for at in several for here in at)) if all(several) else Literal(text)
         for text, several in markers

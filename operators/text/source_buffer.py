@@ -1,4 +1,4 @@
-"""The buffer of one text: what has been read, and what is in no event's `raw` yet."""
+"""The buffer of one text: how far it has been read, and which part is in no event's `raw` yet."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from ..engine.state import Stateful
 
 
 class SourceBuffer(Stateful):
-    """The text at hand and what came before it, so that every character goes into the `raw` of exactly one event.
+    """The text being read, and earlier text not emitted yet; every character goes into the `raw` of exactly one event.
 
-    - `buffer`, `position`: the text at hand, and what of it comes next; `offset`: of the buffer in the whole text.
-    - `since`: in the buffer, where the text begins that no event stands for; `loose`: such text from before the buffer.
-    - `before`: such text that belongs to the next event, whatever becomes of the block at hand.
-    - `wait`: text that only the next one decides.
-    - `events`: where events go.
+    - `buffer`: the text being read; `position`: of the next character in it; `offset`: of the buffer in the whole text.
+    - `since`: the position in the buffer of the first character that is in no event's `raw`; `loose`: pieces of such
+      text from before the buffer.
+    - `before`: such text that goes into the next event's `raw`, whatever the current block turns out to be.
+    - `wait`: text at the end that is held until the next text decides what it is.
+    - `events`: the list to which events are appended.
     """
 
     STATE = ("before", "offset", "wait")
@@ -32,11 +33,11 @@ class SourceBuffer(Stateful):
 
     @property
     def here(self) -> int:
-        """The offset in the whole text of what comes next."""
+        """The offset of the next character in the whole text."""
         return self.offset + self.position
 
     def open(self, text: str, events: list[Segment]) -> None:
-        """Go on with a text, after what waited."""
+        """Begin to read a text, with the held text before it."""
         self.buffer = self.wait + text
         self.wait = ""
         self.position = self.since = 0
@@ -60,7 +61,7 @@ class SourceBuffer(Stateful):
         return raw
 
     def wait_from(self, position: int) -> None:
-        """Leave the rest of the buffer until more has come."""
+        """Hold the buffer from a position on until the next text arrives."""
         self.position = position
         self.wait = self.buffer[position:]
 

@@ -1,8 +1,7 @@
 """A block of a grammar in the text: from its opener up to where nothing more of it can come.
 
-It is read item by item along the positions of the grammars. Until a call's START is due nothing of it is certain: a
-mismatch gives the opener's first character back as text, and reading goes on behind it. Afterwards a mismatch fails
-the call.
+It is read item by item along the positions of the grammars. Before a call's START is due, nothing of it is certain: on
+a mismatch the opener's first character becomes text, and reading goes on after it. Later, a mismatch fails the call.
 """
 
 from __future__ import annotations
@@ -31,22 +30,23 @@ if TYPE_CHECKING:
 
 
 class TextBlock(Stateful):
-    """The state of the block at hand, and the steps that all its readers take.
+    """The state of the current block, and the steps that its readers share.
 
-    - `is_open`: whether there is one. `at`: the positions that have come. `boundary`: what may come after them.
-    - `reader`: of the slot at hand; None between items.
-    - `opened_at`: offset of its first character that is not certain yet.
-    - `began_at`: offset of its opener. `readings`: what the opener may be, the one at hand first.
-    - `left_out`: dialects that could have gone on where another one did: if nothing was certain, they come next.
-    - `pending_blanks`: blanks after the last item, which may belong to a text that follows. `pending_blanks_at`: where
-      they began.
-    - `name`, `id`, `key`, `flag`: what the slots said so far; `back`: what the last slot of each role said.
-    - `arguments`: those that came before the call's START: name, value, and whether what it stands for is still to be
-      found out.
-    - `call`: the open one; `had_call`: whether there was one, or a text that was said.
+    - `is_open`: whether a block is open. `at`: the positions reached. `boundary`: what may come after them.
+    - `reader`: the reader of the current slot; None between items.
+    - `opened_at`: the offset of the first character that is not certain yet.
+    - `began_at`: the offset of the opener. `readings`: the possible meanings of the opener, the current one first.
+    - `left_out`: dialects that also matched until the text decided for others; they are tried next if the block fails
+      before anything is certain.
+    - `pending_blanks`: blanks after the last item, which may belong to a text that follows. `pending_blanks_at`: their
+      offset.
+    - `name`, `id`, `key`, `flag`: the texts of these slots so far; `back`: the text of the last slot of each role.
+    - `arguments`: arguments that came before the call's START: name, value, and whether the value is still a text to be
+      converted.
+    - `call`: the open call; `had_call`: whether the block has had a call, or text for the answer.
     - `saying`: the segment type of a text in the block; empty outside of a text.
-    - `skipped`: whether there was text that the grammar skips: the block is understood then, call or not.
-    - `ending`: how the stream ended, while the end is being settled.
+    - `skipped`: whether the block had text that the grammar skips; then it is a valid block even without a call.
+    - `ending`: how the stream ended and with which finish reason, once it has ended.
     """
 
     STATE = (
@@ -117,17 +117,17 @@ class TextBlock(Stateful):
 
     @property
     def has_failed(self) -> bool:
-        """Whether the open call is wrong."""
+        """Whether the open call has failed."""
         return self.call is not None and self.call.error is not None
 
     @property
     def may_end(self) -> bool:
-        """Whether the grammar may end where the block is now."""
+        """Whether the grammar may end at the current position."""
         return self.reader is None and self.boundary is not None and self.boundary.may_end
 
     @property
     def is_over(self) -> bool:
-        """Whether no closer is missing: it came, the grammar has none, JSON or code has closed, or the call failed."""
+        """Whether no closer is missing: it arrived or is not needed, JSON or code has closed, or the call failed."""
         call, grammar = self.call, self.grammar
         if call is None or call.closed or call.error is not None:
             return True
@@ -135,12 +135,12 @@ class TextBlock(Stateful):
 
     @property
     def before_blanks(self) -> int:
-        """The offset of what comes next, or of the blanks before it."""
+        """The offset of the next character, or of the blanks before it."""
         return self.pending_blanks_at if self.pending_blanks else self.source_buffer.here
 
     @property
     def is_certain(self) -> bool:
-        """Whether what came behind the last call is the block's, whatever follows: blanks, markers that may be last."""
+        """Whether the text since the last call surely belongs to the block: only blanks, or a possible end of it."""
         boundary = self.boundary
         may_end = boundary is not None and boundary.may_end and not self.name
         return self.had_call and (may_end or self._is_untouched())
@@ -148,7 +148,7 @@ class TextBlock(Stateful):
     # ------------------------------------------------------------------ into a block and out of it
 
     def open(self, opener: Opener) -> At | None:
-        """Begin at an opener; return the positions if it is the beginning of a slot."""
+        """Open the block at an opener; return the positions if the opener is the first character of a slot."""
         source_buffer, grammar = self.source_buffer, self.grammar
         marker, at = opener.readings[0]
         source_buffer.before = source_buffer.take(opener.start)
@@ -172,7 +172,7 @@ class TextBlock(Stateful):
     def reach(self, at: At, begin: int | None = None) -> None:
         """Move to these positions, up to the position in the buffer.
 
-        `begin`: of a marker, where it begins: the START of a call ends before the marker with which it is due.
+        `begin` is the position at which a marker begins; a START that is due with the marker ends before it.
         """
         grammar, source_buffer = self.grammar, self.source_buffer
         ends_name = self._ends_name(self.at, at) and not grammar.is_exhausted(at)
@@ -205,7 +205,7 @@ class TextBlock(Stateful):
                 self.boundary = grammar.boundary(at, self.back)
 
     def leave(self) -> None:
-        """Go back to text; if the block had no call, it was none."""
+        """Close the block; if it had no call, treat it as text."""
         self.is_open = False
         self.reader = None
         if not self.had_call:
@@ -215,7 +215,7 @@ class TextBlock(Stateful):
         self.outside.after_block(self.at if any(self.grammar.follow[here] for here in self.at) else ())
 
     def leave_before_blanks(self, *, start: bool) -> None:
-        """End the block before the blanks that came last: they belong to what follows."""
+        """Close the block before its last blanks, which belong to what follows."""
         self.unread_blanks()
         if start and not self.start_call(self.source_buffer.position):
             return
@@ -232,7 +232,7 @@ class TextBlock(Stateful):
         self.leave()
 
     def back_to_text(self, length: int = 1) -> None:
-        """Nothing was certain: try another reading of the opener, or emit its first characters as text."""
+        """Give up the block: try another meaning of the opener, or emit its first characters as text."""
         source_buffer = self.source_buffer
         self.is_open = False
         self.reader = self.boundary = None
@@ -252,7 +252,7 @@ class TextBlock(Stateful):
             self.left_out |= others
 
     def _other_readings(self) -> Sequence[Meaning]:
-        """Return the ways to read the opener that have not been tried."""
+        """Return the meanings of the opener that have not been tried."""
         (marker, at), *others = self.readings
         left = tuple(here for here in at if self.grammar.owners[here] in self.left_out)
         return [Meaning(marker, left), *others] if 0 < len(left) < len(at) else others
@@ -287,7 +287,7 @@ class TextBlock(Stateful):
             self.source_buffer.unread(length)
 
     def _ends_name(self, before: At, at: At) -> bool:
-        """Return whether a name has just come that nothing else can end than what comes now."""
+        """Return whether a name has just ended, at the only item that can end it."""
         items, follow = self.grammar.items, self.grammar.follow
         left = [here for here in before if not follow[here].isdisjoint(at)]
         return bool(left) and all(
@@ -295,7 +295,7 @@ class TextBlock(Stateful):
         )
 
     def _is_untouched(self) -> bool:
-        """Return whether nothing but blanks came since the block's last call."""
+        """Return whether nothing but blanks has arrived since the block's last call."""
         return self.before_blanks <= self.opened_at
 
     def _forget(self) -> None:
@@ -305,7 +305,7 @@ class TextBlock(Stateful):
     # ------------------------------------------------------------------ a call
 
     def start_call(self, upto: int, call_id: str = "", *, from_json: bool = False, due: int | None = None) -> bool:
-        """Emit START, with all text up to a position in the buffer; return False if it became text instead."""
+        """Emit START, with all text up to a position in the buffer; return False if the block became text instead."""
         options, source_buffer, answer = self.options, self.source_buffer, self.answer
         length = source_buffer.offset + (upto if due is None else due) - self.opened_at
         unknown = not options.knows(self.name)
@@ -359,7 +359,7 @@ class TextBlock(Stateful):
         self.pending_blanks.clear()
 
     def attribute(self, name: str, value: Any, *, is_text: bool) -> Typed:
-        """Return the value of an argument that was written as an attribute."""
+        """Return the value of an argument that was written as an attribute, converted if it is text."""
         return self.options.typed(self.name, name, "schema", value) if is_text else Typed(value, flagged=False)
 
 

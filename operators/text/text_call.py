@@ -1,4 +1,4 @@
-"""One call found in text: its events, with every character of its source in exactly one of them."""
+"""One call found in text: its events, with every character of its source in exactly one event."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..schemas.value_typing import Typed, value_fragments
 
 
 class TextCall(Stateful):
-    """The state of an open call, and the content of its next CONTENT."""
+    """The state of an open call, and the text collected for its next CONTENT."""
 
     STATE = ("closed", "error", "from_json", "mistyped", "name", "opened", "segment_id", "start", "turn_id")
     __slots__ = (*STATE, "fragments", "raws", "texts")
@@ -24,16 +24,16 @@ class TextCall(Stateful):
         self.segment_id = segment_id
         self.turn_id = turn_id
         self.start = start
-        """Offset in the text of the call's first character."""
+        """The offset of the call's first character in the text."""
         self.error: JsonError | None = None
         self.opened = False
         """Whether the arguments have begun."""
         self.closed = False
-        """Whether they have ended by themselves."""
+        """Whether the arguments have ended by themselves, as JSON does at its closing bracket."""
         self.from_json = False
-        """Whether they are JSON, which says itself where it opens and closes."""
+        """Whether the arguments are JSON or code, which contains its own opening and closing."""
         self.mistyped: list[str] = []
-        """Arguments whose text does not fit their type and was kept."""
+        """The names of arguments that stayed text because it does not fit their type."""
         self.raws: list[str] = []
         self.texts: list[str] = []
         self.fragments: list[Fragment] = []
@@ -46,7 +46,7 @@ class TextCall(Stateful):
         )
 
     def say(self, raw: str, text: str, fragments: Sequence[Fragment]) -> None:
-        """Put something into the next CONTENT."""
+        """Add source text, content and fragments to the next CONTENT."""
         if raw:
             self.raws.append(raw)
         if text:
@@ -54,7 +54,7 @@ class TextCall(Stateful):
         self.fragments += fragments
 
     def typed(self, key: str, typed: Typed, at: int) -> list[Fragment]:
-        """Return a whole argument as its fragments, noting whether it has its type."""
+        """Return the fragments of a whole argument; record its name if its text did not fit the type."""
         if typed.flagged and key not in self.mistyped:
             self.mistyped.append(key)
         return value_fragments(typed.value, (key,), at)

@@ -6,9 +6,9 @@
       BlockText        a name, a key, a value
       BlockJson        JSON, or arguments as code
       BlockAttrs       the attributes of a tag
-    SourceBuffer      sees to it that every character goes into the `raw` of exactly one event
+    SourceBuffer      puts every character into the `raw` of exactly one event
 
-Most texts go none of these ways: see `fast_paths`.
+Most texts skip all of these: see `fast_paths`.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from .text_options import TextOptions
 
 
 class TextEngine(Stateful):
-    """The reader of one text: `feed` and `close` put events into the list that they are given.
+    """The reader of one text; `feed` and `close` append to the list of events that is passed to them.
 
-    - `plain`, `fast_path`: the short cuts for the next text, where there are any.
+    - `plain`, `fast_path`: the fast paths for the next text, or None.
     """
 
     STATE = ("_source_buffer", "_block", "_outside")
@@ -52,7 +52,7 @@ class TextEngine(Stateful):
         self.fast_path: FastPath | None = None
 
     def feed(self, text: str, events: list[Segment]) -> None:
-        """Read the next text."""
+        """Read the next text and append its events."""
         fast_path = self.fast_path
         given = fast_path(text) if fast_path is not None and text else None
         if given is not None:
@@ -86,7 +86,7 @@ class TextEngine(Stateful):
         answer.end_text(events, *answer.end_of(how, finish), raw=raw)
 
     def choose_way(self) -> None:
-        """Choose the fast path for the next text, if there is one."""
+        """Set the fast path for the next text, if there is one."""
         source_buffer, block = self._source_buffer, self._block
         plain = plain_fast_path(block)
         self.plain = None if source_buffer.wait else plain
@@ -139,14 +139,14 @@ class TextEngine(Stateful):
         self.choose_way()
 
     def _is_too_long(self) -> bool:
-        """Return whether more waits than may, of what may be text."""
+        """Return whether the held text that may be plain text exceeds its limit."""
         block = self._block
         # Blanks at the end are not counted: whether they are text is said by what comes behind them.
         length = block.before_blanks - block.opened_at
         return length > self._options.limits.deferred_length and not (block.reader is None and block.is_certain)
 
     def _read_on(self, reader: BlockJson, items: Sequence[Fragment | JsonError], text: str) -> Sequence[Segment]:
-        """Go on with a text that the machine of the JSON has read."""
+        """Process a text that the JSON machine has already parsed; return the events."""
         events: list[Segment] = []
         self._source_buffer.open(text, events)
         reader.read_on(items, text)
@@ -155,7 +155,7 @@ class TextEngine(Stateful):
         return events
 
     def _catch_up(self) -> None:
-        """Catch up on the offset, which the fast paths through JSON leave to the machine."""
+        """Set the offset of the buffer, which the fast paths inside JSON do not update."""
         reader, source_buffer = self._block.reader, self._source_buffer
         if isinstance(reader, BlockJson) and not source_buffer.wait:
             source_buffer.offset = reader.start + reader.slot.machine.at

@@ -31,7 +31,7 @@ _BY_SCHEMA: Final = frozenset(("schema", "xml", "marked_xml"))
 
 
 class TextOptions(Struct, frozen=True, kw_only=True):
-    """The options of `parse_text`; see there."""
+    """The options of `parse_text`, which describes them."""
 
     schemas: Mapping[str, Schema | None] | None = None
     calls: bool = True
@@ -53,40 +53,40 @@ class TextOptions(Struct, frozen=True, kw_only=True):
                 raise UsageError(message)
 
     def knows(self, name: str) -> bool:
-        """Return whether a name is one of the tools, if any were given."""
+        """Return whether a name is that of a tool; always True if no tools were given."""
         return self.schemas is None or known_name(self.schemas, name) is not None
 
     def streams(self, tool: str, key: str, typing: Typing) -> bool:
-        """Return whether a value's text is the value, so that it can be given while it arrives."""
+        """Return whether a value's text is the value, so that it can be emitted while it arrives."""
         if typing in _BY_SCHEMA:
             schema, root = self._schema(tool, key)
             return may_stream(schema, root, self.rules)
         return typing == "text"
 
     def is_known(self, tool: str, key: str) -> bool:
-        """Return whether the tools say anything about an argument."""
+        """Return whether the tool's schema describes an argument."""
         return self._schema(tool, key)[0] is not None
 
     def drops(self, tool: str, key: str) -> bool:
-        """Return whether an argument is unknown to its tool and must be dropped."""
+        """Return whether an argument must be dropped, because its tool does not have it."""
         if self.unknown_argument == "pass" or self.schemas is None:
             return False
         schema, root = self._schema(tool, key)
         return schema is None and root is not None
 
     def may_be_text(self, tool: str, key: str) -> bool:
-        """Return whether the tools allow a string there."""
+        """Return whether the tool's schema allows a string for an argument."""
         return "string" in kinds_of(*self._schema(tool, key)).names
 
     def may_be_null(self, tool: str, key: str, typing: Typing) -> bool:
-        """Return whether the text `null` would be no text."""
+        """Return whether the text `null` would mean null for an argument."""
         if typing not in _BY_SCHEMA:
             return False
         schema, root = self._schema(tool, key)
         return may_be_null(schema, root, self.rules)
 
     def typed(self, tool: str, key: str, typing: Typing, text: str) -> Typed:
-        """Convert the whole text of a value; if that fails, it stays text and is flagged."""
+        """Convert the whole text of a value; a text that does not fit stays text and is flagged."""
         schema, root = self._schema(tool, key)
         elements = text if typing == "xml" else without_marks(text) if typing == "marked_xml" else None
         if elements is not None:

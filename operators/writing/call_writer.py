@@ -26,11 +26,11 @@ from .render_values import CannotRenderError, check_value, json_call, json_calls
 _ONLY_READ: Final = frozenset(("content", "reasoning", "skip", "flag"))
 _NO_PLACE: Final = "its grammar has no place for a call"
 _LONE_KEY: Final = "input"
-"""The argument that a value without a key is."""
+"""The name of the argument for a value without a key."""
 
 
 class CallToRender(NamedTuple):
-    """A call to write; `schema`, of its tool's parameters, gives the types of unquoted values."""
+    """A call to write; `schema` is that of the tool's parameters and determines the types of unquoted values."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -39,7 +39,7 @@ class CallToRender(NamedTuple):
 
 
 class CallWriter:
-    """Walks a grammar once for each block of calls; each slot takes what it asks for from the call at hand."""
+    """Walks a grammar once for each block of calls; each slot is filled from the current call."""
 
     def __init__(self, dialect: Dialect, calls: list[CallToRender], layout: str) -> None:
         self._dialect = dialect
@@ -51,20 +51,21 @@ class CallWriter:
         self._written = 0
         self._call: CallToRender | None = None
         self._left: dict[str, Any] = {}
-        """Arguments of the call at hand that no slot has taken."""
+        """The arguments of the current call that are not written yet."""
         self._key: str | None = None
         self._is_flagged = False
-        """Whether an attribute said if the argument at hand is text."""
+        """Whether an attribute in the text states if the current argument is text."""
         self._back: dict[str, str] = {}
         self._out: list[str] = []
         self._has_keyed_slots = any(takes_key(leaf) for leaf in leaves_of(dialect.grammar))
-        """Whether arguments stand elsewhere than in a tag's attributes."""
+        """Whether the grammar has slots for arguments and their names."""
         self._lone_keys = {leaf.key or _LONE_KEY for leaf in leaves_of(dialect.grammar) if isinstance(leaf, Text)}
-        """Arguments whose values have a place of their own."""
+        """The names of arguments whose values have a slot of their own, without a key."""
         self._is_loose = False
-        """Whether blanks after what was written last do not matter."""
+        """Whether blanks after the last piece written do not matter."""
         self._to_last: list[tuple[int, frozenset[str], frozenset[str]]] = []
-        """The pieces that the last of some markers ends, and the closers that make one the last."""
+        """Pieces that end at the last of some markers: their index, these markers, and the closers that prove one the
+        last."""
 
     def write(self) -> str:
         grammar = self._dialect.grammar
@@ -102,7 +103,7 @@ class CallWriter:
     def _end_call(self) -> None:
         if self._left:
             names = ", ".join(map(repr, self._left))
-            message = f"it cannot carry the argument{'s' if len(self._left) > 1 else ''} {names}"
+            message = f"it has no place for the argument{'s' if len(self._left) > 1 else ''} {names}"
             raise CannotRenderError(message)
         self._call = None
 
@@ -112,13 +113,13 @@ class CallWriter:
 
     @property
     def _next(self) -> CallToRender:
-        """The call at hand, or the one that a header before it names."""
+        """The current call, or the next one if a header before it has its name."""
         return self._todo[self._written] if self._call is None and self._written < len(self._todo) else self._at_hand
 
     # ------------------------------------------------------------------ the grammar
 
     def _row(self, items: Sequence[Item], after: frozenset[str]) -> None:
-        """Write a sequence of items; `after`: what may follow them."""
+        """Write a sequence of items; `after` are the items that may follow."""
         for place, item in enumerate(items):
             ends, may_miss = ends_of(items[place + 1 :], self._aliases, self._back)
             self._item(item, ends | after if may_miss else ends)
@@ -146,7 +147,7 @@ class CallWriter:
                 self._row(item.items, after)
         elif isinstance(item, Call):
             if self._take().name != item.name and item.name:
-                message = f"its grammar has {item.name!r} there"
+                message = f"a call at this place must be one of {item.name!r}"
                 raise CannotRenderError(message)
             if self._is_loose and self._layout:
                 self._out.append(self._layout)  # a call that begins with its name gets its own line, too
@@ -157,7 +158,7 @@ class CallWriter:
             self._row(item, after)
 
     def _put(self, text: str, *, is_loose: bool = True) -> None:
-        """Write something; `is_loose`: blanks beside it do not matter."""
+        """Write a text; `is_loose`: whether blanks beside it do not matter."""
         if is_loose and self._is_loose and self._layout:
             self._out.append(self._layout)
         self._out.append(text)
@@ -250,7 +251,7 @@ class CallWriter:
         self._back[role] = text
 
     def _check_last(self, place: int, ends: frozenset[str], closers: frozenset[str]) -> None:
-        """See that a piece ends where it would be read to: at the last of its markers, or the first before a closer."""
+        """Check that a piece would be read to its end: to the last of its markers, or the first before a closer."""
         flags = re.IGNORECASE if self._dialect.ignore_case else 0
         behind = "|".join(map(re.escape, closers)) or r"(?!)"
         marker = re.compile("|".join(map(re.escape, sorted(ends, key=len, reverse=True))), flags)
@@ -259,7 +260,7 @@ class CallWriter:
         markers = list(marker.finditer(text)) if ends else []
         end = closed.search(text) or (markers[-1] if markers else None)
         if end is not None and end.start() != len(self._out[place]):
-            message = f"a value there ends at the last {end[0]!r} before the call's closer, which stands elsewhere"
+            message = f"a value there ends at the last {end[0]!r} before the call's closer, so this text would be cut"
             raise CannotRenderError(message)
 
     def _json(self, item: Json) -> None:
@@ -318,7 +319,7 @@ class CallWriter:
         return values
 
     def _for_attributes(self, item: Attrs) -> list[str]:
-        """Return the names of the arguments that are attributes of their own."""
+        """Return the names of the arguments that are written as attributes of their own."""
         needed = [key for key in item.required if key not in dict(item.roles)]
         if self._has_keyed_slots:
             return needed

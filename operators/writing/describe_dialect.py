@@ -1,4 +1,4 @@
-"""Describe a dialect by trying it out, for the catalogue."""
+"""Describe a dialect for the catalogue, by writing calls with it and reading them back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXAMPLES: Final[tuple[ExampleCall, ...]] = (
     ("shell", {"input": "npm install"}),
     ("search_replace", {"search": "x = 1\n", "replace": "x = 2\n"}),
 )
-"""The first one that a dialect can write stands for all its calls."""
+"""Example calls; the first one that a dialect can write is shown for it."""
 
 
 class DialectDescription(Struct, frozen=True):
@@ -33,28 +33,28 @@ class DialectDescription(Struct, frozen=True):
     name: str
     grammar: tuple[str, ...]
     example: str
-    """A call that its own renderer wrote; nothing where it can write none."""
+    """A call written in the dialect; empty if it can write none of the examples."""
     values: tuple[str, ...]
-    """How the text of a value becomes a value."""
+    """How the text of a value is converted."""
     reasoning: tuple[str, ...]
     """The markers of reasoning."""
     spelling: tuple[str, ...]
     """Other ways in which markers may be written."""
     limits: tuple[str, ...]
-    """What a call cannot carry; all else comes back as it was."""
+    """What a call cannot contain; everything else is read back unchanged."""
 
 
 def describe_dialect(dialect: Dialect, example: ExampleCall | None = None) -> DialectDescription:
-    """Describe a dialect, one of your own too.
+    """Return the description of a dialect, built in or your own.
 
     >>> from penstock.operators.grammar.dialect import Dialect
     >>> mine = Dialect("mine", ("<shell>", "$", Text("value", key="input"), "</shell>"), ignore_case=True)
     >>> describe_dialect(mine).grammar, describe_dialect(mine).spelling
     (('"<shell>" "$" VALUE of input "</shell>"',), ('markers in any case',))
 
-    - `example`: the call to show and to vary; one that the dialect can write where none is given.
+    - `example`: the call to show and to vary; by default one that the dialect can write.
 
-    Raises `UsageError` where the dialect cannot write the example.
+    Raises `UsageError` if the dialect cannot write the example.
     """
     shown = example or next((each for each in _EXAMPLES if _can_write(dialect, *each)), None)
     return DialectDescription(

@@ -27,7 +27,7 @@ _BOUNDS: Final = (
     ("format", "format"),
 )
 _DEEPEST: Final = 3
-"""Levels of objects, and of arrays, that are described: a recursive schema has no last one."""
+"""The most levels of nested objects and arrays that are described, because a recursive schema has no end."""
 
 
 def dialect_instructions(dialect: Dialect, tools: Any, *, layout: str | None = None) -> str:
@@ -69,7 +69,7 @@ def dialect_instructions(dialect: Dialect, tools: Any, *, layout: str | None = N
 
 
 def _several(dialect: Dialect, calls: list[CallToRender], written: list[str], layout: str | None) -> str:
-    """Return an example of two calls in one answer, empty if only one is possible."""
+    """Return an example of two calls in one answer; empty if the dialect allows only one."""
     if any(isinstance(leaf, Json) and leaf.under == "object" for leaf in leaves_of(dialect.grammar)):
         return ""
     try:
@@ -81,7 +81,7 @@ def _several(dialect: Dialect, calls: list[CallToRender], written: list[str], la
 
 
 def _answers(dialect: Dialect) -> list[str]:
-    """Return the sentence about the answer's text, for dialects whose whole answer is an object."""
+    """Return the sentence that says where text for the user goes, for dialects whose whole answer is an object."""
     keys = (key for leaf in leaves_of(dialect.grammar) if isinstance(leaf, Json) for key in leaf.content)
     return [
         f"Your whole answer is one JSON object. What you say to the user is its {json_text(key)}; an answer without a "

@@ -1,4 +1,4 @@
-"""`dialect_limits`: find what a dialect's calls cannot carry, by variations of a call."""
+"""`dialect_limits`: find what a dialect's calls cannot contain, by trying variations of a call."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def schema_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def dialect_limits(dialect: Dialect, name: str, arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Yield phrases for what no call of a dialect can carry, though another one could.
+    """Yield phrases for what calls of this dialect cannot contain, though calls of other dialects can.
 
     >>> from penstock.operators.grammar.dialect import Json, Text
     >>> list(dialect_limits(Dialect("json", (Json(),)), "f", {"a": "x"}))
@@ -53,7 +53,7 @@ def dialect_limits(dialect: Dialect, name: str, arguments: Mapping[str, Any]) ->
     a text with `</call>`
     a value that is a number, true or false, null, an object, a list
 
-    - `name`, `arguments`: of a call that the dialect can write, with one text among the arguments.
+    - `name`, `arguments`: the name and arguments of a call that the dialect can write; one argument must be a text.
     """
 
     def cannot(name: str, arguments: Mapping[str, Any], *, with_schema: bool = True) -> bool:

@@ -22,13 +22,13 @@ SLOTS: Final[dict[Role, str]] = {
     "flag": "TYPE",
     "arguments": "ARGUMENTS",
 }
-"""The placeholder for text of the model's own in a picture."""
+"""The placeholders in a picture for the texts that the model fills in."""
 _INDENT: Final = "  "
 _is_one: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Z]+').fullmatch
 
 
 class _Group(NamedTuple):
-    """Items in a row, or ways of which one is taken, and what is behind their bracket."""
+    """A group in the picture: items in sequence, or alternatives, and the mark after the closing bracket."""
 
     nodes: tuple[_Node, ...]
     kind: Literal["row", "ways"]
@@ -46,7 +46,7 @@ def draw_grammar(dialect: Dialect, width: int = 100) -> list[str]:
     >>> draw_grammar(Dialect("d", (Maybe("<calls>"), once, Many(once), Alt("</calls>", "<end>"))))
     ['"<calls>"? ( "<call>" NAME JSON {ARGUMENTS} "</call>" )+ ( "</calls>" | "<end>" )']
 
-    `?` is once or not at all, `*` any number of times, `+` at least once, `|` between ways of which one is taken.
+    `?` means once or not at all, `*` any number of times, `+` at least once; `|` separates alternatives.
     """
     return _lines(_row(dialect.grammar), width)
 
@@ -167,7 +167,7 @@ def _hanging(first: str, lines: Iterable[str]) -> list[str]:
 
 
 def _packed(nodes: Iterable[_Node], width: int) -> list[str]:
-    """Return items in a row, as many on a line as go there."""
+    """Return items in sequence, with as many on a line as fit."""
     lines: list[str] = []
     is_open = False
     for node in nodes:

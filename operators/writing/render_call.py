@@ -20,23 +20,24 @@ def render_call(
     schema: Mapping[str, Any] | None = None,
     layout: str | None = None,
 ) -> str:
-    """Write one call as a model would in a dialect, so that it is read back as the same call.
+    """Return one call as a model would write it in a dialect, so that it is read back as the same call.
 
     >>> from penstock.operators.grammar.dialect import Dialect, Json, Maybe
     >>> hermes = Dialect("hermes", ("<tool_call>", Json(), Maybe("</tool_call>")))
     >>> render_call(hermes, "add", {"a": 1})
     '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
 
-    - `schema`: of the tool's parameters; raw parameters come back as anything but text only where it says so.
-    - `layout`: what to put between items where blanks do not matter, such as a newline; the dialect's own otherwise.
+    - `schema`: the schema of the tool's parameters; raw values are read back as another type than text only if it says
+      so.
+    - `layout`: the blanks to write between items, such as a newline; by default the dialect's own.
 
-    Raises `UsageError` with the reason where the dialect has no way to write it; `can_render` gives that reason.
+    Raises `UsageError` with the reason if the dialect cannot write the call; `can_render` returns that reason.
     """
     return render_calls(dialect, [CallToRender(name, arguments, call_id, schema)], layout=layout)
 
 
 def render_calls(dialect: Dialect, calls: Iterable[CallToRender], *, layout: str | None = None) -> str:
-    """Write several calls, in one block where the dialect's blocks hold several, else each in its own.
+    """Return several calls as text, in one block if the dialect allows several in a block, else each in its own.
 
     >>> from penstock.operators.grammar.dialect import NAME, Call, CallArgs, Dialect, Many, Maybe
     >>> pythonic = Dialect("pythonic", ("[", Many(Call(NAME, CallArgs()), Maybe(",")), "]"))

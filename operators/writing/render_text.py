@@ -24,7 +24,7 @@ def value_text(item: Text, key: str, value: Any, schema: Mapping[str, Any] | Non
     >>> value_text(Text("value", typing="schema"), "n", [1], {"properties": {"n": {"type": "array"}}})
     '[1]'
 
-    - `is_flagged`: an attribute says whether it is text or JSON.
+    - `is_flagged`: whether an attribute says if the value is text or JSON.
 
     Raises `CannotRenderError` if the text would be read back as another value.
     """
@@ -50,7 +50,7 @@ def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool =
     >>> slot_text(Text("value", trim="newline"), "a\nb", ["</p>"])
     '\na\nb\n'
 
-    - `ends`: what may follow the slot, so that it ends there.
+    - `ends`: the texts that may follow the slot, and so would end it.
     """
     what = f"the {item.role} {text[:40]!r}"
     if not text and item.role != "value":
@@ -79,7 +79,7 @@ def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool =
 
 
 def id_text(item: Text, name: str, call_id: str | None, number: int) -> str:
-    r"""Return a call's id, generated if it has none but the grammar requires one.
+    r"""Return a call's id; generate one if the call has none and the grammar requires one.
 
     >>> id_text(Text("id", named=r"(?:functions\.)?(\w+):\d+"), "add", None, 2)
     'functions.add:2'
@@ -117,7 +117,7 @@ def attribute_text(name: str, value: str) -> str:
 
 
 def _encoded(item: Text, text: str, ends: Iterable[str]) -> str:
-    """Return a text with entities for what would be markup, for quotes only where one could end it."""
+    """Return a text with its markup escaped as entities; quotes are escaped only where they could end the text."""
     if not item.entities:
         return text
     plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -137,7 +137,7 @@ def flag_text(attribute: str, value: Any) -> str:
 
 
 def _trimmed(item: Text, text: str) -> str:
-    """Return a text after the trimming of its slot."""
+    """Return a text as its slot would trim it."""
     if item.trim == "blanks" or item.chars:
         return text.strip(_BLANKS)
     if item.trim == "newline":

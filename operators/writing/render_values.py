@@ -14,7 +14,7 @@ from ..grammar.dialect import CallArgs, Json
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _BARE_KEY: Final = re.compile(r"[^\W\d]\w*")
 _DEEPEST: Final = DEFAULT_LIMITS.depth - 8
-"""Arguments stand inside the containers of their call."""
+"""The deepest nesting of arguments; the rest is left for the containers around them."""
 _WORDS: Final = {"=": {None: "None", True: "True", False: "False"}, ":": {None: "null", True: "true", False: "false"}}
 _ESCAPES: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -24,7 +24,7 @@ class CannotRenderError(Exception):
 
 
 def check_value(value: Any, where: str, depth: int = 0) -> None:
-    """Raise `CannotRenderError` for a value that JSON cannot represent, which no dialect can carry.
+    """Raise `CannotRenderError` for a value that JSON, and thus any dialect, cannot represent.
 
     >>> check_value({"a": [1, None]}, "argument 'x'")
     """
@@ -64,7 +64,7 @@ def json_text(value: Any) -> str:
 
 
 def same_value(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are the same, types included: 1, 1.0 and True are three.
+    """Return whether two JSON values are the same, types included: 1, 1.0 and True all differ.
 
     >>> same_value([1], [1]), same_value([1], [1.0])
     (True, False)
@@ -73,7 +73,7 @@ def same_value(one: Any, other: Any) -> bool:
 
 
 def json_call(item: Json, name: str, arguments: Mapping[str, Any], call_id: str | None) -> Any:
-    """Return the JSON object that is a call.
+    """Return the JSON object for a call.
 
     >>> json_call(Json(name=("function.name",), args=("function.arguments",)), "add", {"a": 1}, None)
     {'function': {'name': 'add', 'arguments': {'a': 1}}}
@@ -91,7 +91,7 @@ def json_call(item: Json, name: str, arguments: Mapping[str, Any], call_id: str 
 
 
 def json_calls(item: Json, calls: list[Any]) -> Any:
-    """Return the JSON value around calls: the only call, or an array, under a key if the grammar has one.
+    """Return the JSON value for calls: a single call or an array, under a key if the grammar has one.
 
     >>> json_calls(Json(calls=("call",), content=("text",), under="object"), [{"name": "add"}])
     {'text': '', 'call': {'name': 'add'}}

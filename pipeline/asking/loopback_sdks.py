@@ -15,7 +15,7 @@ Start: TypeAlias = Callable[[], Any]
 
 _PROMPT = "Play the recording."
 SDKS: Mapping[str, str] = {each.api: each.name for each in PROVIDERS.values() if each.api}
-"""Whose SDK asks, by the name of the API."""
+"""The provider whose SDK is used, by the name of the API."""
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""A provider's real SDK, asked once.
+"""Send one request through a provider's real SDK.
 
-An SDK takes longer to import than everything else together, so each is imported when it is asked for.
+An SDK takes longer to import than everything else together, so each is imported only when it is used.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ Examples:
   penstock inspect --json --via sdk *.sse
 """
 _WORDING = (("Value error, ", ""), ("Input should be", "it should be"))
-"""Pydantic's errors about options, as option names."""
+"""Replacements that turn pydantic's errors about settings into errors about options."""
 
 _PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 
@@ -55,7 +55,7 @@ COMMANDS = {
 
 
 class _Commands(typer.core.TyperGroup):
-    """Lists the commands without their options, and imports the one that is asked for."""
+    """Lists the commands without their options, and imports only the command that is run."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)

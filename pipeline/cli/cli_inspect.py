@@ -24,7 +24,7 @@ Examples:
   penstock inspect --api openai-chat --via sdk recordings/*.sse
 """
 PATIENCE = 1.0
-"""Seconds after which a terminal shows which file is being read."""
+"""The seconds after which the name of the file that is being read is shown on a terminal."""
 
 
 def inspect(

@@ -93,7 +93,7 @@ def parse(
 
 
 def strategy_of(names: list[str]) -> TextStrategy:
-    """Return a strategy for these dialects; without any the environment's, else `auto`.
+    """Return a strategy for these dialects; without dialects, the one set in the environment, else `auto`.
 
     >>> strategy_of(["hermes", "Qwen3_Coder"])
     <TextStrategy hermes+qwen3_coder>

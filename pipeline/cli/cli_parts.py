@@ -22,7 +22,7 @@ from ..strategies.strategies import STRATEGIES
 from ..tools.file_tools import FILE_TOOL_DEFINITIONS
 
 LONGEST_COMPLAINT = 1000
-"""Some gateways answer with a whole page."""
+"""The most characters of a printed error, because some gateways answer with a whole page."""
 CTRL_C = "Ctrl-C"
 
 
@@ -83,7 +83,7 @@ def strategy_name(given: str | None) -> str:
 
 
 def json_line(event: Event) -> str:
-    r"""Return an event as a line of JSON in ASCII: nothing in it moves a terminal, whatever its encoding is.
+    r"""Return an event as a line of JSON in ASCII, which is safe on every terminal and in every encoding.
 
     >>> from penstock.events import Notice
     >>> json_line(Notice("c", "é\x9b"))
@@ -100,7 +100,7 @@ def _escaped(character: str) -> str:
 
 
 class Watched:
-    """Events for a sink, without the exception at their end, which the command reports.
+    """Events for a sink, without the exception at their end, which the command reports itself.
 
     `error` is the provider's error or the lost connection. Ctrl-C calls `stop`, which ends open segments as interrupted
     and sets `is_stopped`. Before the first event, and the second time, Ctrl-C is a plain KeyboardInterrupt.

@@ -114,7 +114,7 @@ def _key(provider: str, url: str | None, key_from: str | None) -> str:
         if key := os.environ.get(name, "").strip():
             if key.isascii() and key.isprintable():
                 return key
-            message = f"the key in {name} has characters that no key has; check that it was copied whole"
+            message = f"the key in {name} contains characters that are not allowed in a key; copy it again"
             raise UsageError(message)
     if key_from is None and (not names or is_local(url)):
         return NO_KEY

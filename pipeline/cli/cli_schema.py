@@ -43,7 +43,7 @@ def schema(
     """Show the JSON Schema of the events; with --tool, what a request's tools look like."""
     if tool:
         if provider is None or event is not None:
-            message = "--tool needs --provider, and takes no event"
+            message = "--tool needs --provider and cannot be combined with an event"
             raise UsageError(message)
         _print(tool_schemas(tools_named(tool), provider))
     elif provider is not None:

@@ -48,7 +48,7 @@ RESPONSES = Answer(
 
 
 class Proof(NamedTuple):
-    """How early a file's first characters were shown, measured by the server's log.
+    """How early a file's first characters were shown, as measured from the server's log.
 
     `sent`: the bytes that the server had sent by then, including the current piece. `total`: the bytes of the whole
     answer. `ahead`: seconds from then to the last piece.

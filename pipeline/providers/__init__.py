@@ -1,1 +1,1 @@
-"""The providers as they are asked: one row each."""
+"""Requests to providers: a table with one entry per provider."""

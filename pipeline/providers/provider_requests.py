@@ -7,11 +7,11 @@ from typing import Any
 from msgspec import Struct
 
 ANTHROPICS_MAX_TOKENS = 8192
-"""Anthropic's API requires a number; the others have defaults."""
+"""The `max_tokens` of requests to Anthropic, whose API requires a number; other APIs have defaults."""
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What is asked; `tools`, whatever `tool` takes, are described to the model, and run by nobody here."""
+    """The content of a request; `tools`, as the function `tool` takes them, are described to the model, not run."""
 
     model: str
     prompt: str

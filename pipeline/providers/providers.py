@@ -1,4 +1,4 @@
-"""All that a request needs to know of a provider: one row each."""
+"""The table of providers: everything that differs between their requests."""
 
 from __future__ import annotations
 
@@ -52,39 +52,39 @@ def _as_it_is(definitions: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Provider(NamedTuple):
-    """How a provider is asked: where its key stands, what is to be installed, the steps with its SDK, its tools."""
+    """How to send a request to a provider: its key, its package, the calls of its SDK, the form of its tools."""
 
     name: str
     aliases: tuple[str, ...]
-    """Those of the sources' APIs among them, so that one name serves for both."""
+    """Other names of the provider, including those of its API in the sources, so that either name works."""
     api: str
-    """The API whose recordings its SDK plays; empty where another's does."""
+    """The API whose recordings are played through this provider's SDK; empty if another SDK is used for them."""
     keys: tuple[str, ...]
-    """Environment variables; the first one that is set has the key. Empty if it needs no key."""
+    """The environment variables for the key, the first one set counts; empty if no key is needed."""
     module: str
     package: str
     url: str
     """The base URL, unless the environment variable `url_from` is set."""
     url_from: str
     client: Callable[[Any, str, str | None], Client]
-    """Makes the SDK's client from its module, a key and a base URL or None; closed when the block ends."""
+    """Makes the SDK's client from its module, a key, and a base URL or None; closes it when the block ends."""
     ask: Callable[[Any, Request, Any], Any]
-    """Start the streamed answer, of the client, the request and its tools in the provider's form."""
+    """Starts the streamed answer from the client, the request, and the tools in the provider's form."""
     form: ToolForm = function_form
     listed: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = _as_it_is
-    """The tools of a request, of their forms."""
+    """Makes the `tools` of a request from the forms of the single tools."""
     names: tuple[re.Pattern[str], str] | None = None
-    """The names that it takes for tools, and the rule in words; another is refused with the whole request."""
+    """The tool names that the provider accepts, and the rule in words; it refuses requests with any other name."""
     strict: StrictMode | None = None
     not_strict: str = "this provider has no strict mode; leave strict= out"
     words: Mapping[str, Any] = MappingProxyType({"auto": None})
-    """The words of `tool_choice`, and what the request says for them."""
+    """The words that `tool_choice` accepts, each with its value in the request."""
     choice: Callable[[str], Any] | None = None
-    """A tool that must be called, by its name."""
+    """Makes the value for a tool that must be called, from its name; None if the provider cannot do that."""
     instead: Mapping[str, str] = MappingProxyType({})
-    """What to do instead of a word that it does not have."""
+    """Advice for words of `tool_choice` that the provider does not support."""
     parallel: str | Callable[[Any, bool], Any] = "has no option for parallel calls"
-    """A choice that says whether calls may come in parallel, or why it does not."""
+    """Adds to a choice whether parallel calls are allowed; or a `str`, the reason why the provider cannot do that."""
 
 
 _OPENAI = Provider(

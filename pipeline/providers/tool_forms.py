@@ -1,4 +1,4 @@
-"""A tool, and the choice of one, in the words of each provider's request."""
+"""A tool, and the choice of a tool, in the form of each provider's request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..schemas.schema_references import inline_references
 
 Said: TypeAlias = dict[str, Any]
 ToolForm: TypeAlias = Callable[[Said, Schema, dict[str, bool]], Said]
-"""Of a tool's name and description, its parameters, and what says that it is strict."""
+"""Makes a provider's form of a tool from its name and description, its parameters, and the flag for strict mode."""
 
 
 def function_form(said: Said, parameters: Schema, flag: dict[str, bool]) -> Said:

@@ -15,7 +15,7 @@ from ...operators.tool_call_updates import tool_call_updates
 
 Emit: TypeAlias = Literal["deltas", "fragments", "segments", "updates", "invocations"]
 EmitEvents: TypeAlias = Literal["fragments", "segments", "updates", "invocations"]
-"""The same for stored events, which have no deltas."""
+"""The kinds that can be made from stored events, which have no deltas."""
 
 _KINDS: dict[Emit, tuple[type, ...]] = {
     "deltas": (ChunkResponse,),

@@ -1,4 +1,4 @@
-"""Events in one line each, for people who look at a stream."""
+"""Show each event in one line, for people who watch a stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...sinks.wording.event_words import event_line
 from ...sinks.wording.printable import printable, shortened
 
 LONGEST = 100
-"""Characters of a text; `--json` has all of them."""
+"""The most characters shown of a text; `--json` shows all of them."""
 
 
 def short_line(event: Any) -> str:
@@ -83,7 +83,7 @@ def _call(call: ToolCallDelta) -> str:
 
 
 def _path(path: Path) -> str:
-    """Return a path as people write it, `$` for the root."""
+    """Return a path in readable form, with `$` for the root."""
     return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 

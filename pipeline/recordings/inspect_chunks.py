@@ -16,7 +16,7 @@ from ...sinks.collect import Segment, collect
 from ..strategies.strategy import StrategyEvent
 
 WIRE_KINDS = {"custom": "custom_tool_call"}
-"""Words of the wire that are not its word for the type of a call; all others are."""
+"""The types of calls whose name on the wire differs from ours, by that name."""
 
 
 class InspectedCall(Struct, frozen=True):
@@ -82,11 +82,12 @@ def inspect_chunks(
 
 
 class _Facts:
-    """What only the chunks tell: the position of each call, how the answer ended, its usage."""
+    """Facts that are only in the chunks: the position of each call, how the answer ended, and its usage."""
 
     def __init__(self) -> None:
         self.places: dict[str, list[tuple[int, int, int]]] = {}
-        """Id of the wire -> of each call that has it: which in order of beginning, choice, index."""
+        """By id on the wire, for each call with that id: its number in the order of beginnings, its choice and its
+        index."""
         self.finish_reasons: dict[int, str] = {}
         self.usage: dict[str, int] | None = None
         self.error: dict[str, Any] | None = None

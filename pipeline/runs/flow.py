@@ -22,7 +22,7 @@ class Step(NamedTuple):
 class Flow:
     """A provider's machine and the strategy after it; `in_text` returns the strategy for plain text.
 
-    They are kept apart, because a chain of three stages has loops of its own and most strategies are chains of three.
+    The two are separate chains, because chains of three stages run faster, and most strategies have three.
     """
 
     __slots__ = ("_in_text", "_machine", "_strategy")

@@ -9,18 +9,19 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 _PATIENCE = 0.1
-"""Seconds that the handler has to be called in, before the signal is sent once more."""
+"""The seconds after which the signal is sent again if the handler has not been called."""
 
 
 @contextmanager
 def on_interrupt(act: Callable[[], object]) -> Generator[None, None, None]:
     """Call `act` on the main thread at the first Ctrl-C inside of the block; the next is a plain KeyboardInterrupt.
 
-    Python calls a signal's handler between its own steps, and a signal breaks off a system call that waits. One that
-    comes after the last step and before the call is seen when the call returns, which may be never. So a thread is told
-    of the signal, too (`signal.set_wakeup_fd`), and sends it to the main thread until the handler was called.
+    Python calls a signal's handler between its own steps, and a signal breaks off a system call that waits. A signal
+    between the last step and the system call is handled only when the call returns, which may be never. So a thread is
+    notified of the signal, too (`signal.set_wakeup_fd`), and sends it to the main thread until the handler has been
+    called.
 
-    Nothing changes where Ctrl-C is ignored, as in the background of a shell, or has somebody else's handler.
+    Nothing changes if Ctrl-C is ignored, as in the background of a shell, or has another handler than Python's default.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -42,7 +43,8 @@ class _Interrupt:
         self._act = act
         self._is_handled = False
         self._repeats: list[None] = []
-        """One for each time that the signal was sent again: so many are nobody's second Ctrl-C."""
+        """One entry for each time that the signal was sent again; so many signals are not a second Ctrl-C of the
+        user."""
 
     def handle(self, *_: object) -> None:
         if not self._is_handled:

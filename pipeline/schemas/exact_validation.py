@@ -1,4 +1,4 @@
-"""`exact_instance`: arguments validated by a pydantic model without turning one type of JSON into another."""
+"""`exact_instance`: validate arguments with a pydantic model without converting one JSON type into another."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .json_schema import Schema
 _Model = TypeVar("_Model", bound=BaseModel)
 _Place: TypeAlias = tuple[str | int, ...]
 _MOST_BITS = 1024
-"""Of a whole number that a float can hold."""
+"""The most bits of a whole number that a float can hold."""
 _LONGEST_TUPLE = 100
-"""Items behind it count as one more of the same."""
+"""The index from which on all items of an array are checked with one schema."""
 # Whether 1.0 may stand for a whole number is left to pydantic.
 _TYPES: dict[type, frozenset[str]] = {
     bool: frozenset(("boolean",)),
@@ -32,7 +32,7 @@ _WANTS_PYTHON = frozenset(
         *("set_type", "frozen_set_type", "tuple_type", "deque_type", "ordered_dict_type", "counter_type"),
     )
 )
-"""What pydantic's strict mode says of a text or a list that stands for something of Python's."""
+"""The types of pydantic's strict mode errors for a text or list where a Python type such as a date or set is needed."""
 
 
 def exact_instance(model: type[_Model], arguments: dict[str, Any], schema: Schema) -> _Model:
@@ -45,10 +45,11 @@ def exact_instance(model: type[_Model], arguments: dict[str, Any], schema: Schem
     ... except ValidationError as error: print(error.errors()[0]["msg"])
     Input should be a valid integer
 
-    It is pydantic's strict mode for JSON: what JSON can only say as a text (dates, UUIDs, bytes), as a list (tuples,
-    sets) or as a whole number (floats) is welcome. That mode alone is not enough. A model with an `__init__` of its own
-    leaves it, and true passes for a listed 1: so the types are compared with the schema's, too. And behind a validator
-    that comes before or around pydantic's, it wants Python's own dates and sets: those the other mode may make.
+    It uses pydantic's strict mode for JSON: values that JSON can only write as a text (dates, UUIDs, bytes), as a list
+    (tuples, sets) or as a whole number (floats) are accepted. That mode alone is not enough. A model with an `__init__`
+    of its own leaves strict mode, and true passes for a listed 1; so the types are also compared with the schema's. And
+    after a `before` or `wrap` validator, strict mode accepts only Python's own dates and sets; so these may be made in
+    lax mode.
     """
     leaves = list(_Described(schema).leaves(arguments, schema))
     if any(isinstance(value, int) and value.bit_length() > _MOST_BITS for value, _, _ in leaves):

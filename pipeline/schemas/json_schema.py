@@ -51,7 +51,7 @@ def map_subschemas(schema: Schema, change: Callable[[Schema, str], Schema], path
 
 
 def malformed(schema: Schema) -> str | None:
-    """Return the first error of a JSON Schema, as far as this library relies on it, or None."""
+    """Return the first error in the parts of a JSON Schema that this library reads, or None."""
     faults: list[str] = []
 
     def look(each: Schema, path: str) -> Schema:

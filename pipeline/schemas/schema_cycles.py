@@ -24,14 +24,14 @@ _ANCHORS = ("$anchor", "$dynamicAnchor")
 
 
 def reference_cycle(root: Schema) -> list[str] | None:
-    """Return the references of a cycle that takes no input in, the first of them again at the end; None without one.
+    """Return the references that form a cycle without consuming input, the first one repeated at the end; else None.
 
     >>> reference_cycle({"$defs": {"A": {"allOf": [{"$ref": "#/$defs/B"}]}, "B": {"not": {"$ref": "#/$defs/A"}}}})
     ['#/$defs/B', '#/$defs/A', '#/$defs/B']
     >>> reference_cycle({"properties": {"next": {"$ref": "#"}}})
 
-    No value decides such a schema: following the references never ends. A recursive schema, whose references lead
-    through `properties`, `items` and their like, is welcome.
+    No value decides such a schema: following the references never ends. Recursive schemas, whose references lead
+    through `properties`, `items` and the like, are allowed.
     """
     return _Search(root).cycle()
 
@@ -41,7 +41,7 @@ class _Search:
         self._root = root
         self._anchored: dict[str, list[Schema]] = {}
         self._resources: dict[int, Schema] = {}
-        """By a schema's identity: the schema with an `$id` around it, into which its references look."""
+        """By `id()` of a schema: the nearest schema around it with an `$id`, in which its references are resolved."""
         self._schemas: list[Schema] = []
         self._note(root, root)
 
@@ -62,7 +62,7 @@ class _Search:
             waiting += [(each, resource) for each in _below(schema)]
 
     def cycle(self) -> list[str] | None:
-        """Search in depth, without recursion: a schema may be of any size."""
+        """Return the first cycle found by a depth-first search, without recursion: a schema may have any size."""
         finished: set[int] = set()
         # What is referred to may stand where no schema is looked for; it is noted, and so searched, when it is met.
         for start in self._schemas:

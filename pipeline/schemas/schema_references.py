@@ -15,7 +15,7 @@ from .schema_cycles import reference_cycle
 
 _DEFINITION = re.compile(r"#/(\$defs|definitions)/([^/]+)")
 _MOST_SCHEMAS = 10_000
-"""In one schema with its references put in: more than any tool needs, and less than a hostile one can ask for."""
+"""The most subschemas with all references inlined: more than any tool needs, few enough to stop a hostile schema."""
 _OF_OBJECTS = ("properties", "required", "additionalProperties", "patternProperties")
 """Keywords of objects; with one of them, `"type": "object"` is implied."""
 
@@ -125,9 +125,9 @@ def _checked_copy(given: Mapping[str, Any], owner: str) -> Schema:
 def object_schema(given: Mapping[str, Any], owner: str) -> Schema:
     """Return a copy of the schema of a tool's parameters; `UsageError` if it does not describe an object.
 
-    A reference at the root is followed: every provider wants to read `"type": "object"` there. A non-finite default is
-    moved to the description, because JSON cannot represent it. References that come back to themselves without a
-    property or an item between are a `UsageError`, see `reference_cycle`; recursive schemas are welcome.
+    A reference at the root is followed, because every provider expects `"type": "object"` there. A non-finite default
+    is moved to the description, because JSON cannot represent it. References that form a cycle without a property or an
+    item between them are a `UsageError`, see `reference_cycle`; recursive schemas are allowed.
     """
     try:
         schema = _checked_copy(given, owner)

@@ -10,7 +10,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from ...events.errors import UsageError
 
 _LONGEST = 200
-"""Characters of a message: it quotes what is wrong, and that may be a whole file."""
+"""The most characters of a message, because it quotes the wrong value, which may be a whole file."""
 
 
 def check_schema(schema: dict[str, Any], name: str) -> None:

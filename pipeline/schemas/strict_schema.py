@@ -54,7 +54,8 @@ OPENAI = StrictMode(
     requires_all=True,
     recursive=True,
 )
-"""developers.openai.com/api/docs/guides/structured-outputs, "Supported schemas"; Mistral's takes at least this."""
+"""OpenAI's strict mode, after developers.openai.com/api/docs/guides/structured-outputs, "Supported schemas". Mistral's
+strict mode allows at least the same."""
 
 ANTHROPIC = StrictMode(
     "Anthropic",
@@ -65,7 +66,7 @@ ANTHROPIC = StrictMode(
     min_items=(0, 1),
 )
 """platform.claude.com/docs/en/build-with-claude/structured-outputs, "JSON Schema limitations"; patterns and defaults,
-which are allowed in part, are told in the description, as Anthropic's SDK does."""
+which are only partly allowed, are moved to the description, as Anthropic's SDK does."""
 
 
 def strict_schema(parameters: Schema, mode: StrictMode, tool: str) -> Schema:

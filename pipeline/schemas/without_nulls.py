@@ -18,8 +18,8 @@ def without_nulls(arguments: dict[str, Any], schema: Schema) -> dict[str, Any]:
     >>> without_nulls({"a": None, "b": None, "c": None}, schema)
     {'b': None, 'c': None}
 
-    Strict modes make every parameter required and let a model say null where it would have left it out; without them
-    models do so of their own accord. What is dropped would not have been valid.
+    Strict modes make every parameter required and let a model write null for one that it would leave out; without
+    strict mode, models do so on their own. Only nulls that would be invalid are dropped.
     """
     return cast("dict[str, Any]", _pruned(arguments, schema, schema))
 
@@ -65,7 +65,7 @@ def accepts_null(schema: Schema, root: Schema) -> bool:
 
 
 def _accepts_null(schema: Any, root: Schema, known: dict[str, bool]) -> bool:
-    """Return what `accepts_null` does; `known`: what references say, yes as long as they are being looked up."""
+    """Return what `accepts_null` does; `known` has the resolved references, True while one is being resolved."""
     if not isinstance(schema, dict):
         return schema is not False
     described = cast("Schema", schema)

@@ -27,9 +27,9 @@ def act_on_calls(  # noqa: PLR0913 - what all strategies for calls have in commo
     detect: bool,
     limits: Limits,
 ) -> Operator[Any, Any]:
-    """Return the chain: `finder`, what was opted for, `stream_fields`, `to_invocations`.
+    """Return the chain: `finder`, the optional operators, `stream_fields`, `to_invocations`.
 
-    `is_fitted`: whether the fields are left out that somebody's own tool of the name does not have.
+    `is_fitted`: whether to leave out field specs that do not fit a tool of the user with the same name.
     """
     specs = without_overridden(fields, tools) if is_fitted else checked_fields(fields)
     opted = [*([detect_text_calls()] if detect else []), *([tool_call_updates(keep_segments=True)] if updates else [])]

@@ -85,7 +85,7 @@ _NATIVE: Mapping[str, Strategy] = {"api_tool_call": api_tool_call, "pass_through
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType({**_NATIVE, **TEXT_STRATEGIES})
 """The strategies by name, for settings and the command line; compose any other chain yourself."""
 RENAMED: Mapping[str, str] = MappingProxyType({"native": "api_tool_call", "structured_output": "json_answer"})
-"""Old names."""
+"""The current names of strategies, by their old names."""
 
 
 def strategy_named(name: str) -> Strategy:

@@ -11,7 +11,7 @@ from ...operators.engine.stage import Operator
 from ...operators.to_invocations import Tools
 
 StrategyEvent: TypeAlias = AnySegmentEvent | ToolInvocation | InvocationFailed | Notice | ToolCallUpdate
-"""What a strategy gives, and so what a pipeline's stream does; updates with `updates=True` only."""
+"""An event of a strategy, and so of a pipeline's stream; `ToolCallUpdate`s come only with `updates=True`."""
 
 
 class Strategy(Protocol):

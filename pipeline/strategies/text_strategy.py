@@ -88,10 +88,10 @@ class TextStrategy:
     ) -> Operator[Any, StrategyEvent]:
         """Make the operator: `parse_text`, `stream_fields` and `to_invocations(keep_segments=True)` in a row.
 
-        It takes texts as well as chunks, whose native calls pass through the same way. `tools` say the types of raw
-        values, and validate. `fields` are the tools with one streamed argument, `FILE_TOOLS` unless given; `start`,
-        `updates` and `detect` as with `api_tool_call`; all others as with `parse_text`. Tools are found whatever the
-        case of the name that the model wrote.
+        It takes texts as well as chunks, whose native calls pass through the same way. `tools` give raw values their
+        types, and validate the arguments. `fields` are the tools with one streamed argument, `FILE_TOOLS` unless given;
+        `start`, `updates` and `detect` as with `api_tool_call`; all others as with `parse_text`. The case of tool names
+        that the model wrote does not matter.
         """
         known: Any = tools if tools is None or hasattr(tools, "items") else tuple(cast("Iterable[Any]", tools))
         parsed = parse_text(

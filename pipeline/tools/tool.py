@@ -27,7 +27,7 @@ from .tool_from_function import function_arguments, function_description, functi
 # The widest rule of all providers; `tool_schemas` asks for that of its provider.
 _NAME = re.compile(r"[a-zA-Z0-9_.:-]{1,128}")
 _SAID = ("name", "description", "strict", "coerce")
-"""What a tool that is made again of its function would not know."""
+"""The arguments that a tool made again from its function would lose."""
 
 
 # A plain `Tool` is one of which nothing is known.
@@ -74,8 +74,8 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
     def validate(self, arguments: dict[str, Any]) -> BaseModel | None:
         """Return the model's instance of a call's arguments, None without a model; raises pydantic's `ValidationError`.
 
-        A null for a parameter that is optional and cannot be null counts as not given. What the model's own validators
-        raise besides passes; in a stream it makes the call `invalid`.
+        A null for a parameter that is optional and cannot be null counts as not given. Other exceptions of the model's
+        own validators pass through; in a stream they make the call `invalid`.
         """
         if self.model is None and not self.validates:
             return None
@@ -189,17 +189,17 @@ def tool(
     ('add', 'Add two numbers.', ['a'], 3)
 
     - A function is described by its docstring, its parameters by `Annotated[..., Field(description=...)]` or the
-      `Args:` of a docstring in Google's style. `Field(alias="from")` is what the model says for a parameter.
-      Arguments that it does not take are refused.
+      `Args:` of a docstring in Google's style. With `Field(alias="from")` the model uses that name for the parameter.
+      Arguments that the function does not have are refused.
     - A model's docstring describes it.
-    - A definition has a name and parameters, in the form of any provider that `tool_schemas` knows, or of MCP; a plain
-      JSON Schema needs `name=`. With `validate=True` arguments are checked against it, which takes the extra
-      "jsonschema"; without, every object is accepted.
-    - `coerce`: with True, the default, pydantic turns one type of JSON into another where it sees a way: "yes" into
-      True, "1_000" into 1000, true into 1. With False a value of another type than the schema says is refused; what
-      JSON has no type for, as dates, is still read from its text. A JSON Schema is then checked as with
-      `validate=True`: it never turns anything.
-    - `name`, `description`, `strict` and `coerce` replace what the value says; see `Tool`.
+    - A definition has a name and parameters, in the form of any provider that `tool_schemas` supports, or of MCP; a
+      plain JSON Schema needs `name=`. With `validate=True` arguments are checked against it, which needs the extra
+      "jsonschema"; otherwise every object is accepted.
+    - `coerce`: with True, the default, pydantic converts between types of JSON where it can: "yes" to True, "1_000" to
+      1000, true to 1. With False a value of another type than the schema's is refused; types that JSON does not have,
+      such as dates, are still read from text. Arguments for a JSON Schema are then checked as with `validate=True`, and
+      never converted.
+    - `name`, `description`, `strict` and `coerce` override those of the value; see `Tool`.
     """
     said: dict[str, Any] = {"name": name, "description": description, "strict": strict, "coerce": coerce}
     said["validates"] = validate or None

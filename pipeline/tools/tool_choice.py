@@ -25,12 +25,10 @@ def tool_choice(
     {'type': 'function', 'function': {'name': 'write_file'}}
 
     - `choice`: "auto", "none", "required" (or "any"), the name of a tool that must be called, or the tool, also one
-      that is named as one of these words. "validated" is Gemini's: calls or text, and calls that fit their schemas.
+      that is named as one of these words. "validated" is for Gemini: text or calls, where calls must fit their schemas.
     - `tools`: the tools of the request; an unknown name raises a `UsageError`.
-    - `parallel`: whether several calls may come in one answer. Anthropic says it here; the others elsewhere or not at
-      all, which a `UsageError` tells.
-
-    Ollama has no such choice: everything but "auto" is a `UsageError`.
+    - `parallel`: whether one answer may have several calls. Only Anthropic has this option here; for other providers it
+      is a `UsageError` that says where it is set. Ollama has no tool choice: everything but "auto" is a `UsageError`.
     """
     known = provider_of(provider)
     word = "required" if choice == "any" else choice

@@ -16,7 +16,7 @@ _SCHEMA = (
 )
 _KINDS = ("function", "custom")
 _RESULTS = ("outputSchema", "output_schema", "response", "response_json_schema", "responseJsonSchema")
-"""Keywords for results in some forms; no request has a place for them."""
+"""Keywords for results in some forms of definitions; they are ignored, because no request has a place for them."""
 
 
 def read_definition(given: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:

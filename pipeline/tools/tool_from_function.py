@@ -23,7 +23,7 @@ _SECTION = re.compile(
 
 
 class _Parameter(Struct, frozen=True):
-    """In a field's metadata, for the parameter's own name, which may differ from the field's and the alias."""
+    """The name of a parameter, kept in its field's metadata because the field's name and alias may differ from it."""
 
     name: str
 
@@ -38,11 +38,11 @@ def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
     >>> function_model(greet, "greet")(name="Ann")
     greet(name='Ann', times=1)
 
-    A parameter without an annotation takes anything. With `Field(alias=...)` the model knows it by another name, which
-    may be one that Python does not take, as `from`. Descriptions come from `Annotated[..., Field(description=...)]`,
-    else from the `Args:` of a docstring in Google's style. Arguments that are no parameters are refused. `UsageError`
-    for *args and **kwargs, for an annotation that cannot be resolved or has no JSON Schema, for a method that is not
-    bound, and for an alias that is a path or several.
+    A parameter without an annotation accepts anything. With `Field(alias=...)` the model uses another name for it,
+    which may be one that is not allowed in Python, such as `from`. Descriptions come from `Annotated[...,
+    Field(description=...)]`, else from the `Args:` of a docstring in Google's style. Arguments without a parameter are
+    refused. `UsageError` for *args and **kwargs, for an annotation that cannot be resolved or has no JSON Schema, for
+    an unbound method, and for an alias that is a path or has several names.
     """
     described = _described_parameters(_documentation(function))
     fields: dict[str, Any] = {}
@@ -128,7 +128,7 @@ def _parameters(function: Callable[..., Any], name: str) -> Iterator[tuple[Param
         raise UsageError(message) from error
     for number, parameter in enumerate(parameters.values()):
         if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
-            message = f"{name}() takes {str(parameter).split(':')[0]}, but a tool's parameters need names: write them"
+            message = f"{name}() takes {str(parameter).split(':')[0]}, but a tool needs named parameters"
             raise UsageError(message)
         if number == 0 and parameter.name in ("self", "cls") and parameter.name not in annotated:
             message = f"{name}() is unbound; pass a bound method: tool(thing.{name})"

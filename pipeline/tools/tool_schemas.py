@@ -1,4 +1,4 @@
-"""`tool_schemas`: tools as the request of each provider wants them."""
+"""`tool_schemas`: tools in the form of each provider's request."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def tool_schemas(
     >>> tool_schemas([now], "anthropic")[0]["input_schema"]["required"]
     ['zone']
 
-    - `tools`: whatever `tool` takes.
+    - `tools`: tools, or any values from which `tool` can make one.
     - `provider`: "openai-chat", "openai-responses", "anthropic", "gemini" (a list for `config=`), "mistral", "ollama".
     - `names`: these tools only, in this order; unknown ones are skipped with a warning.
-    - `strict`: use the strict mode for all tools that do not say `strict=False`; without, for those that say
-      `strict=True`. It demands another schema, see `strict_schema`, and does not exist for Gemini's and Ollama's tools.
+    - `strict`: use the provider's strict mode for all tools but those with `strict=False`; otherwise only for tools
+      with `strict=True`. The schemas are changed for it, see `strict_schema`. Gemini and Ollama have no strict mode.
 
-    `UsageError` for a name that the provider does not take, and for a schema that its strict mode, or Ollama, cannot
-    carry. The result has the type Any: each SDK has another type for it.
+    `UsageError` for a tool name that the provider does not accept, and for a schema that its strict mode, or Ollama,
+    does not support. The result has the type Any, because each SDK has its own type for it.
     """
     return schemas_for(tools, provider, names, strict=strict)
 

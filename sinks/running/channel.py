@@ -12,7 +12,8 @@ from typing import Any, Self
 from ...events.errors import PenstockError, UsageError
 
 _TURN, _TURNS = 0.05, 10
-"""Seconds that a reader gets to make room, so many times over: a process that stood still has lost one of them."""
+"""How long a reader has to make room: seconds of one wait, and number of waits. Several short waits are used because a
+process that was suspended loses only one of them."""
 
 
 class StreamCutError(PenstockError):

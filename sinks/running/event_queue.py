@@ -21,7 +21,7 @@ class EventQueue:
     __slots__ = ("_channel", "_has_reader", "_has_writer", "_maxsize")
 
     _blocked_loop = ""
-    """The error for a plain stream that would block an event loop's thread; empty if it may."""
+    """The error message for a plain stream that would block an event loop's thread; empty if blocking is allowed."""
 
     def __init__(self, maxsize: int) -> None:
         self._maxsize = maxsize

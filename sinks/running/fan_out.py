@@ -17,7 +17,7 @@ from .run_sink import run_sink, run_sink_async
 from .sink_line import SinkLine, StuckSinkError, WhenFull, sink_lines
 
 _CLEAN_UP = 1.0
-"""Seconds for the cleanup of an async sink that was abandoned and cancelled."""
+"""Seconds that an abandoned and cancelled async sink has for its cleanup."""
 
 
 class _FanOut:
@@ -75,7 +75,7 @@ class FanOut(_FanOut):
     [['a', 'b'], 2]
 
     A sink takes an iterable or an async iterable of events to its end; an async one gets an event loop on its thread.
-    The threads start with the first event, or with the close, and have the context variables of whoever calls then.
+    The threads start with the first event, or with the close, and have the context variables of that caller.
     Each sink has a queue of `maxsize` events. When it is full, `feed` waits for that sink ("block"). Otherwise `feed`
     waits half a second. If the sink takes nothing in that time, its iteration raises `SlowSinkError` after the queued
     events and the others go on ("drop_sink"), or `feed` raises it ("fail"). A sink that raises is logged. A sink that

@@ -8,7 +8,7 @@ from .sink_line import SinkLine
 
 
 class Patience:
-    """A timeout that begins when the sink learns of the end, and anew whenever it takes an event."""
+    """A timeout that begins when the sink gets the end, and again whenever it takes an event."""
 
     __slots__ = ("_deadline", "_left", "_line", "_timeout")
 
@@ -23,7 +23,7 @@ class Patience:
         return max(0.0, self._deadline - monotonic())
 
     def is_over(self, *, in_all: bool) -> bool:
-        """Return whether to abandon the sink after that wait; `in_all`: even if it took events."""
+        """Return whether to abandon the sink after that wait; `in_all`: even if it has taken events since the end."""
         left = self._line.channel.waiting
         if in_all or left == self._left:
             return True

@@ -17,9 +17,9 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 Sink: TypeAlias = Callable[[AsyncIterable[Any]], Awaitable[T]]
-"""Reads an async stream of events to its end and returns a result."""
+"""An async function that reads an async stream of events to its end and returns a result."""
 SyncSink: TypeAlias = Callable[[Iterable[Any]], T]
-"""The same for plain streams."""
+"""A function that reads a plain stream of events to its end and returns a result."""
 
 _NEEDS_ASYNC = "this sink is async and works with async streams only; use astream(...)"
 

@@ -83,7 +83,8 @@ class SinkLine:
         self.thread: threading.Thread | None = None
         self.task: asyncio.Task[Any] | None = None
         self.ended_at: float | None = None
-        """When the sink learned of the end; `left` is the number of events in its queue then."""
+        """The time at which the end was passed to the sink; `left` is the number of events in its queue at that
+        time."""
         self.left = 0
         self.is_given_up = self.is_abandoned = False
 
@@ -103,7 +104,7 @@ class SinkLine:
             self.sink.release()
 
     def end(self, error: Exception | None) -> None:
-        """Tell the sink that the stream has ended."""
+        """Pass the end of the stream to the sink."""
         if self.ended_at is None:
             self.ended_at, self.left = monotonic(), self.channel.waiting
             if isinstance(self.sink, EventQueue):
@@ -150,7 +151,7 @@ class SinkLine:
 
     @property
     def is_async(self) -> bool:
-        """Whether the sink is known to return an awaitable; for others that shows at the call."""
+        """Whether the sink is known to return an awaitable; for others this is seen only when it is called."""
         return bool(getattr(self.sink, "needs_async", is_async_function(self.sink)))
 
     def overflow(self, when_full: WhenFull) -> None:
@@ -162,7 +163,7 @@ class SinkLine:
         self.end(error)
 
     def start_thread(self, work: Callable[[], None]) -> threading.Thread:
-        """Start a thread with the caller's context variables; a daemon, so that a stuck sink cannot hold the exit."""
+        """Start a daemon thread with the caller's context variables; a stuck sink then cannot block the exit."""
         context = copy_context()
         thread = threading.Thread(target=context.run, args=(work,), name=f"penstock {self.name}", daemon=True)
         thread.start()
@@ -191,11 +192,11 @@ def sink_lines(
 
 
 _TAKE_EVENTS = ("collect", "acollect")
-"""The functions of this package that are sinks; the others return one."""
+"""The functions of this package that are sinks themselves; the others return a sink."""
 
 
 def _what_is_wrong(sink: object) -> str | None:
-    """Return why a value is not a sink, as far as that shows before the first event; None if it may be one."""
+    """Return why a value cannot be a sink, as far as can be seen before the first event; None if it may be one."""
     if not callable(sink):
         return f"a sink must be a function that takes a stream of events, got {sink!r}"
     if isgeneratorfunction(sink) or isasyncgenfunction(sink):

@@ -16,7 +16,7 @@ from ..wording.printable import harmless
 from .file_tail import FileTail
 
 CONTEXT = 60
-"""Lines above those shown that are looked at for colours."""
+"""The lines above the shown ones that are read to find the colours."""
 PATCHES = frozenset(("edit_file", "patch_file"))
 TAB = 4
 

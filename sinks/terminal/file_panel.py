@@ -51,7 +51,7 @@ class FilePanel:
         self._version += 1
 
     def wanted(self) -> int:
-        """Return the height in rows that the panel wants, including its frame."""
+        """Return the height in rows that the panel needs, including its frame."""
         return max(1, self._tail.count) + 2
 
     def lines(self, width: int, rows: int) -> list[Line]:

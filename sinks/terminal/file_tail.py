@@ -6,7 +6,7 @@ from collections import deque
 
 LINES_KEPT = 400
 WIDEST = 1000
-"""Characters kept of a line: more than any screen has columns."""
+"""The most characters kept of a line: more than any screen has columns."""
 
 
 class FileTail:

@@ -44,7 +44,7 @@ class PanelGroup:
 
 
 def shares(wanted: list[int], rows: int) -> list[int]:
-    """Divide rows among panels: small wishes are met, the others get equal shares.
+    """Divide rows among panels: panels that need few rows get them, the others get equal shares.
 
     >>> shares([3, 20, 30], 23)
     [3, 10, 10]

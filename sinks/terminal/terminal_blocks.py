@@ -20,11 +20,11 @@ Identity: TypeAlias = tuple[str | None, str]
 Kind: TypeAlias = Literal["prose", "box", "line"]
 
 HELD_ROWS = 3
-"""Rows shown of a text that waits for another block to end."""
+"""The rows shown of a text that is printed only after another block has ended."""
 PIECE = 1000
-"""Characters of a call's raw arguments that are kept, from either end."""
+"""The most characters of a call's raw arguments that are kept, from each end."""
 BEGINNING = 100
-"""What is shown of longer ones."""
+"""The characters shown of the beginning of raw arguments that are longer."""
 
 
 class Block(Protocol):
@@ -63,7 +63,7 @@ class Flow:
         self._pieces.append(delta)
 
     def know(self, metadata: dict[str, Any]) -> None:
-        """Nothing of it is shown."""
+        """Ignore the metadata, because nothing of it is shown."""
 
     def end(self, status: str, reason: str | None) -> None:
         self.ended = True
@@ -168,7 +168,7 @@ class Call:
         self._length += len(delta)
 
     def know(self, metadata: dict[str, Any]) -> None:
-        """Nothing of it is shown."""
+        """Ignore the metadata, because nothing of it is shown."""
 
     def end(self, status: str, reason: str | None) -> None:
         self._over = True

@@ -1,4 +1,4 @@
-"""`TerminalPage`: what is not in the scrollback yet, in its order. Needs the extra `terminal`."""
+"""`TerminalPage`: the blocks that are not in the scrollback yet, in order. Needs the extra `terminal`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLOWS: dict[str, tuple[Kind, str, str, str]] = {
     "refusal": ("prose", "yellow", "refused: ", ""),
     "run_bash": ("line", "bold", "$ ", "  "),
 }
-"""By segment type: kind of block, style, prefix of the first row, prefix of the other rows."""
+"""For each segment type: kind of block, style, prefix of the first row, prefix of the other rows."""
 STYLES: dict[type[ToolInvocation | InvocationFailed | Notice], str] = {
     ToolInvocation: "bold green",
     InvocationFailed: "red",
@@ -29,7 +29,7 @@ STYLES: dict[type[ToolInvocation | InvocationFailed | Notice], str] = {
 
 
 GAP = 1
-"""The blank row between prose and other blocks."""
+"""The blank rows between prose and other blocks."""
 
 
 class TerminalPage:
@@ -40,7 +40,7 @@ class TerminalPage:
         self._blocks: list[Block] = []
         self._open: dict[Identity, SegmentBlock] = {}
         self._unsettled: Call | None = None
-        """A call that has ended; an invocation or failure that comes next replaces its line."""
+        """The call that ended last; an invocation or failure that directly follows replaces its line."""
         self._last: Kind | None = None  # of what went to the scrollback last
         self._front: Block | None = None  # the block of which a part is there
 

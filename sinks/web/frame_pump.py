@@ -1,4 +1,4 @@
-"""Reads one stream of events in its own task, so that its reader may wait, send heartbeats or leave."""
+"""Read one stream of events in a task of its own, so that the reader may wait, send heartbeats or leave."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .ui_protocol import UiFrames
 
 _LOGGER = logging.getLogger("penstock")
 AHEAD = 16
-"""The most frames queued for a slow reader; with that many, reading from the provider pauses."""
+"""The most frames queued for a slow reader; while the queue is full, nothing is read from the provider."""
 
 
 class FramePump:
@@ -50,7 +50,7 @@ class FramePump:
         return True
 
     def take(self) -> bytes | None:
-        """Return the next frame, None after the last; raise an exception of which the reader got only the class."""
+        """Return the next frame, None after the last; raise the exception if the reader was sent only its class."""
         if self._frames:
             frame = self._frames.popleft()
             self._room.set()
@@ -133,7 +133,7 @@ class FramePump:
 
 
 _RUNNING: set[asyncio.Task[None]] = set()
-"""Tasks that are closing. The loop keeps only weak references, and a task may outlive its reader."""
+"""Running tasks, kept here because the loop has only weak references to them, and a task may outlive its reader."""
 
 
 def checked(events: AsyncIterable[Any], name: str) -> AsyncIterable[Any]:

@@ -1,4 +1,4 @@
-"""What a remote reader gets: each event as one line of JSON, and a last object that ends the stream."""
+"""The frames for a remote reader: each event as one line of JSON, and a last object that ends the stream."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class UiFrames:
 
     Every START that was sent gets its END, even if the events break off without it, and a last object ends the stream.
 
-    - `error`: what `describe_error` raised, or JSON of what it gave, once it did; the terminal says the class then.
+    - `error`: the exception of `describe_error`, or of writing its result as JSON, if any; the last object then has
+      only the class of the stream's error.
     """
 
     __slots__ = ("_describe_error", "_open", "_protocol", "_select", "error")
@@ -114,7 +115,7 @@ def _json_form(event: Any) -> bytes:
 
 
 class _Segments:
-    """Every event as it is."""
+    """Sends every event unchanged."""
 
     def feed(self, event: Any) -> tuple[Any]:
         return (event,)
@@ -126,7 +127,7 @@ class _Segments:
 class _ToolCallUpdates:
     """Sends updates of calls in place of their segments; other events pass.
 
-    If the stream has updates of its own, each call is sent from the one that tells of it first.
+    If the stream has updates of its own, each call is sent from the source that mentions it first.
     """
 
     def __init__(self, message_id: str | None) -> None:
@@ -134,7 +135,7 @@ class _ToolCallUpdates:
         self._updates = stage(tool_call_updates(message_id=message_id))
         self._passing: set[tuple[str | None, str]] = set()
         self._ours: set[str] = set()
-        """Ids of the calls whose updates are made here."""
+        """The ids of the calls whose updates are made here."""
         self._theirs: dict[str, ToolCallUpdate] = {}
         """The last update received for each other call."""
 

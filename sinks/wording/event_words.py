@@ -1,4 +1,4 @@
-"""The words of the views: for calls, for how segments and streams end, for which file is meant."""
+"""The words that views print: for calls, for how segments and streams end, and for the file of a call."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .printable import printable, shortened
 
 Verdict: TypeAlias = ToolInvocation | InvocationFailed
 PROSE = frozenset(("text", "reasoning", "refusal"))
-"""Segments of prose; all others are calls, their files, or media."""
+"""The types of segments with prose; all others are calls, their files, or media."""
 LONGEST_VALUE = 60
 TOO_LONG = 200
-"""Length from which only the number of characters is shown, as for a text of several lines."""
+"""The length from which only the number of characters of a text is shown, as for texts of several lines."""
 
 
 def event_line(event: Verdict | Notice) -> str:

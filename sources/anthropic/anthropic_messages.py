@@ -29,9 +29,9 @@ class AnthropicMessages(OneAnswer):
         content_block_delta  {"a": 1        [ChunkResponse(tool_calls=({"a": 1,))]
         content_block_stop                  [ChunkResponse(tool_calls=(done,))]
 
-    Follows the Messages streaming reference. An `input` that comes with its block counts only if no delta comes, and
+    Follows the Messages streaming reference. An `input` at the start of a block counts only if no delta comes, and
     so is given at the block's end. Whole blocks of other kinds (results, compaction, fallback) and citations pass as
-    `raw`. A second `message_start` goes on in the same turn with new blocks.
+    `raw`. A second `message_start` continues the same turn with new blocks.
     """
 
     STATE = (*OneAnswer.STATE, "_counts", "_has_clients_calls", "_messages")
@@ -43,7 +43,7 @@ class AnthropicMessages(OneAnswer):
         self._has_clients_calls = False
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
-        """Return what one event says; nothing for one that says nothing."""
+        """Return the chunks for one event; none for an event without content."""
         if self.stopped or item is None:
             return []
         event = fields_of(item)
@@ -69,7 +69,7 @@ class AnthropicMessages(OneAnswer):
         return self.raw(item) if event else []
 
     def _key(self, event: Fields) -> Key:
-        """Return a block's key; the indexes of a second message mean other blocks."""
+        """Return the key of a block: its index, after the first message also the number of the message."""
         index = event.get("index")
         key = index if isinstance(index, int | str) else None
         return key if self._messages < 2 else f"{self._messages}:{key}"
@@ -180,5 +180,5 @@ class AnthropicMessages(OneAnswer):
 
 
 def is_anthropic_event(event: dict[str, Any]) -> bool:
-    """Return whether a decoded event of the wire is one of this API's."""
+    """Return whether a decoded wire event belongs to this API."""
     return event.get("type") in ("message_start", "content_block_start", "content_block_delta", "message_delta")

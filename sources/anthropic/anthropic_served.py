@@ -1,4 +1,4 @@
-"""Anthropic's Messages as they are served."""
+"""Anthropic's Messages API as the replay server serves it."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _MEDIA = frozenset(("audio_urls", "image_urls", "video_urls"))
 
 
 class _Candidate(Choice):
-    """An answer with a call whose next parts come without a name."""
+    """One candidate: the answer, and the call whose further parts come without a name."""
 
     STATE = (*Choice.STATE, "begun", "called", "open", "open_id", "partial")
 
@@ -55,7 +55,7 @@ class _Candidate(Choice):
         self.open_id: str | None = None
         self.partial = PartialArgs()
         self.called = False
-        """Whether there was a call for the client to run."""
+        """Whether the candidate has had a call that the client has to run."""
 
 
 class Gemini(Answers[_Candidate]):
@@ -65,7 +65,7 @@ class Gemini(Answers[_Candidate]):
 
     A function call comes whole, or on Vertex AI in leaves, from which `PartialArgs` makes the text. The finish is
     `tool_calls` where calls were made and the wire says STOP. Tools that the provider runs are calls with
-    `executed_by="provider"`; what they gave is in `raw`. A reason that says the model failed (MALFORMED_FUNCTION_CALL
+    `executed_by="provider"`; their results are in `raw`. A reason that says the model failed (MALFORMED_FUNCTION_CALL
     and its kin) is a finish of `error` with `error` beside it: the stream itself goes on and completes.
     """
 
@@ -148,7 +148,7 @@ def _part(candidate: _Candidate, part: Fields, given: Any) -> None:
 
 
 def _function_call(candidate: _Candidate, call: Fields, native: dict[str, Any] | None) -> None:
-    """Read a part of a call: the whole one; or the first with a name and leaves, the next ones, the last."""
+    """Read one part of a call: a whole call; or its first part, with name and leaves; a next part; or the last one."""
     candidate.leave()
     name, call_id, args = call.get("name"), word(call.get("id")), call.get("args")
     leaves, goes_on = entries_of(call.get("partial_args")), bool(call.get("will_continue"))
@@ -184,7 +184,7 @@ def _function_call(candidate: _Candidate, call: Fields, native: dict[str, Any] |
 
 
 def _written(candidate: _Candidate, args: Any, leaves: list[object]) -> str:
-    """Return the argument text of leaves; leaves that cannot be written are in `raw`."""
+    """Return the argument text for leaves; leaves that cannot be written go into `raw`."""
     partial = candidate.partial
     text = ""
     if isinstance(args, dict) and not partial.has_text:
@@ -209,7 +209,7 @@ def _written(candidate: _Candidate, args: Any, leaves: list[object]) -> str:
 
 
 def _leaf_value(leaf: Fields, given: Any) -> tuple[Leaf, bool]:
-    """Return the value of a leaf, and whether it has one: JSON's null is there, and missing is not null."""
+    """Return the value of a leaf, and whether it has one, because a missing value differs from null."""
     if isinstance(text := leaf.get("string_value"), str):
         return text, True
     if isinstance(flag := leaf.get("bool_value"), bool):
@@ -282,5 +282,5 @@ def _finish(candidate: _Candidate, reason: str, message: str | None) -> None:
 
 
 def is_gemini_response(event: Fields) -> bool:
-    """Return whether an item, decoded or as the fields of an SDK's object, is one of this API's."""
+    """Return whether an item, decoded or as the fields of an SDK's object, belongs to this API."""
     return any(key in event for key in ("candidates", "usageMetadata", "promptFeedback"))

@@ -1,4 +1,4 @@
-"""Google's generateContent as it is served."""
+"""Google's generateContent API as the replay server serves it."""
 
 from __future__ import annotations
 

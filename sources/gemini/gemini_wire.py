@@ -19,8 +19,8 @@ class GeminiDecoder(Stateful):
         b'[{"a":1},\n{"b":2}]'       [ServerSentEvent('', '{"a":1}'), ServerSentEvent('', '{"b":2}')]
 
     Among server-sent events, lines that belong to no field and begin as JSON are collected into their value: an error
-    in the middle of a stream may be written so. `close()` gives an event whose blank line never came. Both are what
-    Google's SDK does.
+    in the middle of a stream may be written so. `close()` returns an event whose blank line never came. Google's SDK
+    does both as well.
     """
 
     STATE = __slots__ = ("_decoder",)

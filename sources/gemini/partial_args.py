@@ -22,7 +22,7 @@ _STEP = re.compile(
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _LARGEST_WHOLE = 2**53
-"""Above it a double does not say which whole number was meant."""
+"""The largest magnitude up to which a double stands for exactly one whole number."""
 
 
 class _Container(Struct):
@@ -35,7 +35,7 @@ class _Container(Struct):
 
 
 class PartialArgs(Stateful):
-    """Writes the text of one call's arguments from their leaves.
+    """Writes the JSON text of one call's arguments from their leaves.
 
         $.to      "Ann", more     {"to":"Ann
         $.to      "a"             a"

@@ -1,4 +1,4 @@
-"""What the machine of a response with n answers remembers whatever the provider: the response, and each answer."""
+"""The common base of machines for responses with several answers: the state of the response and of each answer."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _CALLS_RANK = 4
 
 
 class Choice(Stateful):
-    """One of n answers, and the chunks of it that the item at hand makes.
+    """One of n answers, and the chunks that the current item adds to it.
 
         add(content="Hi"); add(reasoning="so")    two chunks: one chunk means reasoning first
 
-    What is said goes into one chunk as long as it comes in the order in which a chunk's fields count.
+    Added fields go into one chunk as long as they arrive in the order of a chunk's parts; else a new chunk begins.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("_held", "calls", "finished", "number", "spoke")
@@ -36,14 +36,14 @@ class Choice(Stateful):
         self.calls = calls
         self.finished = False
         self.spoke = False
-        """Whether a chunk has come of it."""
+        """Whether the answer has had a chunk."""
         self.said: dict[str, Any] = {}
         self._rank = 0
         self._before: list[dict[str, Any]] = []
         self._held: Held = {}
 
     def add(self, **said: Any) -> None:
-        """Say texts in whole characters, and other things; what waits in a text that is left comes out before."""
+        """Add texts, as whole characters, and other fields; first flush surrogates held for texts that end here."""
         if not said:
             return
         if self._held:
@@ -54,7 +54,7 @@ class Choice(Stateful):
         self.say(**{name: value for name, value in said.items() if value})
 
     def say(self, **said: Any) -> None:
-        """Add to the chunk as it stands; what counts before something that it says already begins the next one."""
+        """Add fields unchanged; a field that belongs before one already in the chunk begins the next chunk."""
         if not said:
             return
         ranks = [_RANKS.get(name, _CALLS_RANK) for name in said]
@@ -69,7 +69,7 @@ class Choice(Stateful):
             self.said["raw"] = (*self.said.get("raw", ()), *entries)
 
     def leave(self, *but: str) -> None:
-        """Emit U+FFFD for surrogates held of texts that end here."""
+        """Add U+FFFD for each surrogate held for a text that ends here."""
         for stream in _TEXTS:
             if stream not in but and (rest := rest_of_text(self._held, stream)):
                 self.say(**{stream: rest})
@@ -79,16 +79,16 @@ class Choice(Stateful):
             self.say(tool_calls=found)
 
     def whole_call(self, delta: ToolCallDelta | None, done: ToolCallDelta | None) -> None:
-        """Say a call's delta and its end, as one where the end has nothing else to say."""
+        """Add a call's delta and its end, as one delta if the end has no argument text."""
         if delta and done and not done.arguments_delta:
             self.call(structs.replace(delta, done=True))
         else:
             self.call(delta, done)
 
     def finish(self, finish: Finish, words: str, *, has_calls: bool = False) -> None:
-        """Say the first finish, and before it what waited; of a later one only what it says of calls.
+        """Add the first finish, after all held text; of a later finish add only what it settles about calls.
 
-        With `has_calls`, calls that the client has to run, an answer that just stopped did so for them.
+        With `has_calls`, for calls that the client has to run, a finish reason of `stop` becomes `tool_calls`.
         """
         if self.finished:
             self.call(*self.calls.concluded(is_regular=finish.is_regular))
@@ -98,12 +98,12 @@ class Choice(Stateful):
         self.said |= finish.told(words, "tool_calls" if has_calls and finish.reason == "stop" else None)
 
     def rest(self) -> None:
-        """Say everything that waits, because nothing can come for it any more."""
+        """Add everything that is held, because nothing further can arrive for it."""
         self.leave()
         self.call(*self.calls.rest())
 
     def taken(self) -> list[dict[str, Any]]:
-        """Return what each chunk of the item at hand says, and begin anew."""
+        """Return the fields of each chunk that the current item made, and start over."""
         self._flush()
         taken, self._before = self._before, []
         return taken
@@ -119,7 +119,7 @@ C = TypeVar("C", bound=Choice)
 
 
 class Answers(Response, Generic[C]):
-    """A machine but for `feed`: `made` makes the choices, of which the wanted ones are read."""
+    """A machine without `feed`; `made` makes the state of a choice; only choices that are wanted are read."""
 
     STATE = (*Response.STATE, "_choices")
 
@@ -156,7 +156,7 @@ class Answers(Response, Generic[C]):
         return self._made(number, CallTracker(self._turn_id, number, self._limits))
 
     def _chunks(self, choice: C) -> list[ChunkResponse]:
-        """Return the chunks of what a choice has said."""
+        """Return the chunks that were added to a choice."""
         return [self.chunk(choice=choice.number, **said) for said in choice.taken()]
 
     def _add(self, chunks: list[ChunkResponse], **said: Any) -> None:

@@ -32,13 +32,13 @@ class _Call(Struct):
     executed_by: ExecutedBy = "client"
     is_compared: bool = False
     kept: list[str] = []
-    """The pieces of the arguments, if they are compared with a repetition."""
+    """The pieces of the arguments, kept if they must be compared with a repetition."""
     source: str = "deltas"
-    """Where the wire had the arguments."""
+    """The place on the wire from which the arguments were taken, for an error about contradicting ones."""
     contradiction: dict[str, str] = {}
-    """Contradicting arguments, by where the wire had them."""
+    """Contradicting arguments, by their place on the wire."""
     announced: str = ""
-    """Arguments that arrived before any delta; used only if no others arrive."""
+    """Arguments that arrived with the beginning of the call; used only if no deltas arrive."""
 
 
 class CallTracker(Stateful):
@@ -48,17 +48,18 @@ class CallTracker(Stateful):
         ours   0  a  f     0  {"x   1  b  g     1  {}
 
     - A new call: a key not seen before, or a new non-empty id **and** a name under a used one.
-      Where the wire gives no ids at all, another name after arguments is a new call too.
-    - The first delta has `call_id` and `name`; arguments wait for the name. Without an id of the wire the id is
-      made, at once: `{turn_id}:call_{index}`. An id that comes later cannot change it (it is out, and segments and
-      invocations carry it), but the provider wants it back with the result: it is given as `native={"id": ...}`.
+      If the wire has no ids at all, another name after arguments begins a new call, too.
+    - The first delta has `call_id` and `name`; arguments wait for the name. If the wire has no id, one is made at once:
+      `{turn_id}:call_{index}`. An id that comes later cannot replace it, because events with the made id are already
+      emitted; it is passed on as `native={"id": ...}`, because the provider needs it with the result.
     - Empty, missing or repeated ids and names change nothing.
-    - A call whose name cannot come any more, or for which too much waits, comes without one: whoever takes it fails it.
-    - The `done` of a call that its text does not show to be whole waits, in `ended`, for what does. `rest` gives it
-      without a status.
-    - Arguments that come again (`whole`) are compared with those that came, if all are (`compares`) or some were
-      announced: they are kept until the call is done, and from then on a digest of them, in `ended`.
-    - `owed` is what a delta made due of other calls; it comes before that delta.
+    - A call whose name can no longer arrive, or for which too much is held, is emitted without a name; later operators
+      fail it.
+    - The `done` of a call whose text does not prove it complete is held, in `ended`, until there is evidence; `rest`
+      emits it without a status.
+    - Arguments that are sent again (`whole`) are compared with the first ones if `compares` is set, or if some were
+      announced: the text is kept until the call is done, and then a digest of it, in `ended`.
+    - `owed` returns the deltas of other calls that a delta made due; they must be emitted before that delta.
     """
 
     STATE = ("_begun", "_concluded", "_held", "_last", "_left", "_open", "_owed", "ended")
@@ -101,8 +102,8 @@ class CallTracker(Stateful):
     ) -> ToolCallDelta | None:
         """Return our delta for a wire delta; None if it adds nothing yet.
 
-        `arguments` that are an object and not a text become compact JSON. Those `announced` as the call begins count
-        only if no others come.
+        `arguments` that are an object, not a text, become compact JSON. Arguments `announced` at the beginning of the
+        call count only if no others arrive.
         """
         given_id, given_name = _identifier(call_id), _identifier(name)
         if given_id == "null":  # what some SDKs put for a missing id
@@ -135,7 +136,8 @@ class CallTracker(Stateful):
     def whole(self, key: Key, arguments: object, source: str = "whole") -> ToolCallDelta | None:
         """Process the whole arguments that the provider sends at a call's end; they are used if no delta arrived.
 
-        Where they differ from what came, `done` says so, or this where the call is done. `source` is where they stood.
+        If they differ from those that arrived, `done` reports it, or this method if the call is done already. `source`
+        is their place on the wire.
         """
         call = self._open.get(key)
         if call is None:
@@ -182,7 +184,7 @@ class CallTracker(Stateful):
     def concluded(self, *, is_regular: bool) -> list[ToolCallDelta]:
         """Return a status for each call whose text does not prove that it is complete, from the answer's end.
 
-        At another end of the answer these are the calls that began after the last.
+        At a later end of the answer, only the calls that began after the previous end count.
         """
         status: CallStatus = "completed" if is_regular else "incomplete"
         return self.ended.told(status) + [
@@ -216,7 +218,7 @@ class CallTracker(Stateful):
         return super().dump()
 
     def load(self, state: Any, /) -> None:
-        """Go on from a dumped state."""
+        """Restore a dumped state."""
         super().load(state)
         self._contradicted = {key: call for key, call in self._open.items() if call.contradiction}
 

@@ -22,7 +22,7 @@ class EndedCall(Struct):
     executed_by: ExecutedBy
     digest: str
     is_told: bool
-    """Whether its `done` was emitted; closed JSON has it at once, others wait for evidence that the model finished."""
+    """Whether its `done` was emitted: at once for closed JSON; for other calls when there is evidence of completion."""
 
 
 class EndedCalls:
@@ -72,7 +72,7 @@ class EndedCalls:
         return ToolCallDelta(call.index, arguments_delta=text, kind=call.kind, executed_by=call.executed_by)
 
     def followed(self) -> list[ToolCallDelta]:
-        """Return the waiting calls as completed, because the model began another part of the answer."""
+        """Return `done` with a status of completed for the waiting calls, because the model began another part."""
         return self.told("completed")
 
     def told(self, status: CallStatus | None = None) -> list[ToolCallDelta]:

@@ -1,4 +1,4 @@
-"""Finish reasons: one closed table per API, from the provider's words to ours.
+"""Finish reasons: one table for each API, from the provider's words to ours.
 
 A finish is regular if the model ended the answer by itself, so it finished what it began. Unknown words are not
 regular.
@@ -20,7 +20,7 @@ class Finish(NamedTuple):
     is_regular: bool = False
 
     def told(self, words: str, reason: FinishReason | None = None) -> dict[str, Any]:
-        """Return the fields of the finish chunk; `words` are the provider's, `reason` replaces ours."""
+        """Return the fields of the finish chunk; `words` is the provider's finish reason, `reason` replaces ours."""
         reason = reason or self.reason
         told = {"is_complete": True, "finish_reason": reason, "finish_reason_raw": without_halves(words)}
         return told if self.is_regular or reason not in REGULAR else {**told, "is_cut": True}
@@ -67,7 +67,7 @@ RESPONSES_FINISHES: FinishReasons = {
     "incomplete": _LENGTH,
     "queued": _OTHER,
 }
-"""By the response's status, and by its reason for being incomplete."""
+"""Finish reasons of the Responses API, by the status of a response and by its reason for being incomplete."""
 
 ANTHROPIC_FINISHES: FinishReasons = {
     "end_turn": _STOP,

@@ -1,4 +1,4 @@
-"""The interface of provider machines, so that bridges, wire decoding and operators know no provider."""
+"""The interface of provider machines; bridges, wire decoding and operators depend on it, not on a provider."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...operators.engine.stage import How
 
 
 class Machine(Protocol):
-    """A stage from a provider's items (SDK objects or decoded wire JSON) to ChunkResponses, with two attributes more.
+    """A stage from a provider's items (SDK objects or decoded wire JSON) to ChunkResponses, with two more attributes.
 
     `stopped`: the machine ignores further items. `failure`: the error with which the stream must end, at once if
     `stopped`, else at its end; its chunk has been emitted. `close(Failed(error))` returns such a chunk for an error

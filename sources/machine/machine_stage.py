@@ -13,10 +13,10 @@ from .provider_error import provider_error
 class MachineStage:
     """A stage cannot return values and raise at once, so a failure is raised at the next item or at the end.
 
-    What the machine gives at that end is in `last_words`.
+    What the machine returns at that end is in `last_words`.
 
-    What an SDK or a transport raised is raised again as `ProviderError`, so that the stages behind end what is open as
-    the provider's failure or as a lost connection.
+    An exception of an SDK or a transport is raised again as `ProviderError`, so that later stages end open segments as
+    failed by the provider or as interrupted.
     """
 
     def __init__(self, machine: Machine) -> None:

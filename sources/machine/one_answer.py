@@ -1,4 +1,4 @@
-"""What the machine of a response with one answer remembers whatever the provider: its texts, calls and end."""
+"""The common base of machines for responses with one answer: the state of its texts, its calls and its end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TextStream: TypeAlias = Literal["reasoning", "content", "refusal"]
 
 
 class OneAnswer(Response):
-    """A machine but for `feed`: builds the chunks of one answer whose parts are streamed one after another.
+    """A machine without `feed`: builds the chunks of one answer whose parts are streamed one after another.
 
         text("content", "Hi")       ChunkResponse(content="Hi")
         call(ToolCallDelta(...))    ChunkResponse(tool_calls=(...,))
@@ -49,7 +49,7 @@ class OneAnswer(Response):
         return chunks
 
     def followed(self) -> list[ChunkResponse]:
-        """Complete the waiting calls, because the model begins another part of the answer."""
+        """Return `done` for the waiting calls, because the model begins another part of the answer."""
         return self.call(*self.calls.ended.followed()) if self.calls.ended.is_waiting else []
 
     def other(self, **said: Any) -> list[ChunkResponse]:
@@ -62,14 +62,14 @@ class OneAnswer(Response):
         return self.other(raw=(plain if isinstance(plain, dict) else {"value": plain},))
 
     def leave(self, stream: TextStream | None = None) -> list[ChunkResponse]:
-        """Return held surrogates of all texts except `stream`, which cannot be completed any more."""
+        """Return U+FFFD for each surrogate held for a text other than `stream`, which can no longer be completed."""
         left = [name for name in self._held if name != stream]
         return [self.chunk(**{name: rest_of_text(self._held, name)}) for name in left]
 
     def finish(self, finish: Finish, words: str, *, has_calls: bool = False, **said: Any) -> list[ChunkResponse]:
         """Return the finish after held text; of a second finish only the other fields.
 
-        With `has_calls`, calls that the client has to run, an answer that just stopped did so for them.
+        With `has_calls`, for calls that the client has to run, a finish reason of `stop` becomes `tool_calls`.
         """
         if not self.finished:
             self.finished = True

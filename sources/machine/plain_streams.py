@@ -15,7 +15,7 @@ from .surrogates import Held, rest_of_text, whole_text
 class Chunks(Stateful):
     """The machine for chunks, which pass unchanged.
 
-    An error from outside is a chunk with `error`, as of every machine, unless a chunk has told it already.
+    An error from outside becomes a chunk with `error`, as in every machine, unless a chunk has reported it already.
     """
 
     failure: ProviderError | None = None
@@ -28,7 +28,7 @@ class Chunks(Stateful):
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         if not isinstance(item, ChunkResponse):
-            message = f"this stream yielded ChunkResponses before, and now {type(item).__name__}"
+            message = f"a stream of ChunkResponses must not contain other items, got {type(item).__name__}"
             raise UsageError(message)
         if item.error:
             self._told = item.error
@@ -47,7 +47,7 @@ class Chunks(Stateful):
 class Texts(Stateful):
     """The machine for text in pieces: they become the content of chunks, with split surrogate pairs joined.
 
-    Its end is the one word that a text has for having come whole: it is told as the finish reason `stop`.
+    The end of the text is the only sign that it is complete, so it becomes the finish reason `stop`.
     """
 
     failure: ProviderError | None = None

@@ -1,4 +1,4 @@
-"""What every machine knows of a provider's response: ids, model, usage, and how it ended."""
+"""The common base of all machines: the ids, model, usage and end of a provider's response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .surrogates import without_halves
 
 
 class Response(Stateful, ABC):
-    """A machine but for `feed` and `rest`."""
+    """A machine without `feed` and `rest`."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_last_usage", "_made_turn_id", "failure", "model", "response_id", "stopped")
 

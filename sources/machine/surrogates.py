@@ -9,7 +9,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 _FIRST_HALVES = ("\ud800", "\udbff")
 
 Held: TypeAlias = dict[str, str]
-"""Held high surrogates by text stream, until the low surrogate or the stream's end arrives."""
+"""High surrogates by name of the text stream, held until the low surrogate or the end of the text arrives."""
 
 
 def whole_text(held: Held, stream: str, text: str) -> str:
@@ -45,8 +45,8 @@ def without_halves(text: str) -> str:
 def plain_json(value: Any) -> Any:
     """Return JSON data, or an SDK's object, as a copy in plain JSON data without lone surrogates.
 
-    Of a pydantic object the fields that were set count; fields and extras are read as they stand. What is nested too
-    deeply for Python's stack is a text that says so.
+    Of a pydantic object, only the fields that were set count; fields and extras are read unchanged. Data that is nested
+    too deeply for Python's stack is replaced by a text that says so.
     """
     try:
         return _plain(value)

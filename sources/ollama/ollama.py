@@ -26,14 +26,14 @@ _ENVELOPE = frozenset(("created_at", "done", "done_reason", "message", "model", 
     "remote_model",
 }
 _SPOKEN = ("thinking", "content", "tool_calls", "images", "response")
-"""Keys of the model's text, in a message or beside it."""
+"""Keys with content of the model, in a message or beside it."""
 
 
 class _Answer(Choice):
     STATE = (*Choice.STATE, "begun")
 
     begun = 0
-    """How many calls have."""
+    """The number of calls that have begun."""
 
 
 class Ollama(Answers[_Answer]):
@@ -42,8 +42,8 @@ class Ollama(Answers[_Answer]):
         {"message": {"content": "Hi"}, "done": false}   [ChunkResponse(content="Hi")]
 
     Calls come whole, so each is done at once. The SDK drops the ids and indexes that newer servers send: then ids are
-    made, in order; otherwise both ways are equal. The finish is `tool_calls` where calls were made and the wire says
-    stop. There is one answer, so `choices` that name another give nothing.
+    made, in order; in all else SDK objects and wire dicts give equal chunks. The finish is `tool_calls` where calls
+    were made and the wire says stop. There is only one answer; if `choices` names another one, nothing is returned.
     """
 
     def __init__(self, *, choices: Choices = 0, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -113,5 +113,5 @@ def _finish(answer: _Answer, chunk: Fields) -> None:
 
 
 def is_ollama_response(event: Fields) -> bool:
-    """Return whether an item, decoded or as the fields of an SDK's object, is one of this API's."""
+    """Return whether an item, decoded or as the fields of an SDK's object, belongs to this API."""
     return "done" in event and ("message" in event or "response" in event)

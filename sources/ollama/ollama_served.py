@@ -1,4 +1,4 @@
-"""Ollama's chat as it is served."""
+"""Ollama's chat API as the replay server serves it."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def reasoning_text(delta: Fields) -> str:
 
 
 def replayable_details(details: Any) -> list[Any]:
-    """Return the reasoning details that the provider wants back: those with a signature or encrypted data."""
+    """Return the reasoning details that must be sent back to the provider: those with a signature or encrypted data."""
     parts = ((each, fields_of(each)) for each in entries_of(details))
     return [plain_json(each) for each, part in parts if part and (part.get("signature") or part.get("data"))]
 

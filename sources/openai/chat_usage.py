@@ -8,15 +8,15 @@ from ...events.chunk_response import TokenUsage
 from ..machine.sdk_fields import Fields, fields_of
 
 _DIGITS = 19
-"""Longer digits are not a token count."""
+"""The most digits of a token count; longer numbers are ignored."""
 
 
 def chat_usage(given: Any) -> TokenUsage | None:
     """Read a usage object; None for one without counts.
 
-    xAI leaves the reasoning out of the completion and adds it to the total only; ours has it in the completion. A part
-    that is more than its whole was counted apart too. DeepSeek, Moonshot and Anthropic's relatives have names of their
-    own for what came from the cache.
+    xAI leaves the reasoning out of the completion and adds it to the total only; ours includes it in the completion. A
+    part that is larger than its total was counted separately, too. DeepSeek, Moonshot and Anthropic's relatives have
+    names of their own for what came from the cache.
 
     >>> chat_usage({"prompt_tokens": 361, "completion_tokens": 26, "total_tokens": 622,
     ...             "completion_tokens_details": {"reasoning_tokens": 235}})

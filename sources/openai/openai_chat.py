@@ -30,9 +30,9 @@ class OpenAIChat(Answers[Choice]):
 
         {"choices": [{"delta": {"content": "Hi"}}]}   [ChunkResponse(content="Hi")]
 
-    Follows the Chat Completions streaming reference and what its relatives do to it. Of each choice the first finish
-    reason counts; what comes after it still passes. An error without choices stops the stream at once, one beside
-    choices lets it go on and is told at its end.
+    Follows the Chat Completions streaming reference, and the deviations of compatible servers. Of each choice the first
+    finish reason counts; what comes after it still passes. An error without choices stops the stream at once; after an
+    error beside choices the stream goes on, and the error is reported at its end.
     """
 
     def __init__(self, *, choices: Choices = 0, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -163,7 +163,7 @@ def _key(index: Any) -> Key:
 
 
 def is_chat_chunk(event: Fields) -> bool:
-    """Return whether an item, decoded or as the fields of an SDK's object, is one of this API's."""
+    """Return whether an item, decoded or as the fields of an SDK's object, belongs to this API."""
     if event.get("object") == "text_completion":  # the older API: its choices have `text`, which is not supported
         return False
     inner = fields_of(event.get("data")) or {}  # Mistral's SDK wraps its chunks in events

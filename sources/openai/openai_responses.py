@@ -65,10 +65,10 @@ class OpenAIResponses(OneAnswer):
         function_call_arguments.delta  {"a": 1}          [ChunkResponse(tool_calls=({"a": 1},))]
         function_call_arguments.done   {"a": 1}          [ChunkResponse(tool_calls=(done,))]
 
-    Follows the Responses streaming reference and what its relatives do to it. `OutputItems` knows which event is of
-    which item. What the ends of parts, items and the response repeat counts only where
-    nothing came before. Parts of one item's reasoning are paragraphs. Searches, images, results and the provider's
-    own states pass as `raw`, an image also as `image_urls`.
+    Follows the Responses streaming reference, and the deviations of compatible servers. `OutputItems` assigns events to
+    items. What the ends of parts, items and the response repeat counts only if it has not arrived before. Parts of one
+    item's reasoning are paragraphs. Searches, images, results and the provider's own states pass as `raw`, an image
+    also as `image_urls`.
     """
 
     STATE = (*OneAnswer.STATE, "_has_clients_calls", "_items")
@@ -79,7 +79,7 @@ class OpenAIResponses(OneAnswer):
         self._has_clients_calls = False
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
-        """Return what one event says; nothing for one that says nothing."""
+        """Return the chunks for one event; none for an event without content."""
         if self.stopped or item is None:
             return []
         event = fields_of(item)
@@ -141,7 +141,7 @@ class OpenAIResponses(OneAnswer):
         return self.call(self.calls.whole(item.number, text, "done"))
 
     def _command(self, event: Fields, what: str) -> list[ChunkResponse]:
-        """Return a shell's commands as lines of one text."""
+        """Return the commands of a shell call as the lines of one text."""
         item, _ = self._items.speaks(event)
         part = _part(event, "command_index")
         text = event.get("delta" if what == "delta" else "command")
@@ -255,7 +255,7 @@ class OpenAIResponses(OneAnswer):
         return chunks + self.finish(finish, words, has_calls=self._has_clients_calls, **said)
 
     def _unsaid_items(self, response: Fields, *, is_regular: bool) -> list[ChunkResponse]:
-        """Process items that only the response's end has; some servers leave items out there.
+        """Process items that arrive only with the response's end.
 
         Items that appear only here are no evidence that the model finished a call, because they may precede it.
         """
@@ -283,7 +283,7 @@ class OpenAIResponses(OneAnswer):
         return chunks
 
     def _same(self, number: int, fields: Fields) -> OutputItem | None:
-        """Return the known item for an item of the response's end, whose id may have changed."""
+        """Return the known item that corresponds to an item of the response's end, even if its id has changed."""
         item = self._items.at(number)
         if item is not None and item.kind == fields.get("type") and not item.ended:
             return item
@@ -305,7 +305,7 @@ class OpenAIResponses(OneAnswer):
 
 
 def is_responses_event(event: dict[str, Any]) -> bool:
-    """Return whether a decoded event of the wire is one of this API's."""
+    """Return whether a decoded wire event belongs to this API."""
     return str(event.get("type", "")).startswith("response.")
 
 

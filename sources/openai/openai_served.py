@@ -1,4 +1,4 @@
-"""OpenAI's two APIs as they are served."""
+"""OpenAI's two APIs as the replay server serves them."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ from .responses_items import item_ids
 
 
 class OutputItem(Struct):
-    """One item; `parts` are those that have text, `is_begun` is for calls."""
+    """One item; `parts` are its parts with text so far; `is_begun`: whether its call has begun."""
 
     number: int
     kind: str = ""
-    """Its type, once an event has contained the item itself."""
+    """The item's type, once an event has contained the item itself."""
     ids: list[str] = []  # msgspec gives each instance its own
     parts: set[str] = set()
     last_part: str = ""
@@ -25,11 +25,12 @@ class OutputItem(Struct):
 
 
 class OutputItems:
-    """The items in the order in which they were first seen; `number` is unique, and what calls are filed under.
+    """The items in the order in which they were first seen; `number` is unique, and the key of the item's call.
 
-    - An id that is known decides. Ids may be missing, and may change with every event; a call's `call_id` counts, too.
-    - Otherwise the `output_index` does, for the item that was last seen there: servers leave it out, or give one to
-      several items. What is added where another item was added is a new item, and so is the end of another type.
+    - A known id identifies the item. Ids may be missing, and may change with every event; a call's `call_id` also
+      counts.
+    - Otherwise the `output_index` identifies the item last seen there; servers leave it out, or use one for several
+      items. An item added at an index that is in use is a new item, and so is the end of an item of another type.
     """
 
     def __init__(self) -> None:
@@ -48,7 +49,7 @@ class OutputItems:
         return self._identified(item, fields), True
 
     def ended(self, event: Fields, fields: Fields) -> OutputItem:
-        """Return the item whose end an event has."""
+        """Return the item that an event ends."""
         item = self.known(fields)
         if item is None:
             item = self._at(event)
@@ -74,7 +75,7 @@ class OutputItems:
         return item, True
 
     def known(self, fields: Fields) -> OutputItem | None:
-        """Return the item that has one of an item's ids."""
+        """Return the item that shares an id with the given item, or None."""
         return next((self._by_id[given] for given in item_ids(fields) if given in self._by_id), None)
 
     def at(self, index: int) -> OutputItem | None:

@@ -11,7 +11,7 @@ from ..machine.surrogates import plain_json, without_halves
 
 
 class CallKind(NamedTuple):
-    """A call item's type. `name`: of the built-in tools; `field`: the key of the item's whole arguments."""
+    """The type of a call item. `name`: the name of a built-in tool; `field`: the key of the item's whole arguments."""
 
     name: str | None
     field: str

@@ -18,7 +18,7 @@ from .apis import api_of
 from .item_kinds import KNOWN_APIS, apis_of, described, says_nothing
 
 HELD_AT_MOST = 256
-"""The most items held before detection, for the detected machine; older ones pass as `raw`."""
+"""The most items that are held until the provider is detected; when there are more, the oldest pass as `raw`."""
 
 _PLAIN: dict[str, Callable[[], Machine]] = {"chunks": Chunks, "texts": Texts}
 
@@ -30,7 +30,7 @@ class AnyProvider:
         {"type": "message_start", "message": {...}}   [...]      Anthropic's machine, from here on
         {"type": "content_block_start", ...}          [...]
 
-    It knows the SDKs' objects, the wire's JSON as dicts, ChunkResponses (which pass) and str. A leading error is
+    Recognised are the SDKs' objects, the wire's JSON as dicts, ChunkResponses (which pass) and str. A leading error is
     reported. Anything else, and an ambiguous item, raises a `UsageError`.
     """
 
@@ -66,7 +66,7 @@ class AnyProvider:
         return [self._name, [plain_json(item) for item in self._held], self._machine.dump()]
 
     def load(self, state: Any, /) -> None:
-        """Go on from a dumped state."""
+        """Restore a dumped state."""
         name, held, machine = state
         self._name, self._held, self._machine, self.feed = None, list(held), Chunks(), self._first
         if name is not None:
@@ -93,7 +93,7 @@ class AnyProvider:
         return [response for each in items for response in self._machine.feed(each)]
 
     def _hold(self, item: Any) -> list[ChunkResponse]:
-        """Hold an item that does not tell the provider; beyond the limit emit the oldest as `raw`."""
+        """Hold an item that does not show the provider; beyond the limit, return the oldest one as `raw`."""
         self._held.append(item)
         if len(self._held) <= HELD_AT_MOST:
             return []

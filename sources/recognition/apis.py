@@ -44,7 +44,7 @@ class Decoder(Protocol):
 
 
 class Api(NamedTuple):
-    """One wire format: how to read it, how one of its events is known (decoded, or of an SDK), how it is served."""
+    """One wire format: how to decode it, how to recognise one of its events, and how the replay server serves it."""
 
     name: str
     aliases: tuple[str, ...]
@@ -53,13 +53,13 @@ class Api(NamedTuple):
     served: Served
     new_decoder: Callable[[], Decoder] = SseDecoder
     sdks: tuple[str, ...] = ()
-    """The packages of the SDKs that stream it."""
+    """The packages of the SDKs that stream this format."""
     exception: Callable[[Exception], ProviderError | None] | None = None
-    """Translates what they raise, where the usual translation does not do; None for what is not theirs."""
+    """Translates the exceptions of these SDKs, if the usual translation does not suffice; returns None for others."""
 
 
 def _single(name: str, machine: Callable[..., Machine]) -> NewMachine:
-    """Return what makes the machine of an API that gives one answer; another is a `UsageError`."""
+    """Return a function that makes the machine of an API with a single answer; `UsageError` for other `choices`."""
 
     def new_machine(*, choices: Choices, turn_id: str | None, limits: Limits) -> Machine:
         if choices not in (0, "all"):
@@ -118,11 +118,11 @@ APIS = (
         exception=ollama_exception,
     ),
 )
-"""All that sources know of a provider; one row each."""
+"""The table of wire formats: one entry for each API."""
 
 
 def api_of(name: str) -> Api:
-    """Return the API of a name or an alias; raises `UsageError` with the known names for another."""
+    """Return the API for a name or an alias; raises `UsageError` with the known names for any other."""
     for api in APIS:
         if name == api.name or name in api.aliases:
             return api

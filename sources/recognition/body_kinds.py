@@ -22,7 +22,7 @@ _DATA = re.compile(rb"(?:\A|[\r\n])data(?:[:\r\n]|\Z)")
 
 
 def apis_of_body(body: bytes) -> Iterator[str]:
-    r"""Yield the names of the APIs that know one of the first events of this body.
+    r"""Yield the names of the APIs that recognise one of the first events of this body.
 
     >>> [*apis_of_body(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n')]
     ['openai-chat']
@@ -36,7 +36,7 @@ def apis_of_body(body: bytes) -> Iterator[str]:
 def described_body(body: bytes, *, may_be_cut_json: bool = False) -> str | None:
     r"""Describe a body; None for keep-alives alone, and for an event stream cut in its first event.
 
-    `may_be_cut_json`: JSON that does not end may be such a stream.
+    `may_be_cut_json`: whether JSON that does not end may be such a stream.
 
     >>> described_body(b"<html>"), described_body(b'{"error": {}}'), described_body(b"Hi")
     ('HTML or XML', "JSON, a dict with 'error'", 'text')

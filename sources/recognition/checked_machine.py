@@ -1,4 +1,4 @@
-"""The machine for a named API: if it understands no item, the stream ends with an error."""
+"""The machine for an API chosen by name; if it understands no item, the stream ends with an error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BYTES = ("bytes", "bytearray", "memoryview")
 
 
 class _Unknown(Struct):
-    """The items so far, while none is understood."""
+    """The items so far, kept while none has been understood."""
 
     count: int = 0
     kinds: list[str] = []  # msgspec gives each instance its own
@@ -45,9 +45,9 @@ class CheckedMachine(Stateful):
         {"type": "message_start"}    [ChunkResponse(raw=...)]    not of openai-chat
         close(Completed())           []                          `failure` is a UsageError that says whose it looks like
 
-    - Understood is an item that the API has, or of which its machine makes more than `raw` while no other API has it.
-      One such item, early or late, makes the answer understood.
-    - Keep-alives and empty items say nothing for or against. A failure that the machine reports stays the outcome, and
+    - An item is understood if the API recognises it, or if no other API does and the machine returns more than `raw`
+      for it. One such item, early or late, is enough.
+    - Keep-alives and empty items do not count. A failure that the machine reports stays the outcome, and
       an answer that is broken off is not judged.
     """
 
@@ -72,7 +72,7 @@ class CheckedMachine(Stateful):
         self.feed: Callable[[Any], list[ChunkResponse]] = self._first
 
     def look_at(self, body: bytes) -> None:
-        """Set the beginning of the body, for the error message; called before `close`."""
+        """Pass the beginning of the body, for the error message; must be called before `close`."""
         if not self.is_understood:
             self._unknown.body = described_body(body, may_be_cut_json=bool(api_of(self._api).served.forms - {"sse"}))
             self._unknown.apis += [name for name in apis_of_body(body) if name != self._api]
@@ -90,7 +90,7 @@ class CheckedMachine(Stateful):
         return {**super().dump(), "refused": refused}
 
     def load(self, state: Any, /) -> None:
-        """Go on from a dumped state."""
+        """Restore a dumped state."""
         super().load(state)
         refused = state["refused"]
         self._machine = self._own if refused is None else _Refused(UsageError(refused))

@@ -18,7 +18,7 @@ _TYPE = re.compile(r"[A-Za-z][\w.:/-]{0,63}")
 
 
 def apis_of(item: object) -> list[str]:
-    """Return the names of the APIs that have such an item.
+    """Return the names of the APIs that recognise an item.
 
     >>> apis_of({"type": "message_start"}), apis_of([{"candidates": []}]), apis_of(42)
     (['anthropic-messages'], ['gemini'], [])

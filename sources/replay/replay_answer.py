@@ -75,7 +75,7 @@ class PlayedAnswer(Response):
 
 
 async def _write(send: Send, data: bytes) -> None:
-    """Write, and wait until the operating system has taken it; the server itself waits only before a write."""
+    """Write, and wait until the operating system has accepted the bytes; the server waits only before a write."""
     for body in (data, b""):
         await send({"type": "http.response.body", "body": body, "more_body": True})
 

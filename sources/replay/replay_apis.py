@@ -1,4 +1,4 @@
-"""Which API a request is for, and which model it asks for."""
+"""Find the API that a request is for, and the model that it names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def replay_api_at(path: str) -> Api | None:
 
 
 def model_in(api: Api, path: str, body: dict[str, Any]) -> str:
-    """Return the model that a request asks for, by its path or its body; empty if it names none."""
+    """Return the model that a request names in its path or its body; empty if it names none."""
     found = api.served.path.search(path)
     model = found.groupdict().get("model") if found else None
     if not model:

@@ -32,14 +32,14 @@ LOG_PATH = "/penstock/log"
 
 
 class Settings(NamedTuple):
-    """How recordings are replayed by default."""
+    """The defaults for replaying recordings."""
 
     pace: Pace = "instant"
     chunk: Chunk | None = None
     fault: Fault | None = None
     hosts: ServedHosts = ServedHosts()
     gate: asyncio.Semaphore | None = None
-    """A piece is sent only when this lets it pass."""
+    """The semaphore that must be acquired before each piece is sent; None sends without waiting."""
 
 
 class _Refusal(Exception):  # noqa: N818 - an answer, not an error
@@ -50,7 +50,7 @@ class _Refusal(Exception):  # noqa: N818 - an answer, not an error
 
 
 class ReplayApp:
-    """Answers of `recordings`, noted in `log`."""
+    """The ASGI application that answers requests from `recordings` and records them in `log`."""
 
     def __init__(self, recordings: Recordings, log: ReplayLog, connections: Connections, settings: Settings) -> None:
         self._recordings = recordings
@@ -70,7 +70,7 @@ class ReplayApp:
         api = replay_api_at(path) if request.method == "POST" else None
         if api is None:
             known = ", ".join(f"POST {each.served.shown_path}" for each in APIS)
-            message = f"nothing at {request.method} {path[:200]}; there is {known}, GET {LOG_PATH}"
+            message = f"no such path: {request.method} {path[:200]}; known are {known}, GET {LOG_PATH}"
             self._log.begin(status=404)
             return json_response({"error": {"message": message, "type": "not_found_error"}}, 404)
         model = ""
@@ -126,7 +126,7 @@ class ReplayApp:
 
 
 class _Endpoint:
-    """An ASGI application of a function; given as such, Starlette lets it have every method."""
+    """A function as an ASGI application, because Starlette passes requests of every method to such an application."""
 
     def __init__(self, asked: Callable[[Request], Any]) -> None:
         self._asked = asked

@@ -15,7 +15,7 @@ _LINGER_0 = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
 
 
 class Connections:
-    """The open connections by the client's address, which is all that an ASGI application knows of its connection."""
+    """The open connections by the client's address, the only thing that an ASGI application gets of its connection."""
 
     def __init__(self) -> None:
         self._open: dict[Any, asyncio.Transport] = {}
@@ -31,7 +31,7 @@ class Connections:
         self._open.pop(client, None)
 
     def close(self, scope: Scope) -> None:
-        """End the connection in good order (FIN) in the middle of an answer."""
+        """End the connection with an orderly close (FIN) in the middle of an answer."""
         if transport := self._open.get(scope["client"]):
             transport.close()
 
@@ -49,7 +49,7 @@ class Connections:
             transport.abort()
 
     def protocol(self) -> type[H11Protocol]:
-        """Return uvicorn's protocol with these connections kept."""
+        """Return uvicorn's protocol class, extended to register its connections here."""
         connections = self
 
         class Kept(H11Protocol):

@@ -60,10 +60,10 @@ def parse_fault(text: str) -> Fault:
 def answer_with(fault: Fault | None, body: bytes, api: Api) -> Answer:
     """Apply a fault to a body; `UsageError` if the body has no such event.
 
-    - `cut`, `stall`, `reset`: the first N bytes, then the end so named.
-    - `error`, `garbage`: an event more, at the first boundary of events after N bytes (the end of the body at the
-      latest); after an error nothing follows.
-    - `duplicate`: event K, counted from 1, once more.
+    - `cut`, `stall`, `reset`: send the first N bytes; then close the connection, send nothing more, or reset it.
+    - `error`, `garbage`: insert an event at the first boundary between events after N bytes, at the latest at the end
+      of the body; after an error nothing follows.
+    - `duplicate`: send event K, counted from 1, twice.
     """
     events = split_events(body)
     if fault is None or fault.kind == "status":
@@ -73,7 +73,7 @@ def answer_with(fault: Fault | None, body: bytes, api: Api) -> Answer:
     form = form_of(body)
     if fault.kind == "duplicate":
         if fault.number > len(events):
-            message = f"{fault}: the recording has {len(events)} events"
+            message = f"{fault} needs that many events, but the recording has {len(events)} events"
             raise UsageError(message)
         more, before = events[fault.number - 1], fault.number
         if form == "array":

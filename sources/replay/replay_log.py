@@ -20,7 +20,7 @@ KEPT = 1000
 
 
 class Write(NamedTuple):
-    """`at` on the monotonic clock, so many bytes of the body had been handed to the network."""
+    """A time of the monotonic clock, and the bytes of the body that had been passed to the network by then."""
 
     at: float
     bytes_sent: int
@@ -29,8 +29,10 @@ class Write(NamedTuple):
 class ReplayEntry(Struct):
     """One request and its answer; of the request's content only the model's name is kept.
 
-    - `model`, `recording`, `fault`: what the request named, and what answers it; None where there is none.
-    - `bytes_total`: of the body as recorded; `bytes_sent` counts a fault's own bytes too, and `sent` tells when.
+    - `model`: the model that the request names; `recording`, `fault`: those with which it is answered; None if there is
+      none.
+    - `bytes_total`: the bytes of the body as recorded; `bytes_sent`: the bytes sent, including those that a fault
+      inserted; `sent`: the writes and their times.
     - `outcome`: `open` while it runs; then `finished`, `client_left` before all was sent, `cut` or `reset` by a fault,
       `refused` with the HTTP error in `status`, or `server_stopped`. Times are on the monotonic clock.
     """
@@ -68,7 +70,7 @@ class ReplayLog:
         status: int = 200,
         bytes_total: int = 0,
     ) -> ReplayEntry:
-        """Add an entry; one that is refused with a status has ended at once."""
+        """Add an entry; an entry with the status of a refusal has ended at once."""
         with self._changed:
             self._requests += 1
             now = time.monotonic()
@@ -100,7 +102,7 @@ class ReplayLog:
             return msgspec.json.encode({"requests": list(self._entries)})
 
     def follow(self) -> SimpleQueue[ReplayEntry]:
-        """Return a queue that gets each entry from now on: when it begins, and when it has ended."""
+        """Return a queue that from now on receives each entry twice: when it begins, and when it has ended."""
         queue: SimpleQueue[ReplayEntry] = SimpleQueue()
         with self._changed:
             self._followers.append(queue)
@@ -114,7 +116,7 @@ class ReplayLog:
         bytes_sent: int = 0,
         timeout: float = 20.0,
     ) -> ReplayEntry:
-        """Wait for the first entry that fits; `UsageError` after `timeout` seconds."""
+        """Wait for the first entry that matches; `UsageError` after `timeout` seconds."""
 
         def found() -> ReplayEntry | None:
             for entry in self._entries:

@@ -32,7 +32,7 @@ class Piece(NamedTuple):
 
 
 def checked_pace(pace: str | float) -> Pace:
-    """Parse a pace: `original`, `instant`, or the seconds before each event; `UsageError` for another."""
+    """Parse a pace: `original`, `instant`, or the seconds before each event; `UsageError` for anything else."""
     match pace:
         case "original":
             return "original"
@@ -54,7 +54,7 @@ def _seconds(pace: str | float) -> float:
 
 
 def checked_chunk(chunk: str | int) -> Chunk:
-    """Parse a chunk size: `event`, or a number of bytes; `UsageError` for another."""
+    """Parse a chunk size: `event`, or a number of bytes; `UsageError` for anything else."""
     if chunk == "event":
         return "event"
     try:
@@ -68,7 +68,7 @@ def checked_chunk(chunk: str | int) -> Chunk:
 
 
 def split_events(body: bytes) -> list[bytes]:
-    r"""Cut a body after each of its events; what is between two belongs to the one before.
+    r"""Cut a body after each of its events; bytes between two events belong to the first of them.
 
     >>> split_events(b'data: 1\n\ndata: 2\n\n'), split_events(b'{"a":1}\n{}')
     ([b'data: 1\n\n', b'data: 2\n\n'], [b'{"a":1}\n', b'{}'])
@@ -78,7 +78,7 @@ def split_events(body: bytes) -> list[bytes]:
 
 
 def is_whole_event(form: Form, event: bytes) -> bool:
-    """Return whether another event may follow this one as it stands."""
+    """Return whether another event may directly follow this one."""
     if form == "sse":
         found = list(_EVENT_END.finditer(event))
         return bool(found) and found[-1].end() == len(event)
@@ -94,7 +94,7 @@ def pieces_of(
     inserted_at: int = 0,
     inserted: int = 0,
 ) -> list[Piece]:
-    """Cut events into what is written at once: network chunks as recorded, bytes as asked for, else one event each.
+    """Cut events into pieces that are each written at once: recorded network chunks, the chosen size, or single events.
 
     `inserted` bytes at `inserted_at` are not in the recording, so its timing does not count them.
     """

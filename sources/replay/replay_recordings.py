@@ -44,10 +44,10 @@ class Recording(NamedTuple):
 
 
 class Recordings:
-    """The recordings of a folder and those below it, or of a dictionary; taken in turn where several fit.
+    """The recordings of a folder and its subfolders, or of a dictionary; used in turn if several match a request.
 
-    `api`: whose they all are, as in `from_wire`; without it each is detected. `left_out` are the files whose body is no
-    stream, or does not show which provider it is from. `UsageError` where nothing is left.
+    `api`: the API of all of them, as in `from_wire`; without it each one's API is detected. `left_out`: the files whose
+    body is not a stream, or does not show its provider. `UsageError` if no recording remains.
     """
 
     def __init__(self, source: RecordingSource, api: str | None = None) -> None:
@@ -76,7 +76,7 @@ class Recordings:
     def choose(self, api: str, *, model: str = "", name: str | None = None) -> Recording:
         """Return the recording with a name, else one named like the model, else the next; `UsageError` lists them.
 
-        Names are looked up among those found before; none is ever made a path.
+        A name is only compared with those found at the start, and never used as a path.
         """
         own = self.of(api)
         if name is not None:
@@ -94,7 +94,7 @@ class Recordings:
 
 
 def _stream_of(body: bytes) -> str:
-    """Return the name of the API whose stream a body is, or an empty text."""
+    """Return the name of the API that a streamed body belongs to; empty if it is none."""
     try:
         api = recognised_api(body)
     except UsageError:
@@ -164,7 +164,7 @@ def _checked(timing: Timing | None, name: str, body: bytes) -> Timing | None:
     if timing is None:
         return None
     if min(timing.sizes, default=1) < 1 or sum(timing.sizes) != len(body):
-        message = f"the timing of {name} is of {sum(timing.sizes)} bytes, the body has {len(body)}"
+        message = f"the timing of {name} covers {sum(timing.sizes)} bytes, but the body has {len(body)}"
         raise UsageError(message)
     if timing.times is not None and (
         len(timing.times) != len(timing.sizes) or list(timing.times) != sorted(timing.times)

@@ -21,7 +21,7 @@ class BodyTooLongError(Exception):
 
 
 async def body_within(request: Request, longest: int = LONGEST_BODY) -> bytes:
-    """Read a request's body; `BodyTooLongError` as soon as it says or shows that it is longer."""
+    """Read a request's body; `BodyTooLongError` as soon as its header or its size shows that it is too long."""
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > longest:
         raise BodyTooLongError
@@ -39,9 +39,9 @@ def json_response(content: Any, status: int) -> Response:
 
 
 class BodyLeft:
-    """Sends a whole answer while the request's body is still coming, so that its sender gets to read it.
+    """Sends a whole answer while the request's body is still arriving, so that the sender can read the answer.
 
-    A sender that does not stop within as many bytes as a body may have is cut off, by `close`.
+    If the sender does not stop within the size limit of a body, the connection is closed with `close`.
     """
 
     def __init__(self, response: Response, close: Callable[[Scope], None], longest: int = LONGEST_BODY) -> None:

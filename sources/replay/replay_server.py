@@ -29,19 +29,20 @@ class ReplayServer:
         with ReplayServer("recordings", fault="cut:500") as server:
             client = OpenAI(base_url=f"{server.url}/v1", api_key="-", max_retries=0)
 
-    - `recordings`: a folder, searched with those below it for *.sse, *.ndjson, *.json and *.txt, or a dictionary from
-      names to bodies. A request gets the one that its header `x-penstock-recording` names, else one named as its
-      model, else the next of its API.
-    - `pace`: "instant", the seconds before each event, or "original", as the network brought them where that is known.
-    - `chunk`: the bytes of each write; one event without it.
-    - `fault`: what goes wrong where the header `x-penstock-fault` says nothing else: `cut:N`, `stall:N`, `reset:N`,
+    - `recordings`: a folder, searched with its subfolders for *.sse, *.ndjson, *.json and *.txt, or a dictionary from
+      names to bodies. A request gets the recording named in its header `x-penstock-recording`, else one named like its
+      model, else the next one of its API.
+    - `pace`: "instant", the seconds before each event, or "original" for the recorded timing, if there is one.
+    - `chunk`: the bytes of each write; by default, each write is one event.
+    - `fault`: what goes wrong, unless the header `x-penstock-fault` names another fault: `cut:N`, `stall:N`, `reset:N`,
       `status:CODE`, `error:N`, `garbage:N`, `duplicate:K`.
-    - `host` other than this machine is a `UsageError` without `public=True`; `port` 0 is any that is free.
-    - `hosts`: more names that requests may have in `Host`, besides localhost, 127.0.0.1, [::1] and `host`; a request
+    - `host`: the address to listen on; one that other machines can reach is a `UsageError` without `public=True`. -
+      `port`: the port; 0 is any free one.
+    - `hosts`: names that are allowed in the header `Host`, besides localhost, 127.0.0.1, [::1] and `host`; a request
       with another is refused with 403.
 
-    `log` and `wait_for` tell what was sent, and when clients left. `UsageError` for a wrong argument, for a port that
-    is taken, and if starlette or uvicorn is missing.
+    `log` and `wait_for` show what was sent, and when clients left. `UsageError` for a wrong argument, for a port that
+    is in use, and if starlette or uvicorn is missing.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class ReplayServer:
             self._thread = None
 
     def gated(self) -> Self:
-        """Return this server, which from its start on sends nothing but what `allow` lets pass.
+        """Return this server, changed to send only as many writes as `allow` permits.
 
         with ReplayServer("recordings").gated() as server:
             server.allow(3)
@@ -109,9 +110,9 @@ class ReplayServer:
         return self
 
     def allow(self, writes: int = 1) -> None:
-        """Let so many writes of a gated server pass, of whichever answers."""
+        """Permit a gated server this many further writes, whichever answers they belong to."""
         if self._thread is None or self._gate is None:
-            message = "only a gated server that runs waits for what is allowed"
+            message = "allow(...) needs a running server that was made with gated()"
             raise UsageError(message)
         for _ in range(writes):
             self._thread.call(self._gate.release)
@@ -129,14 +130,14 @@ class ReplayServer:
         bytes_sent: int = 0,
         timeout: float = 20.0,
     ) -> ReplayEntry:
-        """Wait for a request with this outcome, number (from 1) and bytes sent, and return its entry.
+        """Wait until a request has this outcome, number (from 1) and at least these bytes sent; return its entry.
 
-        `UsageError` with what there is after `timeout` seconds.
+        Raises `UsageError`, with the outcomes so far, after `timeout` seconds.
         """
         return self._log.wait_for(outcome, request=request, bytes_sent=bytes_sent, timeout=timeout)
 
     def follow(self) -> SimpleQueue[ReplayEntry]:
-        """Return a queue that gets each entry from now on: when it begins, and when it has ended."""
+        """Return a queue that from now on receives each entry twice: when it begins, and when it has ended."""
         return self._log.follow()
 
 

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 from .replay_connections import Connections
 
 LONGEST_HEAD = 64 * 1024
-"""Bytes of a request's headers."""
+"""The most bytes of a request's headers."""
 
 
 class ReplayThread:
@@ -42,7 +42,7 @@ class ReplayThread:
         self._server.ready.result()
 
     def call(self, callback: Callable[[], object]) -> None:
-        """Call a function soon, in the thread that serves."""
+        """Schedule a function to be called in the serving thread."""
         self._server.call(callback)
 
     def stop(self) -> None:
@@ -60,7 +60,7 @@ class ReplayThread:
 
 
 class _Server(uvicorn.Server):
-    """Waits to be stopped rather than looking ten times a second, and stops at once."""
+    """A uvicorn server that waits for an event to stop it, instead of checking ten times a second, and stops at once."""
 
     def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
         super().__init__(config)

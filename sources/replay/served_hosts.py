@@ -1,4 +1,4 @@
-"""The `Host`s that a server on this machine answers to.
+"""The values of the header `Host` that a server on this machine answers to.
 
 A page of the web can let its own name point to this machine (DNS rebinding) and then read what a server here answers.
 The browser sends the page's name as `Host`, so a request with a name that is not the server's is refused.
@@ -31,10 +31,10 @@ def is_this_machine(host: str) -> bool:
 
 
 class ServedHosts:
-    """The hosts that a server answers to: this machine, where it listens, and the names that its user allows.
+    """The hosts that a server answers to: this machine, the address where it listens, and names allowed by the user.
 
-    A server that listens everywhere also answers to every plain IP address and to this machine's own name. No page of
-    the web has an address for a name.
+    A server that listens everywhere also answers to every plain IP address and to this machine's own name. A page on
+    the web always has a name, never a plain address.
     """
 
     def __init__(self, listens_at: str = "127.0.0.1", names: Collection[str] = ()) -> None:

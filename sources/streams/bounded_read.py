@@ -7,11 +7,11 @@ from typing import IO, AnyStr
 from ...events.errors import UsageError
 
 LONGEST = 64 * 1024 * 1024
-"""Bytes of a recording, and of every other file that is read whole."""
+"""The most bytes of a recording, and of every other file that is read whole."""
 LONGEST_BODY = 32 * 1024 * 1024
-"""Bytes of a request's body; the largest that a provider takes."""
+"""The most bytes of a request's body: the largest that a provider accepts."""
 LONGEST_TEXT = 16 * 1024 * 1024
-"""Bytes of a model's text, characters of a prompt: more than any model writes or reads."""
+"""The most bytes of a model's text, or characters of a prompt: more than any model writes or reads."""
 
 
 def read_bounded(file: IO[AnyStr], longest: int = LONGEST) -> AnyStr:

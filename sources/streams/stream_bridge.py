@@ -1,4 +1,4 @@
-"""Turn a provider's stream, sync or async, open or not yet requested, into an Observable; does the I/O."""
+"""Turn a provider's stream, sync or async, open or not yet requested, into an Observable; all I/O is here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Check: TypeAlias = Callable[[object], None]
 def bridge(source: object, new_machine: Callable[[], Machine], check: Check) -> Observable[ChunkResponse]:
     """Feed a stream, or the result of a zero-argument callable at subscription, to a new machine.
 
-    - A callable may also be async, or give an awaitable; it is called once per subscription.
+    - A callable may also be async, or return an awaitable; it is called once per subscription.
     - An open stream or iterator has one subscriber; a second one gets a `UsageError`.
     - The stream is closed in every case: at the end, by an error, by `dispose()`. Async: at once, also from inside
       `on_next`. Sync: at the next item, because a blocked read cannot be woken from outside.

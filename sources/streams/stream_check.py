@@ -11,8 +11,8 @@ from ...events.errors import UsageError
 def check_stream(source: object, *, name: str, create: str, helpers: str, whole: str) -> None:
     """Raise `UsageError` for anything but a stream, naming what to pass instead.
 
-    `name`: the source's; `create`: the call that gives a stream; `helpers`: the module of the SDK's `.stream()`
-    helpers; `whole`: an attribute that a whole answer has and a stream has not.
+    `name`: the name of the source; `create`: the call that returns a stream; `helpers`: the module of the SDK's
+    `.stream()` helpers; `whole`: an attribute that a whole answer has and a stream has not.
     """
     wanted = f"pass {create}, or a lambda that calls it"
     kind = type(source).__name__

@@ -1,4 +1,4 @@
-"""`wake_stream`: a read that waits for a provider, ended from another thread."""
+"""`wake_stream`: end a blocked read of a provider's stream from another thread."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _LOOKS = 3
 
 
 def wake_stream(stream: object) -> bool:
-    """End the read of an SDK's sync stream that another thread waits in; tell whether its connection was reached.
+    """End a blocked read of an SDK's sync stream from another thread; return whether its connection was found.
 
         reader    next(stream) ............ raises, or the stream is over
         other          wake_stream(stream)^
 
-    The connection is shut down in both directions, and not closed: the reader is told by the operating system that
-    nothing more comes, raises what its SDK raises for a lost connection (or ends, where the body has no stated end),
-    and closes. A read that begins later ends in the same way. With TLS the socket below is shut down: the TLS object is
-    the reader's, which sees an end without a farewell.
+    The connection is shut down in both directions, and not closed: the operating system signals the end to the reader,
+    which raises what its SDK raises for a lost connection (or ends, where the body has no stated end), and closes. A
+    read that begins later ends in the same way. With TLS the socket below it is shut down, because the TLS object
+    belongs to the reader, which then sees an end without a closing alert.
 
-    False, and nothing done, for a stream that has ended, has yet to connect, or is async; for one over HTTP/2, whose
-    connection others read as well; for a transport without a socket, as a proxy's or a test's own may be. Google's SDK,
-    where it has a continuation token, asks anew when it loses a connection: then the next call reaches the next one.
-    Never raises.
+    Returns False, and does nothing, for a stream that has ended, has not connected yet, or is async; for one over
+    HTTP/2, whose connection has other readers, too; and for a transport without a socket, such as that of a proxy or a
+    test. Google's SDK, if it has a continuation token, reconnects after it has lost a connection; call the function
+    again to end the new one. Never raises.
     """
     try:
         found = _socket_of(stream)
@@ -91,7 +91,7 @@ def _values_in(stream: Any) -> Iterator[object]:
 
 
 def _frames_above(frame: FrameType) -> list[FrameType]:
-    """Return a frame that runs and what it has called, the last call first; of one that does not run nothing."""
+    """Return the frames from a running frame to its innermost call, innermost first; none if it is not running."""
     # Documented, in spite of its name.
     for last in sys._current_frames().values():  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         frames: list[FrameType] = []
@@ -105,7 +105,7 @@ def _frames_above(frame: FrameType) -> list[FrameType]:
 
 
 def _held_by(generator: object) -> Iterator[object]:
-    """Yield what a generator that waits holds, also between its lines, as the generator that it loops over."""
+    """Yield the objects that a suspended generator holds, also on its stack, such as one that it loops over."""
     for value in gc.get_referents(generator):
         yield value
         if inspect.isgenerator(value):

@@ -1,4 +1,4 @@
-"""JSON values in an array or in a row, from bytes cut anywhere: each byte is looked at once."""
+"""JSON values in an array or one after another, from bytes cut anywhere; each byte is read once."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _SCALAR_END = re.compile(rb'[\s,{}\[\]"]')
 
 
 class JsonArrayDecoder(Stateful):
-    r"""Split a JSON array into its elements while it arrives, or a row of JSON values into its values.
+    r"""Split a JSON array into its elements while it arrives, or a sequence of JSON values into the values.
 
         b'[{"a', b'":1},\r\n', b'{}]'     [], [ServerSentEvent('', '{"a":1}')], [ServerSentEvent('', '{}')]
 
-    Gemini answers so where `alt=sse` was not asked for, and with a bare object where it refuses. What is between two
-    values is blanks and commas; what is not JSON comes as a value that `json.loads` will refuse. What is not UTF-8
-    becomes U+FFFD. The events have no name.
+    Gemini answers so without `alt=sse`, and with a bare object when it refuses a request. Values are separated by
+    blanks and commas; text that is not JSON becomes a value that `json.loads` refuses. What is not UTF-8 becomes
+    U+FFFD. The events have no name.
     """
 
     STATE = ("_depth", "_in_array", "_in_scalar", "_in_string", "_is_escaped")
@@ -34,7 +34,7 @@ class JsonArrayDecoder(Stateful):
 
     @property
     def is_inside(self) -> bool:
-        """Whether a value has begun that is not whole yet."""
+        """Whether a value has begun and is not complete yet."""
         return bool(self._parts)
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]:
@@ -51,7 +51,7 @@ class JsonArrayDecoder(Stateful):
         return events
 
     def close(self) -> list[ServerSentEvent]:
-        """Return what the end cut off, which only a number or a word survives."""
+        """Return the value that is open at the end; only a number or a word can then be complete."""
         events: list[ServerSentEvent] = []
         if self._parts:
             self._whole(events)

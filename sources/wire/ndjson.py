@@ -1,4 +1,4 @@
-"""JSON values, one a line, from bytes cut anywhere: each byte is looked at once."""
+"""JSON values, one per line, from bytes cut anywhere; each byte is read once."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class NdjsonDecoder(Stateful):
 
         b'{"a', b'":1}\n', b'{}'     [], [ServerSentEvent('', '{"a":1}')], []     close: [ServerSentEvent('', '{}')]
 
-    Lines end by LF or CRLF and by nothing else, so U+2028 is text; empty ones are left out. The last line counts
-    without its end too. What is not UTF-8 becomes U+FFFD. The events have no name.
+    Lines end by LF or CRLF and by nothing else, so U+2028 is text; empty ones are left out. The last line counts even
+    without a line end. What is not UTF-8 becomes U+FFFD. The events have no name.
     """
 
     PIECES = ("_line",)
@@ -34,7 +34,7 @@ class NdjsonDecoder(Stateful):
         return events
 
     def close(self) -> list[ServerSentEvent]:
-        """Return the line that is begun, as the end of the stream ends it."""
+        """Return the last line, which the end of the stream completes."""
         line = b"".join(self._line).removeprefix(_BOM).strip(b" \t\r")
         self._line = []
         return [ServerSentEvent("", line.decode("utf-8", "replace"))] if line else []

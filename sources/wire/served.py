@@ -11,22 +11,22 @@ Form: TypeAlias = Literal["sse", "rows", "array"]
 
 
 class Served(NamedTuple):
-    """One API as it is served."""
+    """One API as the replay server serves it."""
 
     path: re.Pattern[str]
-    """Its path, after any prefix; the group `model` is the model if the path names it."""
+    """The request path, after any prefix; its group `model` is the model, if the path contains it."""
     shown_path: str
     client: str
-    """How its own SDK is pointed at a server at `{url}`."""
+    """The code that makes a client of the provider's SDK for a server at `{url}`."""
     error_body: Callable[[int, str], Any]
-    """Of an HTTP status and a message."""
+    """Return the body of an error response for an HTTP status and a message."""
     error_event: Callable[[str], tuple[str, Any]]
-    """An error in the middle of a stream: the event's name, and its data."""
+    """Return the name and data of the event that reports an error in the middle of a stream."""
     wants_stream: Callable[[str, dict[str, Any]], bool] = lambda _, body: body.get("stream") is True
-    """Return whether a request asks for a stream, by its path and body."""
+    """Return whether a request is for a stream, judging by its path and body."""
     garbage_event: str = ""
-    """The name of an event whose data is looked at."""
+    """The event name for garbage, chosen so that the SDK reads the event's data."""
     forms: frozenset[Form] = frozenset({"sse"})
-    """The forms in which it streams."""
+    """The forms in which the API streams."""
     sse_type: str = "text/event-stream; charset=utf-8"
     """The `content-type` of server-sent events."""

@@ -1,4 +1,4 @@
-"""Server-sent events from bytes cut anywhere: each byte is looked at once."""
+"""Server-sent events from bytes cut anywhere; each byte is read once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SseDecoder(Stateful):
         b'data: {"a', b'":1}\n', b'\n'     [], [], [ServerSentEvent('', '{"a":1}')]
 
     Lines end by LF, CRLF or CR; lines of one event's data are joined by LF; U+2028 is text. What is not UTF-8 becomes
-    U+FFFD. An event counts when its blank line has come, so one that the end cuts off is dropped, as the document
+    U+FFFD. An event counts once its blank line has arrived; one that the end cuts off is dropped, as the standard
     demands and the SDKs do. Events without data are skipped. `id` and `retry` are for reconnecting and are left out.
     """
 

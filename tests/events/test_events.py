@@ -384,7 +384,7 @@ def test_segments_made_without_metadata_do_not_share_it() -> None:
 
 
 def test_a_segment_event_is_one_of_three_and_nothing_else() -> None:
-    with pytest.raises(UsageError, match="make one of those"):
+    with pytest.raises(UsageError, match="abstract base; make a SegmentStart, SegmentContent or SegmentEnd"):
         SegmentEvent("s", "text")
     assert [kind.type for kind in (SegmentStart, SegmentContent, SegmentEnd)] == list(get_args(SegmentEventType))
     for kind in (SegmentStart, SegmentContent, SegmentEnd):

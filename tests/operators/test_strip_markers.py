@@ -217,7 +217,7 @@ def test_what_is_no_marker_is_a_usage_error_when_the_operator_is_made() -> None:
         with pytest.raises(UsageError, match="at least one character"):
             strip_markers(start, end)
     for start, end in [("\ns", "e"), ("s", "e ")]:
-        with pytest.raises(UsageError, match="remove it"):
+        with pytest.raises(UsageError, match="remove the whitespace"):
             strip_markers(start, end)
 
 

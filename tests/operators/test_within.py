@@ -214,7 +214,7 @@ def test_nothing_is_chosen_by_no_type() -> None:
 
 @pytest.mark.parametrize("selector", [None, 1, ["text", 1], b"text", lift(Text)])
 def test_what_selects_nothing_is_refused(selector: Any) -> None:
-    with pytest.raises(UsageError, match="a segment type, a list of them, or a predicate"):
+    with pytest.raises(UsageError, match="a segment type, a list of these or a predicate as its first argument"):
         within(selector, lift(Loud))
 
 

@@ -150,13 +150,13 @@ def test_a_chain_of_several_is_inserted_in_its_order():
     [
         (lambda each: each.replace("to_segment", to_segments()), "'to_segment' is not in this chain: to_segments, "),
         (lambda each: each.insert(to_segments(), before="parse_text"), "'parse_text' is not in this chain"),
-        (lambda each: each.insert(to_segments(), before="x", after="y"), "either before= or after="),
-        (lambda each: each.insert(to_segments()), "either before= or after="),
+        (lambda each: each.insert(to_segments(), before="x", after="y"), "exactly one of before= and after="),
+        (lambda each: each.insert(to_segments()), "exactly one of before= and after="),
         (lambda each: each.replace("to_segments", "to_segments"), "takes Penstock operators, got 'to_segments'"),
         (lambda each: each.replace("to_segments", to_segments), "takes Penstock operators, got <function to_segments"),
         (
             lambda each: each.insert(to_segments(), after="to_segments").replace("to_segments", to_segments()),
-            "'to_segments' stands 2 times in this chain: to_segments, to_segments, stream_fields, to_invocations",
+            "'to_segments' occurs 2 times in this chain: to_segments, to_segments, stream_fields, to_invocations",
         ),
     ],
 )
@@ -223,7 +223,7 @@ def test_the_tools_of_an_operator_may_be_the_pipelines():
             "tools= has two values: to_invocations(tools",
         ),
         ([to_segments(turn_id="a")], {"turn_id": "b"}, "turn_id= has two values: to_segments(turn_id=...)"),
-        ([lift(Louder)], {"turn_id": "b"}, "turn_id= is given by to_segments"),
+        ([lift(Louder)], {"turn_id": "b"}, "turn_id= needs to_segments, parse_text or split_reasoning in the chain"),
         ([to_segments()], {"eager": True}, "pass eager= to the operators themselves"),
         ([to_segments, stream_fields()], {}, "takes Penstock operators, got <function to_segments"),
         ([hermes], {}, "takes Penstock operators, got <TextStrategy hermes>"),

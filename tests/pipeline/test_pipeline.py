@@ -193,7 +193,7 @@ def test_a_strategy_is_a_name_a_function_an_operator_or_several(strategy: Any):
     [
         ("yaml", "unknown strategy 'yaml'; known are 'api_tool_call'"),
         ("native", "it is now called 'api_tool_call'"),
-        (5, "a strategy must be a name, an operator, several, or a function that returns one; got 5"),
+        (5, "a strategy must be a name, an operator, a list of operators or a function; got 5"),
         ([], "needs at least one operator"),
         (["x"], "unknown dialect 'x'; known are"),
         ([1], "takes Penstock operators, got 1"),

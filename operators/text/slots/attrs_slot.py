@@ -23,9 +23,9 @@ class AttrsSlot(Stateful):
     >>> slot.feed(' path="a', 0), slot.feed(' b" x=1>', 0), slot.said, slot.ended
     (8, 7, {'path': 'a b', 'x': '1'}, True)
 
-    - `said`: the attributes that closed; of two with one name the last.
-    - `ended`: a character came that is no attribute's.
-    - `is_wrong`: never; anything but an attribute ends them.
+    - `said`: the complete attributes; if a name is repeated, the last one counts.
+    - `ended`: a character arrived that is not part of an attribute.
+    - `is_wrong`: always False, because anything but an attribute ends the attributes.
     """
 
     STATE = ("_quote", "_state", "ended", "said")
@@ -91,7 +91,7 @@ class AttrsSlot(Stateful):
 
 
 def renamed(said: Mapping[str, Any], also: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Return attributes under the names that are meant; what is written under the meant one counts.
+    """Return attributes under the names that are meant; if both names are used, the value under the meant one counts.
 
     >>> renamed({"timeoutSeconds": 1}, (("timeoutSeconds", "timeout"),))
     {'timeout': 1}

@@ -18,8 +18,8 @@ class JsonAttrsSlot(Stateful):
     >>> slot.feed('{"a": "]]', 0), slot.feed('"}]]', 0), slot.said, slot.ended
     (9, 2, {'a': ']]'}, True)
 
-    - `said`: all of it, when it has ended.
-    - `is_wrong`: it is no JSON object.
+    - `said`: the attributes, once the object has ended.
+    - `is_wrong`: whether the text is not a JSON object.
     """
 
     STATE = ("_machine", "_values")

@@ -1,6 +1,6 @@
 """JSON that a model wrote as a call: names, ids and arguments found by their keys, wherever the text is cut.
 
-The text is parsed once, by the machine that reads native arguments, and ends by its own balance.
+The text is parsed once, by the machine that reads native arguments, and ends where its brackets balance.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from ...machines.literal_machine import LiteralMachine
 
 
 class Found(NamedTuple):
-    """Something that the JSON said about a call, and the offset in the JSON up to which that is."""
+    """Something found in the JSON, and the offset in the JSON at which it ends."""
 
     what: str
-    """start, arguments, error, done; of an object: end, lone (it is the whole), none or bad (it is no call); of the
-    answer's own text: say (it begins), text, said.
-    """
+    """What was found. Of a call: `start`, `arguments`, `error`, `done`. Of an object: its `end`, `lone` if it is the
+    whole JSON, `none` or `bad` if it is not a call. Of text for the answer: `say` (it begins), `text`, `said`."""
     at: int
     fragments: tuple[Fragment, ...] = ()
     text: str | None = None
-    """Of arguments that were a JSON text: what it said; None where the source itself is the arguments."""
+    """For arguments written as a string of JSON: the decoded string; None if the arguments are in the source as
+    such."""
     error: JsonError | None = None
     due: int = 0
-    """Of a start: up to where the text had to come for it to be certain."""
+    """For a start: the offset at which it became certain."""
     name: str = ""
     call_id: str = ""
 
@@ -41,10 +41,9 @@ class JsonSlot(Stateful):
     >>> [each.what for each in slot.feed('{"name": "f", "arguments": {"a": 1}} and more')], slot.read
     (['start', 'arguments', 'lone', 'done'], 36)
 
-    - `name`: of the object at hand; of bare arguments it comes from outside.
+    - `name`: the tool's name in the current object; for bare arguments it is set from outside.
     - `read`: characters of the text that belong to the JSON.
-    - `live`: the path of the string that is open, an argument or the answer's own text, while what it says can go
-      straight through.
+    - `live`: the path of the open string, an argument or text of the answer, while its text can be emitted unchanged.
     """
 
     STATE = (
@@ -84,7 +83,7 @@ class JsonSlot(Stateful):
         self._sole_key = any(item.sole_key for item in items)
         self._bare = named or any(not item.name and not item.sole_key for item in items)
         self._whole = whole
-        """Whether an object must have both a name and arguments."""
+        """Whether an object is a call only if it has both a name and arguments."""
         self._limits = limits
         self.machine: JsonMachine | LiteralMachine = JsonMachine(limits, control_characters=True)
         if args is not None:
@@ -95,27 +94,27 @@ class JsonSlot(Stateful):
                 limits=limits,
             )
         self._waits = args is not None and args.unmarked
-        """Whether the opening of the arguments alone makes no call."""
+        """Whether the opening of the arguments alone is not yet a call."""
         self.name = ""
         self.call_id = ""
         self.read = 0
         self.live: Path | None = None
         self._prefix: Path | None = None
-        """Where the object at hand lies."""
+        """The path of the current object."""
         self._reading = ""
         self._pieces: list[str] = []
         self._at_args: Path | None = None
-        """Where its arguments lie, while they are open."""
+        """The path of its arguments, while they are open."""
         self._inner: JsonMachine | None = None
         self._inner_error: JsonError | None = None
         self._args_from = -1
         self._args_to = -1
         self._given = -1
-        """Up to where the arguments have been given."""
+        """The offset up to which the arguments have been reported."""
         self._started = False
         self._found_any = False
         self._is_none = False
-        """Whether an object was no call, before any was; then none is."""
+        """Whether an object was not a call before any other was one; then no later object is."""
         self._fragments: list[Fragment] = []
         self._text: list[str] = []
         self._coded = False
@@ -124,7 +123,7 @@ class JsonSlot(Stateful):
         self._has_said = False
         self._said: list[str] = []
         self._waiting: list[Fragment] = []
-        """Text of the answer that came after arguments whose call has no name yet: it waits with them."""
+        """Text for the answer that came after arguments without a name so far; it is held together with them."""
         self._outer: Path = ()
         self._stripped: Path = ()
 
@@ -145,7 +144,7 @@ class JsonSlot(Stateful):
         return self.take(items, begin, len(text))
 
     def take(self, items: Sequence[Fragment | JsonError], begin: int, length: int) -> list[Found]:
-        """The same, for what the machine has said already."""
+        """Return the same as `feed`, from items that the machine has already returned."""
         found: list[Found] = []
         self.live = None
         bare = self.machine.bare if isinstance(self.machine, JsonMachine) else ()
@@ -323,7 +322,7 @@ class JsonSlot(Stateful):
         return self._stripped
 
     def _start(self, found: list[Found], at: int) -> None:
-        """Report the beginning of a call; `at`: where it became certain."""
+        """Report the beginning of a call; `at` is the offset at which it became certain."""
         self._started = self._found_any = True
         begin = self._args_from if self._args_from >= 0 else at
         found.append(Found("start", begin, due=at, name=self.name, call_id=self.call_id))

@@ -1,4 +1,4 @@
-"""A text of the model's own inside a call: what of it is certain, and what its edges and its characters allow."""
+"""A text inside a call that the model fills in: trimming, allowed characters, entities, and what is certain of it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class TextSlot(Stateful):
     >>> [slot.feed(piece) for piece in ("\n", "a\n", "\nb\n")], slot.end()
     (['', 'a', '\n\nb'], '')
 
-    - `text`: all that was given, where somebody wants it whole (`keep`).
-    - `wrong`: where in the last piece a character came that cannot stand in it; -1 while none did.
-    - `gave`: how much of the source the text stands for that was given last.
-    - `held_length`: how much of the source waits here, at its end.
-    - `is_clear`, `edge`: while it is, a piece is certain as it is, unless its last character is one of `edge`, or it
-      has an entity in it.
-    - `is_open`: nothing but blanks is held, and only at a piece's end, if it has no entity.
+    - `text`: all text returned so far, if it is to be kept (`keep`).
+    - `wrong`: the position in the last piece of a character that is not allowed; -1 if there is none.
+    - `gave`: the length of the source of the text that was returned last.
+    - `held_length`: the length of the source that is held here.
+    - `is_clear`, `edge`: while `is_clear`, a piece is certain unchanged, unless it ends with a character in `edge` or
+      contains an entity.
+    - `is_open`: the text has begun, and nothing is held but what may be trimmed at its end.
     """
 
     STATE = ("_begun", "_entities", "_held_length", "_over", "keep")
@@ -56,18 +56,18 @@ class TextSlot(Stateful):
         self._entities = Entities() if item.entities else None
         self._kept: list[str] = []
         self._held: list[str] = []
-        """What may turn out to be trimmed."""
+        """Pieces of text that are held because they may have to be trimmed."""
         self._held_length = 0
         self.held_length = 0
         self._begun = False
         self._over = False
-        """Whether blanks came after characters, so that only blanks may follow."""
+        """Whether the allowed characters have ended, so that only blanks may follow."""
         self._chars = _characters(item.chars) if item.chars else None
         self.edge = _EDGES[item.trim]
         self.is_open = False
         self.is_clear = item.trim == ""
         self.straight = item.trim == "" and not item.entities and not item.chars
-        """Whether nothing is ever changed or held."""
+        """Whether text passes unchanged and nothing is ever held."""
 
     @property
     def text(self) -> str:
@@ -75,11 +75,11 @@ class TextSlot(Stateful):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether a piece of it is never wrong and kept nowhere."""
+        """Whether all characters are allowed and the text is not kept."""
         return not self.item.chars and not self.keep
 
     def feed(self, piece: str) -> str:
-        """Return what of the text is certain with this piece."""
+        """Return the text that this piece makes certain."""
         if self.straight:
             if self.keep:
                 self._kept.append(piece)
@@ -115,7 +115,7 @@ class TextSlot(Stateful):
         self.is_clear = False
 
     def take_held(self) -> str:
-        """Return what waited to be trimmed."""
+        """Return the text held for trimming, and hold it no longer."""
         if not self._held:
             return ""
         held = "".join(self._held)
@@ -125,7 +125,7 @@ class TextSlot(Stateful):
         return held
 
     def _settled(self, text: str) -> str:
-        """Record the held text; `text` is emitted."""
+        """Update the attributes about held text, and return `text`, which is emitted."""
         self.held_length = held = self._held_length + (self._entities.withheld_length if self._entities else 0)
         self.is_open = self._begun and held == self._held_length
         self.is_clear = not held and (self._begun or not self.item.trim)
@@ -134,7 +134,7 @@ class TextSlot(Stateful):
         return text
 
     def _decoded(self, text: str, *, ends: bool) -> str:
-        """Return a text with its entities decoded; `ends`: whether something else comes behind it."""
+        """Return a text with its entities decoded; `ends`: whether the text ends here, so that no entity can go on."""
         self.gave = len(text)
         entities = self._entities
         if entities is not None:
@@ -148,7 +148,7 @@ class TextSlot(Stateful):
         return text
 
     def before(self, following: str) -> str:
-        """Return what waits if it is no entity when a text follows that may be the beginning of the end."""
+        """Return a held prefix of an entity if it cannot become one when this text follows, which may end the slot."""
         if self._entities is None or not self._entities.withheld_length:
             return ""
         text = self._entities.close_before(following)
@@ -160,7 +160,7 @@ class TextSlot(Stateful):
         return text
 
     def verbatim(self, piece: str) -> str:
-        """Return a plain piece of text after the held text that is now certain."""
+        """Return the held text, which is now certain, followed by a piece that is taken literally."""
         before = self.held_length if self._begun else 0
         held = self.take_held()
         held = self._decoded(held if self._begun else "", ends=True)
@@ -172,7 +172,7 @@ class TextSlot(Stateful):
         return held + piece
 
     def end(self) -> str:
-        """Return what the end of the text settles."""
+        """Return the rest of the text at its end."""
         if self._chars is not None and self.item.trim == "blanks":
             self._kept = [self.text.rstrip(BLANKS)]  # blanks may be among its characters
         text = self.take_held()
@@ -222,13 +222,13 @@ class TextSlot(Stateful):
         return text
 
     def load(self, state: Any, /) -> None:
-        """Go on from a dumped state."""
+        """Restore a dumped state."""
         super().load(state)
         self._settled("")
 
 
 def _newline_at_end(text: str) -> int:
-    """Return the length of what may be a last newline: a carriage return may be the beginning of one."""
+    """Return the length of a newline at the end; a lone carriage return counts, because a line feed may follow."""
     return 2 if text.endswith("\r\n") else int(text.endswith(("\r", "\n")))
 
 

@@ -340,23 +340,26 @@ def test_a_grammar_of_text_alone_is_read(grammar: tuple[Any, ...]) -> None:
 
 ANSWER = Text("content")
 WRONG: tuple[tuple[tuple[Any, ...], str], ...] = (
-    ((Many("a"),), "it may be nothing at all"),
+    ((Many("a"),), "it can match an empty text; at least one item must be neither Maybe nor Many"),
     (("<a>", "", Json()), "a marker is empty"),
     (("<a>", Text("content", r"\w"), "</a>"), "text of the answer has `chars`"),
-    (("<a>", Many(Text("skip", r"\w")), "</a>"), "a text that may be nothing is repeated"),
+    (("<a>", Many(Text("skip", r"\w")), "</a>"), "a text that may be empty is repeated without a marker between"),
     (
         ("<a", Many(Text("skip")), Attrs((("name", "name"),)), ">", Json(name=())),
-        "a text that may be nothing is repeated",
+        "a text that may be empty is repeated without a marker between",
     ),
-    (("<a>", Many(Text("id", r"\d"), Maybe(Text("name", r"\w"))), "</a>"), "a text that may be nothing is repeated"),
-    ((Text("name"), Json(name=())), "it begins with no marker"),
+    (
+        ("<a>", Many(Text("id", r"\d"), Maybe(Text("name", r"\w"))), "</a>"),
+        "a text that may be empty is repeated without a marker between",
+    ),
+    ((Text("name"), Json(name=())), "it must begin with a marker or with JSON"),
     (("<a>", Call(Call(Json()))), "inside of another"),
     (("<a>", Text("name"), Call("<b>", VALUE, "</b>")), "a name or arguments are outside of Call"),
     (("<a>", Call("<b>", VALUE, "</b>"), Json()), "a name or arguments are outside of Call"),
     (("<a>", Attrs((("name", "name"),)), ">", Call(VALUE, "</b>")), "a name or arguments are outside of Call"),
-    (("<a>", Json(), Many(Json()), "</a>"), "beside JSON or code, which has all arguments of a call, are others"),
-    (("<a>", Text("name"), "<k>", VALUE, "</k>", Json(name=())), "beside JSON or code"),
-    (("<a>", Text("name"), ":", CallArgs(), Maybe("<k>", VALUE, "</k>")), "beside JSON or code"),
+    (("<a>", Json(), Many(Json()), "</a>"), "JSON or code has all arguments of a call, no other item may"),
+    (("<a>", Text("name"), "<k>", VALUE, "</k>", Json(name=())), "JSON or code has all arguments of a call"),
+    (("<a>", Text("name"), ":", CallArgs(), Maybe("<k>", VALUE, "</k>")), "JSON or code has all arguments of a call"),
     (("<a>", Json(), "</a>", ANSWER), "text of the answer is inside of a call"),
     (("<a>", ANSWER, ":", Json(), "</a>"), "text of the answer is inside of a call"),
 )

@@ -162,7 +162,10 @@ def test_a_server_elsewhere_needs_a_key_and_another_variable_may_have_it(
     assert "no key for openai-chat: set OPENAI_API_KEY" in here(*elsewhere, "Hi")[2]
     assert "set MY_KEY" in here(*elsewhere, "--key-from", "MY_KEY", "Hi")[2]
     monkeypatch.setenv("MY_KEY", "sk-é")
-    assert "the key in MY_KEY has characters that no key has" in here(*elsewhere, "--key-from", "MY_KEY", "Hi")[2]
+    assert (
+        "the key in MY_KEY contains characters that are not allowed in a key"
+        in here(*elsewhere, "--key-from", "MY_KEY", "Hi")[2]
+    )
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_it_prints_tools_as_a_request_wants_them(penstock: Penstock, provider: s
         (["schema", "Nothing"], ["'Nothing'", "ToolInvocation"]),
         (["schema", "--tool", "write_file"], ["--provider"]),
         (["schema", "--provider", "openai"], ["--tool"]),
-        (["schema", "Notice", "--tool", "write_file", "--provider", "openai"], ["takes no event"]),
+        (["schema", "Notice", "--tool", "write_file", "--provider", "openai"], ["cannot be combined with an event"]),
         (["schema", "--tool", "write_file", "--provider", "nobody"], ["'nobody'", "'anthropic'"]),
     ],
 )

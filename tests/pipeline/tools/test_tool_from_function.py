@@ -204,7 +204,7 @@ def test_what_is_called_without_being_a_function_needs_a_name():
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda *words: None, r"f\(\) takes \*words, but a tool's parameters need names: write them"),
+        (lambda *words: None, r"f\(\) takes \*words, but a tool needs named parameters"),
         (lambda **options: None, r"f\(\) takes \*\*options, but"),
         (Shop.buy, r"f\(\) is unbound; pass a bound method: tool\(thing.f\)"),
         (print, r"f\(\) takes \*args"),

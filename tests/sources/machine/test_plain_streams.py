@@ -63,5 +63,5 @@ def test_a_second_close_gives_nothing_also_after_a_dump(machine: Any):
 def test_what_is_neither_is_refused_with_its_type():
     with pytest.raises(UsageError, match="must yield str, got bytes"):
         Texts().feed(b"a")
-    with pytest.raises(UsageError, match="yielded ChunkResponses before, and now str"):
+    with pytest.raises(UsageError, match="a stream of ChunkResponses must not contain other items, got str"):
         Chunks().feed("a")

@@ -115,7 +115,7 @@ def test_chunks_that_are_ready_pass_as_they_are():
     machine = AnyProvider()
     assert [given for chunk in chunks for given in machine.feed(chunk)] == chunks
     assert machine.feed(chunks[0])[0] is chunks[0]
-    with pytest.raises(UsageError, match="yielded ChunkResponses before, and now dict"):
+    with pytest.raises(UsageError, match="a stream of ChunkResponses must not contain other items, got dict"):
         machine.feed({"choices": []})
 
 

@@ -56,7 +56,7 @@ def test_leaving_the_block_ends_a_gated_answer():
 
 
 def test_only_a_gated_server_that_runs_can_allow_something():
-    message = "only a gated server that runs"
+    message = "needs a running server that was made with gated"
     with ReplayServer({"one": BODY}) as server, pytest.raises(UsageError, match=message):
         server.allow()
     with pytest.raises(UsageError, match=message):

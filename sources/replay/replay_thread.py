@@ -60,7 +60,7 @@ class ReplayThread:
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that waits for an event to stop it, instead of checking ten times a second, and stops at once."""
+    """A uvicorn server that waits for an event to stop it instead of checking ten times a second, and stops at once."""
 
     def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
         super().__init__(config)

@@ -163,7 +163,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     machine, *added, test = BLOCK.findall(page)
     imported, api, provider = (re.sub(r"^\+", "", each, flags=re.MULTILINE) for each in added)
     copy.write("sources/otter", {"__init__.py": '"""Otter."""\n', "otter.py": machine})
-    copy.insert("sources/recognition/apis.py", (imported, "from ..wire.ndjson"), (api, ')\n"""All that sources know'))
+    copy.insert("sources/recognition/apis.py", (imported, "from ..wire.ndjson"), (api, ')\n"""The table of wire formats'))
     copy.insert("pipeline/providers/providers.py", (provider, ")\nPROVIDERS: Mapping"))
     copy.write("tests/sources/otter", {"test_otter.py": test, "answer.ndjson": answer})
     copy.insert("docs/sources.md", ("| `from_stream` with `otter` | Otter | the same |\n", "| `from_wire` |"))

@@ -18,6 +18,8 @@ READY := $(VENV)/.ready
 RUN := $(VENV)/bin
 # Each worker is a process and runs one test at a time in its main thread: signals, profilers and ports are its own.
 ALL_CORES := -n auto --dist worksteal
+# Tests start processes: what one has compiled the others read, whatever the caller's environment says.
+COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
 .PHONY: help demo test laws check lint types test-all test-shared mutants fuzz bench docs wheel clean
@@ -29,10 +31,10 @@ demo: $(READY) ## show a file being written while the model is still writing it;
 	@$(RUN)/penstock demo
 
 test: $(READY) ## run the tests on all cores: property tests with 10 examples, brute force less deep
-	$(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=quick
+	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=quick
 
 laws: $(READY) ## run in full what `make test` shortens: all examples, all texts; the two together run everything
-	$(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=repeatable -m 'hypothesis or laws'
+	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=repeatable -m 'hypothesis or laws'
 
 check: lint types ## ruff, mypy and pyright
 

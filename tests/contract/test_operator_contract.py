@@ -97,23 +97,21 @@ def test_a_source_of_one_item_gives_its_events_and_completes(case: Case, run: Ru
         assert run(items[:1], None, case.operator) == Outcome([*first, *closing], "completed")
 
 
-@by_run
 @by_input
-def test_every_way_to_run_it_gives_the_same(operator: AnyOperator, items: Items, run: Run) -> None:
+def test_every_way_to_run_it_gives_the_same(operator: AnyOperator, items: Items) -> None:
     expected = [event for step in _steps(operator, items) for event in step]
-    assert run(items, None, operator) == Outcome(expected, "completed")
+    for name, run in RUNS.items():
+        assert run(items, None, operator) == Outcome(expected, "completed"), name
 
 
-@by_run
 @by_input
-def test_a_source_error_after_any_item_closes_it_as_failed_and_comes_last(
-    operator: AnyOperator, items: Items, run: Run
-) -> None:
+def test_a_source_error_after_any_item_closes_it_as_failed_and_comes_last(operator: AnyOperator, items: Items) -> None:
     error = ProviderError("gone", transport=True)
     for length in range(len(items) + 1):
         chain = stage(operator)
         expected = [event for item in items[:length] for event in chain.feed(item)] + chain.close(Failed(error))
-        assert run(items[:length], error, operator) == Outcome(expected, error)
+        for name, run in RUNS.items():
+            assert run(items[:length], error, operator) == Outcome(expected, error), name
 
 
 @by_input
@@ -181,27 +179,27 @@ def test_two_subscribers_have_each_their_own_state(operator: AnyOperator, items:
     assert late == [event for step in _steps(operator, items[1:]) for event in step]
 
 
-@by_run
 @by_input
-def test_a_stage_that_raises_before_it_closes_it_as_failed(operator: AnyOperator, items: Items, run: Run) -> None:
+def test_a_stage_that_raises_before_it_closes_it_as_failed(operator: AnyOperator, items: Items) -> None:
     for passes in {0, len(items) // 2, len(items) - 1}:
         error = ValueError("a bug")
         chain = stage(operator)
         expected = [event for item in items[:passes] for event in chain.feed(item)] + chain.close(Failed(error))
         raising = raising_after(passes, error)
-        assert run(items, None, compose(raising, operator)) == Outcome(expected, error)
-        assert run(items, None, raising, operator) == Outcome(expected, error)
+        for name, run in RUNS.items():
+            assert run(items, None, compose(raising, operator)) == Outcome(expected, error), name
+            assert run(items, None, raising, operator) == Outcome(expected, error), name
 
 
-@by_run
 @by_input
-def test_a_stage_that_raises_after_it_gets_its_events_until_then(operator: AnyOperator, items: Items, run: Run) -> None:
+def test_a_stage_that_raises_after_it_gets_its_events_until_then(operator: AnyOperator, items: Items) -> None:
     whole = [event for step in _steps(operator, items) for event in step]
     for passes in {0, len(whole) // 2, max(len(whole) - 1, 0)}:
         error = ValueError("a bug")
         raising = raising_after(passes, error)
         end: Any = error if len(whole) > passes else "completed"
-        assert run(items, None, operator, raising) == Outcome(whole[:passes], end)
+        for name, run in RUNS.items():
+            assert run(items, None, operator, raising) == Outcome(whole[:passes], end), name
         assert by_hops(items, None, operator, raising) == Outcome(whole[:passes], end)
 
 

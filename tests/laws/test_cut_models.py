@@ -22,7 +22,7 @@ READERS: dict[str, tuple[Operator[Any, Any], int]] = {
     "text": (parse_text("hermes"), 13),
 }
 """What reads the chunks, and every which answer it reads."""
-OF_THOSE = 1 if is_deep() else 11
+OF_THOSE = 1 if is_deep() else 23
 
 
 @pytest.mark.laws

@@ -510,7 +510,8 @@ async def acount_with_pauses(events: AsyncIterable[Any]) -> int:
 @KINDS
 @pytest.mark.parametrize("when_full", ["drop_sink", "fail"])
 @pytest.mark.parametrize(
-    ("number", "queue_size"), [(20_000, 1024), (200_000 if is_deep() else 50_000, 1024), (2_000, 2)]
+    ("number", "queue_size"),
+    [(20_000 if is_deep() else 5000, 1024), (200_000 if is_deep() else 20_001, 1024), (2_000, 2)],
 )
 def test_a_healthy_sink_keeps_up_with_a_stream_from_memory(kind: str, when_full: Any, number: int, queue_size: int):
     sinks: list[Any] = [count, acount] if number > 20_000 else [count, acount, acount_with_pauses]

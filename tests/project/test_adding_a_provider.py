@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from checkout_copy import READ_BEFORE
+from depth import is_deep
 from hypothesis import settings
 
 ROOT = Path(__file__).parents[2]
@@ -163,7 +164,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     machine, *added, test = BLOCK.findall(page)
     imported, api, provider = (re.sub(r"^\+", "", each, flags=re.MULTILINE) for each in added)
     copy.write("sources/otter", {"__init__.py": '"""Otter."""\n', "otter.py": machine})
-    copy.insert("sources/recognition/apis.py", (imported, "from ..wire.ndjson"), (api, ')\n"""The table of wire formats'))
+    copy.insert(
+        "sources/recognition/apis.py", (imported, "from ..wire.ndjson"), (api, ')\n"""The table of wire formats')
+    )
     copy.insert("pipeline/providers/providers.py", (provider, ")\nPROVIDERS: Mapping"))
     copy.write("tests/sources/otter", {"test_otter.py": test, "answer.ndjson": answer})
     copy.insert("docs/sources.md", ("| `from_stream` with `otter` | Otter | the same |\n", "| `from_wire` |"))
@@ -198,6 +201,7 @@ def test_the_command_line_asks_it(checkout: Checkout):
 
 
 @pytest.mark.laws
+@pytest.mark.skipif(not is_deep(), reason="make laws runs the tests of the copy")
 def test_the_projects_tests_hold_with_it(checkout: Checkout):
     tests = ("tests/sources/otter", "tests/pipeline/providers", "tests/pipeline/tools/test_tool_choice.py")
     listed = "tests/project/test_packaging.py::test_every_folder_with_code_is_listed_as_a_package"

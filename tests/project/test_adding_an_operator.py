@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from checkout_copy import CheckoutCopy, code_blocks
+from depth import is_deep
 
 pytestmark = pytest.mark.slow
 PAGE = "new-operator.md"
@@ -40,6 +41,7 @@ def asked(checkout: CheckoutCopy) -> str:
 
 
 @pytest.mark.laws
+@pytest.mark.skipif(not is_deep(), reason="make laws runs the tests of the copy")
 def test_it_is_asked_every_question_of_the_contract_and_its_own(asked: str):
     questions = set(re.findall(rf"^PASSED tests/contract/.*::(\w+)\[.*{NAME}", asked, re.MULTILINE))
     others = (Path(__file__).parents[1] / "contract/test_operator_contract.py").read_text(encoding="utf-8")
@@ -64,6 +66,7 @@ def test_the_page_of_operators_has_it(checkout: CheckoutCopy):
 
 
 @pytest.mark.laws
+@pytest.mark.skipif(not is_deep(), reason="make laws runs the tests of the copy")
 def test_the_tests_of_the_project_are_content(asked: str):
     passed = re.findall(r"^PASSED tests/project/(\w+)\.py::", asked, re.MULTILINE)
     assert set(passed) == {"test_docs", "test_imports", "test_docstrings"}

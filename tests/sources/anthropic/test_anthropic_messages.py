@@ -74,6 +74,7 @@ def test_one_byte_at_a_time_gives_the_same(name: str):
     contract.assert_bytes_give_the_same(ANTHROPIC, name)
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize("name", ["input_with_the_block", "halves_of_characters", "envelope", "error_in_stream"])
 def test_a_stream_cut_off_at_every_byte_keeps_the_grammar_and_only_grows(name: str):
     contract.assert_cut_at_every_byte_only_grows(ANTHROPIC, name)

@@ -82,6 +82,7 @@ def test_one_byte_at_a_time_gives_the_same(name: str):
     contract.assert_bytes_give_the_same(RESPONSES, name)
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize("name", ["custom_tool", "halves_of_characters", "envelope", "flat_error"])
 def test_a_stream_cut_off_at_every_byte_keeps_the_grammar_and_only_grows(name: str):
     contract.assert_cut_at_every_byte_only_grows(RESPONSES, name)

@@ -85,6 +85,9 @@ class PartialArguments(Struct, frozen=True, gc=False, eq=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PartialArguments) and self._said == other._said
 
+    def __ne__(self, other: object) -> bool:  # msgspec's own does not ask `__eq__`
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self._said)
 

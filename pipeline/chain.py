@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from ..events.errors import UsageError
 from ..operators.catalogue.dialects_named import dialects_named
-from ..operators.engine.stage import Operator, checked_operators, compose
+from ..operators.engine.stage import Operator, compose
 from ..operators.grammar.dialect import Dialect
 from ..operators.interrupt_on import RxOperator
 from ..operators.parse_text import parse_text
@@ -19,12 +19,16 @@ Part: TypeAlias = Operator[Any, Any] | RxOperator
 Chain: TypeAlias = tuple[Part, ...]
 
 
-def chain_of(given: Iterable[Any]) -> Chain:
-    """Return operators as a chain of single operators; `UsageError` for anything that is not an operator."""
+def chain_of(given: Iterable[Any], name: str = "Pipeline") -> Chain:
+    """Return operators as a chain of single operators; `UsageError`, naming the function `name`, for anything else."""
     several = tuple(given)
-    ours = tuple(each for each in several if not _is_rx(each))
-    if ours or not several:
-        checked_operators(ours, "Pipeline")
+    if not several:
+        message = f"{name}(...) needs at least one operator"
+        raise UsageError(message)
+    for each in several:
+        if not isinstance(each, Operator) and not _is_rx(each):
+            message = f"{name}(...) takes Penstock operators, got {each!r}; {_advice(each)}"
+            raise UsageError(message)
     return tuple(part for each in several for part in _parts(each))
 
 
@@ -149,8 +153,27 @@ def _parts(given: Operator[Any, Any] | RxOperator) -> Chain:
 
 
 def _is_rx(given: object) -> bool:
-    """Return whether a value may be an Rx operator: a callable that is neither a class nor a maker of operators."""
-    return callable(given) and not isinstance(given, type | Operator) and not _makes_operators(given)
+    """Return whether a value may be an Rx operator: called with an Observable alone, and no class, tool or strategy."""
+    if not callable(given) or isinstance(given, type | Operator | Tool) or _makes_operators(given):
+        return False
+    try:
+        signature(given).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # a function in C, of which Python knows no signature
+        return True
+    return True
+
+
+def _advice(given: Any) -> str:
+    if isinstance(given, str):
+        return f"a dialect in a chain is parse_text({given!r})"
+    if isinstance(given, Tool):
+        return "a tool goes to tools="
+    if callable(given) and _makes_operators(given):
+        called = getattr(given, "__name__", "") or getattr(given, "name", "") or "it"
+        return f"call it: {called}()"
+    return "a function of your own becomes an operator with lift(...)"
 
 
 def _makes_operators(given: Callable[..., Any]) -> bool:

@@ -25,7 +25,7 @@ _VALUES: Final = (FieldSpec, Limits, TypingRules)
 """The types of values that are written as a call of their class."""
 _TAKEN: Final = ("Pipeline", "Settings", "set", "frozenset")
 """Names that the code uses already, so that nothing else may be called so."""
-_ADVICE: Final = "give it a name at the top of a module, or write the chain as a function"
+_ADVICE: Final = "write the chain as a function, which can make it, and pass that as the strategy"
 
 
 class ChainCode:
@@ -72,7 +72,7 @@ class ChainCode:
         written = called or _importable(thing)
         if not written.isidentifier() or iskeyword(written) or written in _TAKEN:
             return self._nameless(thing, name, short=short)
-        if self._named.setdefault(written, thing) is not thing:
+        if (other := self._named.setdefault(written, thing)) is not thing and other != thing:
             return self._nameless(thing, name, f"two things in this chain are named {written!r}")
         return written
 
@@ -86,11 +86,12 @@ class ChainCode:
             return repr(value)
         if _is_operator(value):
             return self.operator(value)
-        if isinstance(value, _VALUES):
+        if isinstance(value, _VALUES) and type(value) in _VALUES:
             return self._struct(value, name)
         if type(value) in (tuple, list, set, frozenset, dict):
             return self._container(value, name)
-        own = getattr(value, "name", "") if callable(getattr(value, "validate", None)) else ""
+        is_tool = callable(getattr(value, "validate", None)) and not isinstance(value, type)
+        own = getattr(value, "name", "") if is_tool else ""
         return self.named(value, name, called=own if isinstance(own, str) else "")
 
     def _container(self, value: Any, name: str) -> str:

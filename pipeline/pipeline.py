@@ -27,7 +27,8 @@ from ..sources.from_stream import any_exception, any_machine, check_any_stream, 
 from ..sources.machine.choices import Choices
 from ..sources.streams.sdk_stream import translated
 from ..sources.streams.wake_stream import wake_stream
-from .chain import Chain, Part, chain_of, dialect_in, operator_of, parted, place_of
+from .chain import Chain, Part, chain_of, dialect_in, is_ours, operator_of, parted, place_of
+from .changed_strategy import Change, ChangedStrategy
 from .pipeline_code import INDENT, pipeline_code
 from .providers.providers import provider_of
 from .runs.async_run import AsyncRun
@@ -74,7 +75,8 @@ class Pipeline:
     - `settings`: in place of the environment's. Further options go to the strategy: `fields=`, `start=`, `eager=`...
 
     A pipeline keeps no state of a stream: use it for many, also at the same time, in threads and in tasks. Wrong
-    arguments raise a `UsageError` here, not in mid-stream.
+    arguments raise a `UsageError` here, not in mid-stream; only operators in an order that does not fit are not found
+    before they get an event that they cannot take.
     """
 
     def __init__(  # noqa: PLR0913 - one place for everything that a pipeline is made of
@@ -246,9 +248,10 @@ class Pipeline:
             to_invocations(keep_segments=True, ignore_case=True),
         ], tools=[now])
 
-        Running it makes a pipeline with an equal `chain`. `UsageError` for values without a name: a lambda, a grammar
-        of your own, a sink. If the kind of stream decides between two strategies, the code is that for a provider's
-        stream.
+        Running it makes a pipeline with an equal `chain`. Where a strategy of your own passes the tools to some
+        operators only, the code has them there, and not in `tools=`. `UsageError` for values without a name: a lambda,
+        a grammar of your own, a sink. If the kind of stream decides between two strategies, the code is that for a
+        provider's stream.
         """
         return self._code(indent=INDENT)
 
@@ -257,13 +260,11 @@ class Pipeline:
 
             Pipeline(tools=[now]).replace("to_segments", to_segments(eager=True))
 
-        Everything else stays the same; the new operator gets the tools and the turn id as the others do. The new
-        pipeline has one chain for all streams. `UsageError` for a name that is not in the chain, or that occurs several
-        times.
+        Everything else stays the same; the new operator gets the tools and the turn id, and the limits it was made
+        with. The new pipeline has one chain for all streams. `UsageError` for a name that is not in the chain, or that
+        occurs several times.
         """
-        chain = self._new_chain(None)
-        place = place_of(chain, name)
-        return self._changed((*chain[:place], operator, *chain[place + 1 :]))
+        return self._changed(name, "replace", operator)
 
     def insert(self, operator: Part, *, before: str | None = None, after: str | None = None) -> Pipeline:
         """Return a pipeline with one more operator, before or after the one with this name.
@@ -276,9 +277,7 @@ class Pipeline:
         if name is None or (before is not None and after is not None):
             message = "insert(...) needs exactly one of before= and after=, the name of an operator in the chain"
             raise UsageError(message)
-        chain = self._new_chain(None)
-        place = place_of(chain, name) + (after is not None)
-        return self._changed((*chain[:place], operator, *chain[place:]))
+        return self._changed(name, "before" if after is None else "after", operator)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         from .flow_picture import flow_picture  # noqa: PLC0415 - for notebooks only
@@ -305,11 +304,20 @@ class Pipeline:
         }
         return pipeline_code(self._new_chain(None), given, self._limits, is_shown=is_shown, indent=indent)
 
-    def _changed(self, chain: Iterable[Any]) -> Pipeline:
-        known = {key: each for key, each in self._arguments.items() if key in signature(Pipeline).parameters}
+    def _changed(self, name: str, how: Change, operator: Part) -> Pipeline:
+        parameters = signature(Pipeline).parameters
+        known = {key: each for key, each in self._arguments.items() if key in parameters}
+        options = {key: each for key, each in self._arguments.items() if key not in parameters}
         settings: Settings = known["settings"]
-        limits = {name: getattr(self._limits, name) for name in self._limits.__struct_fields__}
-        known |= {"strategy": chain_of(chain), "settings": settings.model_copy(update={"limits": limits})}
+        strategy: Any = settings.strategy if known["strategy"] is None else known["strategy"]
+        several = [strategy] if is_ours(strategy) else strategy
+        place_of(self.chain, name)  # raises for a wrong name
+        new = chain_of([operator], "replace" if how == "replace" else "insert")
+        limits = {each: getattr(self._limits, each) for each in self._limits.__struct_fields__}
+        known |= {
+            "strategy": ChangedStrategy(several, options, name, how, new),
+            "settings": settings.model_copy(update={"limits": limits}),
+        }
         return Pipeline(**known)
 
     def _started(self, run: _Cancellable) -> _Cancellable:

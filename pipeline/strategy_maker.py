@@ -12,6 +12,7 @@ from ..operators.engine.stage import Operator
 from ..operators.grammar.dialect import Dialect
 from ..operators.interrupt_on import RxOperator
 from .chain import Chain, chain_of, with_tools, with_turn_id
+from .changed_strategy import ChangedStrategy
 from .settings import Settings
 from .strategies.strategies import pass_through, strategy_named
 from .strategies.strategy import Strategy
@@ -23,7 +24,7 @@ StrategyLike: TypeAlias = (
 )
 
 
-def resolved(strategy: Any) -> Operator[Any, Any] | Chain | Callable[..., Any]:
+def resolved(strategy: Any) -> Operator[Any, Any] | Chain | ChangedStrategy | Callable[..., Any]:
     """Return the operator, chain or function that a `strategy` argument stands for; `UsageError` for anything else.
 
     >>> resolved("Hermes"), resolved(["hermes", "qwen3_coder"])
@@ -33,6 +34,8 @@ def resolved(strategy: Any) -> Operator[Any, Any] | Chain | Callable[..., Any]:
         return strategy_named(strategy)
     if isinstance(strategy, Dialect):
         return TextStrategy(strategy)
+    if isinstance(strategy, ChangedStrategy):
+        return strategy
     if isinstance(strategy, Iterable):
         several = tuple(cast("tuple[Any, ...]", strategy))
         named = [each for each in several if isinstance(each, str | Dialect)]
@@ -46,7 +49,7 @@ def resolved(strategy: Any) -> Operator[Any, Any] | Chain | Callable[..., Any]:
 
 
 def strategy_maker(
-    strategy: Operator[Any, Any] | Chain | Callable[..., Any],
+    strategy: Operator[Any, Any] | Chain | ChangedStrategy | Callable[..., Any],
     tools: tuple[Tool, ...] | None,
     settings: Settings,
     limits: Limits,
@@ -57,6 +60,10 @@ def strategy_maker(
     `strategy`: what `resolved` returned. If `tools` is empty, a strategy chosen by name becomes `pass_through`, and
     `to_invocations` is removed from a chain.
     """
+    if isinstance(strategy, ChangedStrategy):
+        change = strategy
+        before = strategy_maker(resolved(change.strategy), tools, settings, limits, change.options)
+        return lambda turn_id: change.changed(before(turn_id), tools, turn_id)
     if isinstance(strategy, Operator):
         if tools is not None:
             message = (

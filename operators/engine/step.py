@@ -35,6 +35,9 @@ class Step(Struct, frozen=True):
             other.settings,
         )
 
+    def __ne__(self, other: object) -> bool:  # msgspec's own does not ask `__eq__`
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self.name)
 
@@ -60,10 +63,16 @@ def lasting(value: Any) -> Any:
 
 
 def kept(value: Any) -> Any:
-    """Return a copy of a list (as a tuple) or dict, so that later changes do not matter; other values unchanged."""
-    if isinstance(value, list):
-        return tuple(cast("Iterable[Any]", value))
-    return dict(cast("Mapping[Any, Any]", value)) if isinstance(value, dict) else value
+    """Return a copy of a list (as a tuple), set or dict, which later changes do not reach; other values unchanged."""
+    return tuple(map(_copied, cast("Iterable[Any]", value))) if type(value) is list else _copied(value)
+
+
+def _copied(value: Any) -> Any:
+    if type(value) in (list, tuple, set, frozenset):
+        return type(value)(map(_copied, value))
+    if type(value) is dict:
+        return {key: _copied(each) for key, each in cast("Mapping[Any, Any]", value).items()}
+    return value
 
 
 def stage_name(factory: Any) -> str:

@@ -116,6 +116,9 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tool) and self._compared() == other._compared()
 
+    def __ne__(self, other: object) -> bool:  # msgspec's own does not ask `__eq__`
+        return not self == other
+
     def __hash__(self) -> int:
         return hash((self.name, self.description))
 

@@ -48,6 +48,11 @@ class Connections:
         for transport in list(self._open.values()):
             transport.abort()
 
+    async def all_lost(self) -> None:
+        """Wait until the sockets of all connections are closed, which happens soon after `stop`."""
+        while self._open:  # noqa: ASYNC110 - they tell their transports only
+            await asyncio.sleep(0)
+
     def protocol(self) -> type[H11Protocol]:
         """Return uvicorn's protocol class, extended to register its connections here."""
         connections = self

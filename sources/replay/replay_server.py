@@ -96,8 +96,8 @@ class ReplayServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._thread is not None:
-            self._thread.stop()
+        if (thread := self._thread) is not None:
+            thread.stop()
             self._thread = None
 
     def gated(self) -> Self:

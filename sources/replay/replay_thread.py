@@ -35,6 +35,7 @@ class ReplayThread:
         )
         self._server = _Server(config, connections)
         self._listening = listening
+        self._stopping = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="penstock-replay", daemon=True)
 
     def start(self) -> None:
@@ -46,8 +47,10 @@ class ReplayThread:
         self._server.call(callback)
 
     def stop(self) -> None:
-        self._server.call(self._server.stopped.set)
-        self._thread.join()
+        with self._stopping:
+            if self._thread.is_alive():
+                self._server.call(self._server.stopped.set)
+                self._thread.join()
 
     def _run(self) -> None:
         try:
@@ -74,11 +77,14 @@ class _Server(uvicorn.Server):
         await self.stopped.wait()
         self._connections.stop()
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 - uvicorn's; they are closed by `_run`
-        """End without uvicorn's delay for connections to finish: all of them are closed by then."""
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 - uvicorn's argument
+        """End without uvicorn's delay for connections to finish: all of them are closed here."""
+        # A listener that closes while a connection is being accepted would leave that one open for ever.
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(others)
         for server in self.servers:
             server.close()
-        await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
+        await self._connections.all_lost()
         for server in self.servers:
             await server.wait_closed()
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from operator import ne
 from typing import Any, NamedTuple
 
 import pytest
@@ -362,6 +363,7 @@ def test_two_events_are_equal_when_they_say_the_same():
 
     first, second = events(), events()
     assert first == second
+    assert not any(map(ne, first, second))
     assert first[1] == first[2] != first[0]
     assert len(set(first)) == 3
     assert first[0] != "anything"

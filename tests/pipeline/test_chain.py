@@ -28,6 +28,7 @@ from penstock.operators import (
     within,
 )
 from penstock.pipeline import Pipeline, api_tool_call, hermes, tool
+from penstock.pipeline.chain import chain_of
 from penstock.sinks import collect
 
 
@@ -152,8 +153,13 @@ def test_a_chain_of_several_is_inserted_in_its_order():
         (lambda each: each.insert(to_segments(), before="parse_text"), "'parse_text' is not in this chain"),
         (lambda each: each.insert(to_segments(), before="x", after="y"), "exactly one of before= and after="),
         (lambda each: each.insert(to_segments()), "exactly one of before= and after="),
-        (lambda each: each.replace("to_segments", "to_segments"), "takes Penstock operators, got 'to_segments'"),
+        (
+            lambda each: each.replace("to_segments", "to_segments"),
+            "replace(...) takes Penstock operators, got 'to_segments'",
+        ),
+        (lambda each: each.insert("hermes", after="to_segments"), "a dialect in a chain is parse_text('hermes')"),
         (lambda each: each.replace("to_segments", to_segments), "takes Penstock operators, got <function to_segments"),
+        (lambda each: each.replace("to_segments", to_segments), "call it: to_segments()"),
         (
             lambda each: each.insert(to_segments(), after="to_segments").replace("to_segments", to_segments()),
             "'to_segments' occurs 2 times in this chain: to_segments, to_segments, stream_fields, to_invocations",
@@ -169,6 +175,42 @@ def test_a_change_that_is_unclear_is_refused(change: Callable[[Pipeline], Any], 
 def test_a_changed_pipeline_keeps_its_limits():
     pipeline = Pipeline("pass_through", limits=Limits(depth=3)).replace("to_segments", to_segments())
     assert repr(pipeline) == 'Pipeline([to_segments()], settings=Settings(limits={"depth": 3}))'
+
+
+def by_hand(tools: Any, *, turn_id: str | None = None) -> Any:
+    """Return a chain that reads arguments as texts, because the reader has no tools, and has a turn id of its own."""
+    return compose(parse_text("qwen3_coder", turn_id="mine"), to_invocations(tools))
+
+
+NUMBER = tool({"name": "number", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}})
+
+
+def test_a_change_leaves_the_other_operators_of_a_function_as_they_are():
+    pipeline = Pipeline(by_hand, tools=[NUMBER], turn_id="t")
+    changed = pipeline.insert(whole_calls(), after="parse_text")
+    assert changed.chain == (pipeline.chain[0], *chain_of([whole_calls()]), pipeline.chain[1])
+    call = "<tool_call>\n<function=number>\n<parameter=a>\n5\n</parameter>\n</function>\n</tool_call>"
+    assert list(changed.stream([call])) == list(pipeline.stream([call]))
+    assert changed.tools == pipeline.tools
+    assert pickle.loads(pickle.dumps(changed)).chain == changed.chain
+
+
+def test_a_new_operator_gets_the_tools_and_the_turn_id():
+    pipeline = Pipeline([to_segments(), lift(Louder)], tools=[NUMBER], turn_id="t")
+    changed = pipeline.insert(to_invocations(), after="Louder").replace("to_segments", to_segments(eager=True))
+    assert changed.chain == chain_of(
+        [to_segments(eager=True, turn_id="t"), lift(Louder), to_invocations(tools=(NUMBER,))]
+    )
+
+
+def test_a_new_operator_with_other_tools_is_refused():
+    with pytest.raises(UsageError, match="tools= has two values"):
+        Pipeline(tools=[NUMBER]).replace("to_invocations", to_invocations([tool(look)]))
+
+
+def test_a_change_that_leaves_no_operator_for_the_turn_id_is_refused():
+    with pytest.raises(UsageError, match="turn_id= needs to_segments"):
+        Pipeline([to_segments(), lift(Louder)], turn_id="t").replace("to_segments", lift(Louder))
 
 
 def test_a_changed_pipeline_pickles():
@@ -229,6 +271,8 @@ def test_the_tools_of_an_operator_may_be_the_pipelines():
         ([hermes], {}, "takes Penstock operators, got <TextStrategy hermes>"),
         ([api_tool_call], {}, "takes Penstock operators, got <function api_tool_call"),
         ([Louder], {}, "takes Penstock operators, got <class"),
+        ([to_segments(), tool(look)], {}, "a tool goes to tools="),
+        ([lambda to, subject: None], {}, "takes Penstock operators, got <function"),
     ],
 )
 def test_what_a_list_cannot_take_is_told_at_once(chain: list[Any], options: dict[str, Any], message: str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import ne
 from typing import Any
 
 import pytest
@@ -194,6 +195,10 @@ def local() -> Any:
     return Local
 
 
+class OwnSpec(FieldSpec, frozen=True):
+    """Named, but its values are not."""
+
+
 MINE = Dialect("mine", ("<c>", Json(), "</c>"))
 
 
@@ -210,6 +215,10 @@ MINE = Dialect("mine", ("<c>", Json(), "</c>"))
         (Pipeline(tools=[tool(look, name="Pipeline")]), r"Pipeline\(tools=\.\.\.\): Pipeline has no name"),
         (Pipeline(tools=[tool(look, name="to_segments")]), "two things in this chain are named 'to_segments'"),
         (Pipeline([to_segments(), lift(Louder)], tools=[tool(look, name="Louder")]), "two things .* named 'Louder'"),
+        (
+            Pipeline([to_segments(), argument_progress(fields=[OwnSpec("look", "what")])]),
+            r"argument_progress\(fields=\.\.\.\): ",
+        ),
         (Pipeline(MINE), r"parse_text\(\.\.\.\): mine has no name"),
         (Pipeline(sinks=[plain_view()]), r"Pipeline\(sinks=\.\.\.\): "),
         (Pipeline([to_segments(), lambda source: source]), "an Rx operator: <lambda> has no name"),
@@ -223,8 +232,22 @@ def test_what_has_no_name_is_refused_and_shown_all_the_same(nameless: Pipeline, 
     assert str(nameless).startswith("Pipeline([\n")
 
 
+def test_equal_tools_have_one_name():
+    pipeline = Pipeline([parse_text("hermes", tools=[tool(look)]), to_invocations([tool(look)])])
+    assert pipeline.code().count("tools=[look]") == 2
+
+
+def test_what_is_recorded_does_not_follow_later_changes():
+    selected = {"text"}
+    pipeline = Pipeline([to_segments(), within(selected, holdback("a"))])
+    selected.add("reasoning")
+    assert '{"text"}' in pipeline.code()
+
+
 def test_tools_made_of_the_same_function_are_equal():
     assert tool(look) == tool(look)
+    assert ne(tool(look), tool(look)) is False
+    assert ne(to_segments().steps[0], to_segments().steps[0]) is False
     assert hash(tool(look)) == hash(tool(look))
     assert tool(look) != tool(look, description="Else.")
     assert tool(look) != tool(look, coerce=False)

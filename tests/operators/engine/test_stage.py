@@ -27,6 +27,7 @@ from penstock.operators.engine.stage import (
     stage,
 )
 from penstock.operators.holdback import holdback
+from penstock.operators.to_segments import to_segments
 
 
 class Log:
@@ -365,6 +366,12 @@ def test_a_dumped_chain_goes_on_in_another_one_and_a_closed_one_is_closed_there(
 def test_a_state_of_another_number_of_stages_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="the state has 1 stages, the chain has 2"):
         stage(log(), log("b")).load(stage(log()).dump())
+
+
+@pytest.mark.parametrize("state", [None, {}, [False], [False, [{"other": 1}]], [False, [3]], "state"])
+def test_a_state_that_does_not_fit_is_a_usage_error(state: Any):
+    with pytest.raises(UsageError, match="the state"):
+        stage(to_segments()).load(state)
 
 
 # The plain loop.

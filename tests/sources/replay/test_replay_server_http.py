@@ -7,6 +7,8 @@ import http.client
 import json
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -214,6 +216,25 @@ def test_leaving_the_block_ends_open_answers_and_leaves_no_thread_and_no_socket(
     with pytest.raises(ConnectionError):
         socket.create_connection((address.hostname or "", address.port or 0))
     gc.collect()  # a socket that was not closed would warn, and warnings are errors here
+
+
+def test_a_client_that_connects_just_before_the_end_sees_it():
+    for _ in range(10):
+        with ReplayServer({"one": BODY}) as server:
+            address = urlsplit(server.url)
+            clients = [socket.create_connection((address.hostname or "", address.port or 0), 20) for _ in range(30)]
+        for client in clients:
+            with client, suppress(ConnectionError):
+                assert client.recv(1) == b""
+    gc.collect()  # as above
+
+
+def test_several_threads_may_stop_it():
+    server = ReplayServer({"one": BODY})
+    for _ in range(10):
+        server.__enter__()
+        with ThreadPoolExecutor(6) as threads:
+            assert list(threads.map(lambda _: server.__exit__(), range(6))) == [None] * 6
 
 
 def test_waiting_for_what_never_comes_says_what_came():

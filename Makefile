@@ -30,7 +30,7 @@ help: ## print this list
 demo: $(READY) ## show a file being written while the model is still writing it; needs no API key
 	@$(RUN)/penstock demo
 
-test: $(READY) ## run the tests on all cores: property tests with 10 examples, brute force less deep
+test: $(READY) ## run the tests, on two cores in less than four minutes: few examples, costly tables in part
 	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=quick
 
 laws: $(READY) ## run in full what `make test` shortens: all examples, all texts; the two together run everything
@@ -83,7 +83,7 @@ fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones
 		sys.exit(pytest.main(["-m", "hypothesis or laws", "--hypothesis-profile=fuzz", "-W", "ignore:Module already"]))'
 
 bench: $(READY) ## measure in plain function calls of the same run, against bounds
-	$(RUN)/python benchmarks/bench.py
+	$(COMPILE_ONCE) $(RUN)/python benchmarks/bench.py
 
 docs: $(READY) ## write the page of strategies anew, and the whole pages of operators and dialects into build/docs
 	$(RUN)/python docs/make_operators_page.py

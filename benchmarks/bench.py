@@ -299,9 +299,9 @@ def main() -> int:
         failed |= cost > bound
         print(f"{name:50} {cost:5.1f} calls a delta   (bound {bound})")
     base = "import reactivex, msgspec, pydantic"
-    more = import_seconds(base, "import penstock.pipeline") - import_seconds(base)
+    more = import_seconds(base, "from penstock.pipeline import Pipeline") - import_seconds(base)
     failed |= more > 0.35
-    print(f"{'import penstock.pipeline':50} {more:5.3f} s over {base[7:]}   (bound 0.35)")
+    print(f"{'from penstock.pipeline import Pipeline':50} {more:5.3f} s over {base[7:]}   (bound 0.35)")
     works: list[tuple[str, Callable[[], Feed], list[list[Any]]]] = [
         ("JSON machine", json_machine, list(inputs)),
         ("chain", chain, [chunks(each) for each in inputs]),

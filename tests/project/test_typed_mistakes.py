@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from depth import is_deep
 
 ROOT = Path(__file__).parents[2]
 CODE = ROOT / "tests/project/typed_mistakes.py"
@@ -48,6 +49,8 @@ def test_mypy_tells_each_mistake_and_nothing_else(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.laws
+@pytest.mark.skipif(not is_deep(), reason="make laws runs pyright")
 def test_pyright_tells_each_mistake_and_nothing_else(folder: Path) -> None:
     settings = {"include": ["user.py"], "extraPaths": ["types"], "typeCheckingMode": "strict", "pythonVersion": "3.11"}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings))

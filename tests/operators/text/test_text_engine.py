@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
+from depth import some_of
 from segment_events import payload_of
 from strategies.text_flows import Flow, Part
 from text_laws import check, work_of
@@ -270,7 +271,8 @@ def test_a_dialect_that_is_none_is_told_with_what_is_near(wrong: Any, said: str)
         parse_text(wrong)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.laws
+@pytest.mark.parametrize("name", some_of(NAMES, 20))
 def test_work_grows_with_the_text_only(name: str) -> None:
     """Counted in calls of functions, for a text that is nearly a call in many dialects."""
     unit = (

@@ -100,7 +100,7 @@ def test_every_stream_is_understood_as_its_own_and_refused_as_any_other(api: str
 @pytest.mark.laws
 @pytest.mark.parametrize(("api", "body"), OWN)
 def test_no_cut_of_an_own_stream_is_taken_for_another_apis(api: str, body: bytes):
-    for end in range(0, min(len(body), 700), stride(7)):
+    for end in range(0, min(len(body), 700), stride(19)):
         _, [how] = collected(from_wire(api, [body[:end]], choices="all"))
         assert not isinstance(how, UsageError)
 

@@ -34,13 +34,15 @@ class AnthropicMessages(OneAnswer):
     `raw`. A second `message_start` continues the same turn with new blocks.
     """
 
-    STATE = (*OneAnswer.STATE, "_counts", "_has_clients_calls", "_messages")
+    STATE = (*OneAnswer.STATE, "_counts", "_has_clients_calls", "_messages", "_stop_reason")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(turn_id, limits)
         self._messages = 0
         self._counts: dict[str, int] = {}
         self._has_clients_calls = False
+        self._stop_reason: object = None
+        """The reason in `message_start`, where a message begins as a whole one; a later one replaces it."""
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
         """Return the chunks for one event; none for an event without content."""
@@ -80,6 +82,7 @@ class AnthropicMessages(OneAnswer):
         if message.get("id"):
             self.response_id = None  # a second message has an id of its own
         self.identify(message.get("id"), message.get("model"))
+        self._stop_reason = plain_json(message.get("stop_reason"))
         if usage := self._usage(message.get("usage")):
             chunks.append(self.chunk(usage=usage))
         # Blocks inside the message itself have no block events.
@@ -105,6 +108,8 @@ class AnthropicMessages(OneAnswer):
             return [*self.text("reasoning", block.get("thinking")), *self._signature(block)]
         if kind == "redacted_thinking":
             return self.other(native={"type": kind, "data": plain_json(block.get("data"))})
+        if kind == "fallback":  # another model writes the rest
+            self.identify(None, (fields_of(block.get("to")) or {}).get("model"))
         return self.raw(item)
 
     def _call(self, key: Key, kind: str, block: Fields) -> list[ChunkResponse]:
@@ -160,6 +165,9 @@ class AnthropicMessages(OneAnswer):
     def _message_stop(self) -> list[ChunkResponse]:
         if self.finished:
             return []
+        reason = self._stop_reason
+        if isinstance(reason, str) and reason:
+            return self.finish(finish_of(ANTHROPIC_FINISHES, reason), reason)
         return self.finish(Finish("stop"), "message_stop", has_calls=self._has_clients_calls)
 
     def _usage(self, given: Any) -> TokenUsage | None:

@@ -155,6 +155,23 @@ def test_stop_reasons_are_in_our_words_and_in_the_providers(reason: str, wanted:
     assert (chunk.finish_reason, chunk.finish_reason_raw, chunk.is_complete) == (wanted, reason, True)
 
 
+@pytest.mark.parametrize(
+    ("later", "wanted"), [([], "pause_turn"), ([None], "pause_turn"), (["max_tokens"], "max_tokens")]
+)
+def test_a_stop_reason_at_the_start_counts_unless_another_comes(later: list[str | None], wanted: str):
+    message = {"type": "message_start", "message": {"id": "m", "stop_reason": "pause_turn"}}
+    chunks = fed(message, *map(finish, later), {"type": "message_stop"})
+    assert [each.finish_reason_raw for each in chunks if each.is_complete] == [wanted]
+
+
+def test_what_comes_after_a_fallback_is_by_the_model_that_it_names():
+    message = {"type": "message_start", "message": {"id": "m", "model": "large"}}
+    text = delta(1, "text_delta", text="Hi")
+    for to, wanted in (({"model": "small"}, "small"), ({}, "large"), (None, "large")):
+        block = start(0, type="fallback", **{"from": {"model": "large"}}, to=to)
+        assert fed(message, block, stop(0), text)[-1].model == wanted
+
+
 def test_all_stop_reasons_of_the_sdk_are_known():
     assert set(get_args(BetaStopReason)) == set(ANTHROPIC_FINISHES)
 

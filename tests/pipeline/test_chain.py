@@ -177,7 +177,7 @@ def test_a_changed_pipeline_keeps_its_limits():
     assert repr(pipeline) == 'Pipeline([to_segments()], settings=Settings(limits={"depth": 3}))'
 
 
-def by_hand(tools: Any, *, turn_id: str | None = None) -> Any:
+def by_hand(tools: Any = None, *, turn_id: str | None = None) -> Any:
     """Return a chain that reads arguments as texts, because the reader has no tools, and has a turn id of its own."""
     return compose(parse_text("qwen3_coder", turn_id="mine"), to_invocations(tools))
 

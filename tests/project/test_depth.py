@@ -8,7 +8,6 @@ from pathlib import Path
 import depth
 import pytest
 from depth import is_deep, scaled, some_of, stride
-from hypothesis import settings
 
 TESTS = Path(__file__).parents[1]
 SHORTENED = {"scaled", "is_deep", "stride", "some_of", "examples", "given"}
@@ -74,7 +73,7 @@ def test_one_that_is_not_marked_is_found(code: str) -> None:
 def test_the_profile_says_how_far_a_test_goes(
     profile: str, examples: int, deep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(depth, "_profile", lambda: settings.get_profile(profile))
+    monkeypatch.setattr(depth, "_name", lambda: profile)
     assert scaled(200) == examples
     assert scaled(1) == 1
     assert is_deep() is deep

@@ -24,17 +24,21 @@ def is_deep() -> bool:
 
 
 def stride(number: int) -> int:
-    """Return the step of a loop over all places: each one in `make laws`, in `make test` each so many-th."""
-    return 1 if is_deep() else number
+    """Return the step of a loop over all places: in `make test` each so many-th, else each one."""
+    return number if _name() == "quick" else 1
 
 
 def _profile() -> settings:
-    return settings.get_profile(settings.get_current_profile_name())
+    return settings.get_profile(_name())
+
+
+def _name() -> str:
+    return settings.get_current_profile_name()
 
 
 def some_of(cases: Iterable[T], count: int) -> list[T]:
-    """Return all cases in `make laws`, and in `make test` so many of them, spread evenly, the first and the last among them."""
+    """Return all cases, but in `make test` only so many, spread evenly, the first and the last among them."""
     every = list(cases)
-    if is_deep() or count >= len(every):
+    if _name() != "quick" or count >= len(every):
         return every
     return [every[number * (len(every) - 1) // max(1, count - 1)] for number in range(count)]

@@ -11,17 +11,12 @@ _DIGITS = 19
 """The most digits of a token count; longer numbers are ignored."""
 
 
-_VERCELS = "market_cost"
-"""A key that only the usage of Vercel's gateway has."""
-
-
 def chat_usage(given: Any) -> TokenUsage | None:
     """Read a usage object; None for one without counts.
 
-    xAI leaves the reasoning out of the completion and adds it to the total only; ours includes it in the completion.
-    Vercel's gateway leaves Gemini's reasoning out of both, and charges for it. Of others that count more reasoning than
-    completion the total holds: it includes the reasoning. DeepSeek, Moonshot and Anthropic's relatives have names of
-    their own for what came from the cache.
+    xAI leaves the reasoning out of the completion and adds it to the total only; ours includes it in the completion. A
+    part that is larger than its total was counted separately, too. DeepSeek, Moonshot and Anthropic's relatives have
+    names of their own for what came from the cache.
 
     >>> chat_usage({"prompt_tokens": 361, "completion_tokens": 26, "total_tokens": 622,
     ...             "completion_tokens_details": {"reasoning_tokens": 235}})
@@ -41,8 +36,7 @@ def chat_usage(given: Any) -> TokenUsage | None:
         or _count(fields, "cache_read_input_tokens")
     )
     reasoning = _count(completion_details, "reasoning_tokens") or _count(fields, "reasoning_tokens")
-    is_beside = total == prompt + completion + reasoning or (reasoning > completion and _VERCELS in fields)
-    if is_beside:
+    if reasoning > completion or (reasoning and total == prompt + completion + reasoning):
         completion += reasoning
     if cached > prompt:
         prompt += cached

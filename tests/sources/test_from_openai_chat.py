@@ -251,21 +251,6 @@ def test_an_error_beside_choices_goes_on_and_ends_with_on_error():
             {"prompt_tokens": 361, "completion_tokens": 26, "total_tokens": 622, "reasoning_tokens": 235},
             (361, 261, 622, 0, 235),
         ),
-        (
-            {"prompt_tokens": 39, "completion_tokens": 1066, "total_tokens": 1105, "reasoning_tokens": 1138},
-            (39, 1066, 1105, 0, 1138),
-        ),
-        (
-            {
-                "prompt_tokens": 40,
-                "completion_tokens": 14,
-                "total_tokens": 54,
-                "market_cost": 0.0008,
-                "completion_tokens_details": {"reasoning_tokens": 43},
-            },
-            (40, 57, 97, 0, 43),
-        ),
-        ({"prompt_tokens": 5, "completion_tokens": 2, "reasoning_tokens": 3}, (5, 2, 7, 0, 3)),
         ({"prompt_tokens": 8, "prompt_cache_hit_tokens": 6, "completion_tokens": 1}, (8, 1, 9, 6, 0)),
         ({"prompt_tokens": 8, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 3}}, (8, 1, 9, 3, 0)),
     ],

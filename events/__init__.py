@@ -1,13 +1,18 @@
 """The events: immutable values that every stage takes and emits. Imports nothing else of Penstock."""
 
+from .answer_end import AnswerEnd, AnswerStatus
 from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from .errors import PenstockError, ProviderError, UsageError
 from .fragment import Fragment, JsonError, Path
 from .json_form import Event, from_json, json_schema, to_dict, to_json
+from .provider_event import ProviderEvent, ProviderEventKind
 from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from .tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
+from .tool_result import ToolResult
 
 __all__ = [
+    "AnswerEnd",
+    "AnswerStatus",
     "AnySegmentEvent",
     "ChunkResponse",
     "Event",
@@ -18,6 +23,8 @@ __all__ = [
     "Path",
     "PenstockError",
     "ProviderError",
+    "ProviderEvent",
+    "ProviderEventKind",
     "SegmentContent",
     "SegmentEnd",
     "SegmentEvent",
@@ -27,6 +34,7 @@ __all__ = [
     "ToolCallDelta",
     "ToolCallUpdate",
     "ToolInvocation",
+    "ToolResult",
     "UsageError",
     "from_json",
     "json_schema",

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from .provider_event import ProviderEvent
 from .showing.shown_by import shown_by
 
 ArgumentsKind: TypeAlias = Literal["json", "text", "object"]
@@ -95,6 +96,15 @@ class ChunkResponse(Struct, frozen=True, gc=False, omit_defaults=True, tag="CHUN
     native: Annotated[
         dict[str, Any] | None,
         Meta(description="The minimal plain dict needed to replay reasoning to its provider."),
+    ] = None
+    provider_events: Annotated[
+        tuple[ProviderEvent, ...],
+        Meta(description="What only this provider has; of a call's result, `segment_id` is the call's id."),
+    ] = ()
+    api: Annotated[str | None, Meta(description="The API whose form `raw` and `message` have.")] = None
+    message: Annotated[
+        Any,
+        Meta(description="The assistant's whole message, as its API takes it back; in the last chunk, by option."),
     ] = None
 
     _repr_mimebundle_ = shown_by("penstock.events.event_card", "event_bundle")

@@ -6,11 +6,14 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
+from .answer_end import AnswerEnd
 from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from .errors import UsageError
 from .fragment import Fragment, JsonError
+from .provider_event import ProviderEvent
 from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from .tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
+from .tool_result import ToolResult
 
 Event: TypeAlias = (
     ChunkResponse
@@ -24,6 +27,9 @@ Event: TypeAlias = (
     | ToolInvocation
     | InvocationFailed
     | Notice
+    | AnswerEnd
+    | ProviderEvent
+    | ToolResult
 )
 
 _TAGGED = (
@@ -40,6 +46,9 @@ _TAGGED = (
     ToolInvocation,
     InvocationFailed,
     Notice,
+    AnswerEnd,
+    ProviderEvent,
+    ToolResult,
 )
 _TYPES: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in _TAGGED}
 

@@ -10,6 +10,7 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..events.segment_event import SegmentContent
 from .calls.answer_segments import AnswerSegments, Segment
+from .calls.answer_totals import AnswerTotals
 from .catalogue.dialects_named import dialect_name, dialects_named
 from .catalogue.table import DIALECTS
 from .engine.limits import DEFAULT_LIMITS, Limits
@@ -109,10 +110,11 @@ class _Answer(Stateful):
 
 
 class _ParseText(Stateful):
-    STATE = ("_answers", "_text_only", "ids")
+    STATE = ("_answers", "_text_only", "_totals", "ids")
 
     def __init__(self, dialects: tuple[Dialect, ...], options: TextOptions, turn_id: str | None) -> None:
         self.ids = TurnIds(turn_id)
+        self._totals = AnswerTotals()
         self._limits = options.limits
         self._new = partial(_Answer, ids=self.ids, dialects=dialects, options=options)
         self._answers: dict[int, _Answer] = {0: self._new(0)}
@@ -151,6 +153,12 @@ class _ParseText(Stateful):
             or chunk.image_urls
             or chunk.audio_urls
             or chunk.video_urls
+            or chunk.usage is not None
+            or chunk.model is not self._totals.model
+            or chunk.provider_events
+            or chunk.raw
+            or chunk.error is not None
+            or chunk.message is not None
         ):
             return ""
         self._text_only = False
@@ -163,6 +171,11 @@ class _ParseText(Stateful):
             finish = "stop" if self._text_only else segments.finish
             answer.engine.close(how, finish, events)
             segments.close_calls(how, finish, events)
+            if segments.has_begun:
+                events.append(self._totals.end_of(segments, how, finish, self.ids))
+        if not events:  # an empty answer ends, too
+            finish = "stop" if self._text_only else None
+            events.append(self._totals.end_of(self._answers[0].segments, how, finish, self.ids))
         return events
 
     def load(self, state: Any, /) -> None:
@@ -178,6 +191,7 @@ class _ParseText(Stateful):
         segments, ids = answer.segments, self.ids
         if chunk.response_id:
             ids.response_id = chunk.response_id
+        self._totals.take(chunk)
         if chunk.reasoning or chunk.native:
             segments.text("reasoning", chunk.reasoning, events, chunk.native)
             answer.engine.choose_way()
@@ -189,6 +203,7 @@ class _ParseText(Stateful):
             segments.media(chunk, events)
         if chunk.tool_calls:
             segments.take_calls(chunk.tool_calls, events)
+        segments.other(chunk, events)
         if chunk.finish_reason is not None or chunk.is_complete:
             segments.take_finish(chunk, events)
         answer.engine.choose_way()

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..events.chunk_response import ChunkResponse
 from .calls.answer_segments import AnswerSegments, Segment
+from .calls.answer_totals import AnswerTotals
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
@@ -53,10 +54,11 @@ def to_segments(
 
 
 class _ToSegments(Stateful):
-    STATE = ("_choices", "ids")
+    STATE = ("_choices", "_totals", "ids")
 
     def __init__(self, turn_id: str | None, limits: Limits, *, eager: bool, end_arguments: bool) -> None:
         self.ids = TurnIds(turn_id)
+        self._totals = AnswerTotals()
         self._new_choice = partial(
             AnswerSegments, ids=self.ids, limits=limits, eager=eager, with_arguments=end_arguments
         )
@@ -71,6 +73,8 @@ class _ToSegments(Stateful):
         ids = self.ids
         if chunk.response_id is not ids.response_id and chunk.response_id:
             ids.response_id = chunk.response_id
+        if chunk.usage is not None or chunk.model is not self._totals.model:
+            self._totals.take(chunk)
         if chunk.reasoning or chunk.native:
             choice.text("reasoning", chunk.reasoning, events, chunk.native)
         if chunk.content:
@@ -81,6 +85,8 @@ class _ToSegments(Stateful):
             choice.media(chunk, events)
         if chunk.tool_calls:
             choice.take_calls(chunk.tool_calls, events)
+        if chunk.provider_events or chunk.raw or chunk.error is not None or chunk.message is not None:
+            choice.other(chunk, events)
         if chunk.finish_reason is not None or chunk.is_complete:
             choice.take_finish(chunk, events)
         return events
@@ -90,6 +96,10 @@ class _ToSegments(Stateful):
         for choice in self._choices.values():
             choice.end_text(events, *choice.end_of(how, choice.finish))
             choice.close_calls(how, choice.finish, events)
+            if choice.has_begun:
+                events.append(self._totals.end_of(choice, how, choice.finish, self.ids))
+        if not events:  # an empty answer ends, too
+            events.append(self._totals.end_of(self._choices[0], how, None, self.ids))
         return events
 
     def dump(self) -> Any:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
 from ...events.chunk_response import ChunkResponse, FinishReason, ToolCallDelta
+from ...events.answer_end import AnswerEnd
+from ...events.provider_event import ProviderEvent
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
 from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
@@ -15,16 +19,30 @@ from ..engine.turn_ids import TurnIds
 from .native_calls import NativeCalls
 from .segment_end import end_status
 
-Segment: TypeAlias = AnySegmentEvent | Notice
+Segment: TypeAlias = AnySegmentEvent | Notice | ProviderEvent | AnswerEnd
 
 REGULAR: frozenset[FinishReason] = frozenset(("stop", "tool_calls", "pause"))
 """Finish reasons with which the model itself ended the answer, unless the chunk says `is_cut`."""
+_OF_TEXT = frozenset(("citation", "grounding", "logprobs"))
+"""Kinds of provider events that belong to the text that is open."""
 
 
 class AnswerSegments(Stateful):
     """One of n answers: at most one open text segment, and its calls."""
 
-    STATE = ("_counts", "calls", "finish", "irregular_words", "number", "open_id", "open_type")
+    STATE = (
+        "_counts",
+        "api",
+        "calls",
+        "error",
+        "finish",
+        "finish_words",
+        "irregular_words",
+        "message",
+        "number",
+        "open_id",
+        "open_type",
+    )
     __slots__ = (*STATE, "_straight", "ids")
 
     def __init__(self, number: int, ids: TurnIds, limits: Limits, *, eager: bool, with_arguments: bool) -> None:
@@ -32,12 +50,22 @@ class AnswerSegments(Stateful):
         self._straight = not (eager or with_arguments)
         self.open_type = ""
         self.open_id = ""
-        self.finish: str | None = None
+        self.finish: FinishReason | None = None
+        self.finish_words: str | None = None
+        """The finish reason in the provider's words."""
         self.irregular_words: str | None = None
         """The provider's finish reason, if it is not a regular one; None otherwise."""
         self.calls = NativeCalls(number, ids, limits, self.end_text, eager=eager, with_arguments=with_arguments)
+        self.error: dict[str, Any] | None = None
+        self.api: str | None = None
+        self.message: Any = None
         self._counts: dict[str, int] = {}
         self.ids = ids
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything of this answer came."""
+        return bool(self._counts) or self.finish is not None or self.error is not None or self.calls.have_begun
 
     def text(self, kind: str, text: str, events: list[Segment], native: dict[str, Any] | None = None) -> None:
         if self.open_type != kind:
@@ -55,6 +83,24 @@ class AnswerSegments(Stateful):
                 self.start_text("media", events, {"media_type": media_type})
                 events.append(SegmentContent(self.open_id, "media", url, turn_id=self.ids.turn_id, raw=url))
                 self.end_text(events)
+
+    def other(self, chunk: ChunkResponse, events: list[Segment]) -> None:
+        """Process what a chunk has besides its segments: what only its provider has, an error, the whole message."""
+        turn_id = None
+        for event in chunk.provider_events:
+            turn_id = turn_id or self.ids.fixed()
+            segment_id = self.calls.segment_of(event.segment_id) if event.segment_id else self._annotated(event.kind)
+            events.append(replace(event, choice=self.number, turn_id=turn_id, segment_id=segment_id))
+        for data in chunk.raw:
+            turn_id = turn_id or self.ids.fixed()
+            events.append(ProviderEvent("other", data, chunk.api, self.number, turn_id))
+        if chunk.error is not None:
+            self.error = chunk.error
+        if chunk.message is not None:
+            self.message, self.api = chunk.message, chunk.api
+
+    def _annotated(self, kind: str) -> str | None:
+        return self.open_id if self.open_type and kind in _OF_TEXT else None
 
     def start_text(
         self,
@@ -125,7 +171,7 @@ class AnswerSegments(Stateful):
         """Process the provider's finish of the answer."""
         finish = chunk.finish_reason or "stop"
         is_regular = finish in REGULAR and not chunk.is_cut
-        self.finish = finish
+        self.finish, self.finish_words = finish, chunk.finish_reason_raw
         self.irregular_words = None if is_regular else chunk.finish_reason_raw or finish
         if finish != "error":
             self.calls.finish(events, is_regular=is_regular)

@@ -54,6 +54,15 @@ class NativeCalls(Stateful):
         self._eager = eager
         self._with_arguments = with_arguments
 
+    @property
+    def have_begun(self) -> bool:
+        """Whether any call came."""
+        return bool(self.open or self.waiting or self._ended)
+
+    def segment_of(self, given_id: str) -> str:
+        """Return the segment id of the first call with an id of the provider; the id itself for an unknown call."""
+        return self._first.get(given_id, given_id)
+
     def begin(self, delta: ToolCallDelta, events: Events) -> NativeCall | None:
         """Process the delta of a call that is not open; return the call if the delta begins one."""
         ended = self._ended.get(delta.index)

@@ -45,23 +45,25 @@ class TurnIds(Stateful):
     def are_used(self) -> bool:
         return bool(self._counts)
 
+    def fixed(self) -> str:
+        """Return the turn id, which from now on does not change."""
+        if self.turn_id is None:
+            self.turn_id = self._numbered(self.response_id) if self.response_id else f"turn_{uuid4().hex}"
+        return self.turn_id
+
     def made(self, choice: int, name: str) -> str:
         """Return a generated id, unique in the turn."""
-        self._fix()
+        self.fixed()
         return self.unique(f"{self.turn_id}:{name}" if choice == 0 else f"{self.turn_id}:choice_{choice}:{name}")
 
     def unique(self, wanted: str) -> str:
         """Return the wanted id, with `#2` and so on if the turn has it already."""
-        self._fix()
+        self.fixed()
         while True:
             count = self._counts[wanted] = self._counts.get(wanted, 0) + 1
             if count == 1:
                 return wanted
             wanted = f"{wanted}#{count}"
-
-    def _fix(self) -> None:
-        if self.turn_id is None:
-            self.turn_id = self._numbered(self.response_id) if self.response_id else f"turn_{uuid4().hex}"
 
     def _numbered(self, turn_id: str) -> str:
         number = self.former.get(turn_id, 0) + 1

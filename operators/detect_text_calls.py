@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from ..events.answer_end import AnswerEnd
 from ..events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import Notice
 from .calls.segment_end import OpenSegments
@@ -71,17 +72,17 @@ _DETAIL = (
 def detect_text_calls() -> Operator[Any, Any]:
     """Warn of tool calls that a model wrote as text where native calls were expected; every event passes unchanged.
 
-        segments            --S text--C [TOOL_CALL] run_bash {"com--C mand": "ls"}--E--|
-        detect_text_calls   --S text--C [TOOL_CALL] run_bash {"com--C mand": "ls"}--E--Notice|
+        segments            --S text--C [TOOL_CALL] run_bash {"com--C mand": "ls"}--E---------AnswerEnd|
+        detect_text_calls   --S text--C [TOOL_CALL] run_bash {"com--C mand": "ls"}--E--Notice--AnswerEnd|
 
     >>> from penstock.events import ChunkResponse
     >>> from penstock.operators import drive, to_segments
     >>> chunks = [ChunkResponse(content='[TOOL_CALL] run_bash {"com'), ChunkResponse(content='mand": "ls"}')]
-    >>> notice = list(drive(chunks, to_segments(), detect_text_calls()))[-1]
+    >>> notice = list(drive(chunks, to_segments(), detect_text_calls()))[-2]
     >>> notice.code, notice.detail.partition("The text: ")[2]
     ('text_call', '[TOOL_CALL] run_bash {"command": "ls"}')
 
-    One `Notice` at most per `text` segment, at the end of the stream: only then is it certain that no native call came
+    One `Notice` at most per `text` segment, at the end of its answer: only then is it certain that no native call came
     in its turn, which is what the warning says. A call that the provider ran itself does not count. The detail ends
     with the beginning of the call, at most 240 characters with blanks collapsed. The beginnings of some forty formats
     are searched for, from a table in this file; prose that only mentions a marker does not match.
@@ -161,14 +162,21 @@ class _DetectTextCalls(Stateful):
         elif isinstance(event, SegmentEnd):
             self._open.note(event)
             self._end(event)
+        elif isinstance(event, AnswerEnd):
+            return (*self._notices(event.turn_id), event)
         return (event,)
 
     def close(self, how: How) -> Iterable[Any]:
-        for text in self._texts.values():
+        turns = dict.fromkeys(turn for turn, _ in self._texts)
+        return [*self._open.ends(how), *(notice for turn in turns for notice in self._notices(turn))]
+
+    def _notices(self, turn: str | None) -> list[Notice]:
+        """Return the warnings about the texts of a turn that is over, and forget them."""
+        texts = [text for identity, text in self._texts.items() if identity[0] == turn]
+        self._texts = {identity: text for identity, text in self._texts.items() if identity[0] != turn}
+        for text in texts:
             text.close()
-        snippets = [text.snippet for text in self._texts.values() if text.snippet]
-        self._texts.clear()
-        return [*self._open.ends(how), *(Notice("text_call", _DETAIL.format(snippet)) for snippet in snippets)]
+        return [Notice("text_call", _DETAIL.format(text.snippet)) for text in texts if text.snippet]
 
     def _start(self, event: SegmentStart) -> None:
         turn = event.turn_id

@@ -9,9 +9,10 @@ from typing import Any, TypeAlias, cast
 from reactivex import Observable, abc
 from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignmentDisposable
 
+from ..events.answer_end import AnswerEnd
 from ..events.errors import UsageError
 from ..events.segment_event import SegmentEnd, SegmentStart
-from .calls.segment_end import OpenSegments
+from .calls.segment_end import OpenSegments, end_status
 from .engine.attempts import Attempts
 from .engine.stage import (
     Completed,
@@ -181,17 +182,25 @@ class _Run:
 
 
 class _PassSegments(Stateful):
-    """Passes all events, and ends open segments at the close."""
+    """Passes all events, and ends open segments and answers at the close."""
 
-    STATE = ("_open",)
+    STATE = ("_open", "_turns")
 
     def __init__(self) -> None:
         self._open = OpenSegments()
+        self._turns: dict[str | None, None] = {}
+        """The turns whose answer has not ended, in order."""
 
     def feed(self, event: Any) -> Iterable[Any]:
         if isinstance(event, SegmentStart | SegmentEnd):
             self._open.note(event)
+            self._turns[event.turn_id] = None
+        elif isinstance(event, AnswerEnd):
+            self._turns.pop(event.turn_id, None)
         return (event,)
 
     def close(self, how: How) -> Iterable[Any]:
-        return self._open.ends(how)
+        ends = self._open.ends(how)
+        status, _ = end_status(how)
+        turns, self._turns = self._turns, {}
+        return [*ends, *(AnswerEnd(turn_id, status=status) for turn_id in turns)]

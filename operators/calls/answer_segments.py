@@ -114,7 +114,10 @@ class AnswerSegments(Stateful):
         self._counts[kind] = number + 1
         self.open_type = kind
         self.open_id = self.ids.made(self.number, f"{kind}_{number}")
-        events.append(SegmentStart(self.open_id, kind, metadata or {}, turn_id=self.ids.turn_id, raw=raw))
+        metadata = metadata or {}
+        if self.number:
+            metadata["choice"] = self.number
+        events.append(SegmentStart(self.open_id, kind, metadata, turn_id=self.ids.turn_id, raw=raw))
 
     def end_text(
         self,

@@ -254,7 +254,10 @@ class NativeCalls(Stateful):
             call.repeats = "" if first == call.segment_id else first
         self.open[call.index] = self.growing[call.index] = call
         self._ended.pop(call.index, None)
-        events.append(SegmentStart(call.segment_id, "tool_call", call.metadata(), turn_id=self._ids.turn_id))
+        metadata = call.metadata()
+        if self.choice:
+            metadata["choice"] = self.choice
+        events.append(SegmentStart(call.segment_id, "tool_call", metadata, turn_id=self._ids.turn_id))
 
     def dump(self) -> Any:
         return {**super().dump(), "growing": list(self.growing)}

@@ -9,8 +9,9 @@ from ...events.segment_event import SegmentStart
 from .field_spec import FieldSpec
 
 RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "arguments", "mistyped")) | {
-    "repeats",
+    "choice",
     "duplicate_of",
+    "repeats",
 }
 """Reserved metadata keys, which an argument never has."""
 

@@ -328,7 +328,7 @@ class TextBlock(Stateful):
             )
             fragments = (Fragment((), "OPEN", "{", at), *waited)
         self.arguments.clear()
-        call.begin(raw, source_buffer.events, fragments)
+        call.begin(raw, source_buffer.events, fragments, answer.number)
         self.had_call = True
         if unknown and options.unknown_tool == "fail":
             self.fail(JsonError("unknown_tool", 0, f"one of the tools {', '.join(options.schemas or ())}", self.name))

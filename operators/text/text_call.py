@@ -38,9 +38,11 @@ class TextCall(Stateful):
         self.texts: list[str] = []
         self.fragments: list[Fragment] = []
 
-    def begin(self, raw: str, events: list[Segment], fragments: tuple[Fragment, ...] | None) -> None:
+    def begin(self, raw: str, events: list[Segment], fragments: tuple[Fragment, ...] | None, choice: int = 0) -> None:
         """Emit the START."""
         metadata: dict[str, Any] = {"tool_name": self.name}
+        if choice:
+            metadata["choice"] = choice
         events.append(
             SegmentStart(self.segment_id, "tool_call", metadata, turn_id=self.turn_id, raw=raw, fragments=fragments)
         )

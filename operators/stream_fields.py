@@ -146,7 +146,7 @@ class _StreamFields(CallFollower[_FieldCall]):
         self._deferred = deferred
         self._limits = limits
 
-    def feed(self, event: SegmentEvent | Notice) -> Sequence[Segment]:
+    def feed(self, event: Any) -> Sequence[Segment]:
         if type(event) is SegmentContent:
             call = self._calls.get((event.turn_id, event.segment_id))
             if call is None:
@@ -168,8 +168,7 @@ class _StreamFields(CallFollower[_FieldCall]):
             return self._content(call, event)
         if type(event) is SegmentStart or type(event) is SegmentEnd:
             return self._border(event)
-        other: Any = event
-        return (other,)
+        return (event,)
 
     def new_part(self, _name: str, state: Any, /) -> _FieldCall:
         spec = self._specs[self._tool(state["name"])]

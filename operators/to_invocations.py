@@ -154,7 +154,7 @@ class _ToInvocations(CallFollower[_Call]):
         self._invoked: dict[tuple[str | None, str, str], str] = {}
         """The ids of the invocations, by turn, provider's id, and digest of name and arguments."""
 
-    def feed(self, event: SegmentEvent | Notice) -> Iterable[Result]:
+    def feed(self, event: Any) -> Iterable[Result]:
         if type(event) is SegmentContent:
             call = self._calls.get((event.turn_id, event.segment_id))
             if call is not None:
@@ -167,8 +167,7 @@ class _ToInvocations(CallFollower[_Call]):
             return (event,) if self._keep else ()
         if type(event) is SegmentStart or type(event) is SegmentEnd:
             return self._border(event)
-        other: Any = event
-        return (other,)
+        return (event,)
 
     def new_part(self, _name: str, _state: Any, /) -> _Call:
         return _Call(SegmentStart("", None), "")

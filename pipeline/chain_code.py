@@ -25,7 +25,7 @@ _VALUES: Final = (FieldSpec, Limits, TypingRules)
 """The types of values that are written as a call of their class."""
 _TAKEN: Final = ("Pipeline", "Settings", "set", "frozenset")
 """Names that the code uses already, so that nothing else may be called so."""
-_ADVICE: Final = "write the chain as a function, which can make it, and pass that as the strategy"
+_ADVICE: Final = "write a function that makes the chain, and pass it as the strategy"
 
 
 class ChainCode:
@@ -86,7 +86,7 @@ class ChainCode:
             return repr(value)
         if _is_operator(value):
             return self.operator(value)
-        if isinstance(value, _VALUES) and type(value) in _VALUES:
+        if isinstance(value, _VALUES):
             return self._struct(value, name)
         if type(value) in (tuple, list, set, frozenset, dict):
             return self._container(value, name)
@@ -106,15 +106,16 @@ class ChainCode:
         return f"[{inside}]" if kind == "list" else f"({inside}{',' if len(items) == 1 else ''})"
 
     def _struct(self, value: Struct, name: str) -> str:
-        kind = type(value)
+        kind = self.named(type(value), name)
+        positional = type(value).__match_args__
         given: list[str] = []
         for field in fields(value):
             each = getattr(value, field.name)
-            if field.required:
+            if field.required and field.name in positional:
                 given.append(self._item(each, name))
             elif each != field.default and not (field.name == "segment_type" and each == getattr(value, "tool", "")):
                 given.append(f"{field.name}={self._item(each, name)}")
-        return self._written(kind, f"{kind.__name__}({', '.join(given)})")
+        return f"{kind}({', '.join(given)})"
 
     def _written(self, thing: object, code: str) -> str:
         name = code.partition("(")[0]
@@ -135,7 +136,7 @@ def _is_operator(value: object) -> TypeGuard[Operator[Any, Any]]:
 
 
 def _importable(thing: object) -> str:
-    """Return the name under which a thing can be imported from its module; empty if there is none."""
+    """Return a thing's name if it can be imported from its module by that name, else an empty string."""
     name = str(getattr(thing, "__qualname__", ""))
     module = sys.modules.get(str(getattr(thing, "__module__", "")))
     return name if module is not None and getattr(module, name, None) is thing else ""

@@ -27,7 +27,7 @@ from ..sources.from_stream import any_exception, any_machine, check_any_stream, 
 from ..sources.machine.choices import Choices
 from ..sources.streams.sdk_stream import translated
 from ..sources.streams.wake_stream import wake_stream
-from .chain import Chain, Part, chain_of, dialect_in, is_ours, operator_of, parted, place_of
+from .chain import Chain, Part, chain_of, dialect_in, is_ours, operator_of, parted
 from .changed_strategy import Change, ChangedStrategy
 from .pipeline_code import INDENT, pipeline_code
 from .providers.providers import provider_of
@@ -310,12 +310,10 @@ class Pipeline:
         options = {key: each for key, each in self._arguments.items() if key not in parameters}
         settings: Settings = known["settings"]
         strategy: Any = settings.strategy if known["strategy"] is None else known["strategy"]
-        several = [strategy] if is_ours(strategy) else strategy
-        place_of(self.chain, name)  # raises for a wrong name
         new = chain_of([operator], "replace" if how == "replace" else "insert")
         limits = {each: getattr(self._limits, each) for each in self._limits.__struct_fields__}
         known |= {
-            "strategy": ChangedStrategy(several, options, name, how, new),
+            "strategy": ChangedStrategy([strategy] if is_ours(strategy) else strategy, options, name, how, new),
             "settings": settings.model_copy(update={"limits": limits}),
         }
         return Pipeline(**known)

@@ -105,7 +105,8 @@ class OpenAIResponses(OneAnswer):
             fields = fields_of(event.get("item")) or {}
             return self._end(item, self._items.ended(event, fields), fields) if fields else self.raw(item)
         if kind in _BEGINS:
-            self._identify(fields_of(event.get("response")) or {})
+            response = fields_of(event.get("response")) or {}
+            self.identify(response.get("id"), response.get("model"))
             return []
         if kind in _ENDS:
             return self._finish(kind.rpartition(".")[2], fields_of(event.get("response")) or {})
@@ -116,9 +117,6 @@ class OpenAIResponses(OneAnswer):
         if kind.startswith(_COMMANDS):
             return self._command(event, kind.removeprefix(_COMMANDS))
         return self.raw(item)
-
-    def _identify(self, response: Fields) -> None:
-        self.identify(response.get("id"), response.get("model"))
 
     def _text(self, event: Fields, text: _Text) -> list[ChunkResponse]:
         item, is_new = self._items.speaks(event)
@@ -240,7 +238,7 @@ class OpenAIResponses(OneAnswer):
         return self.other(image_urls=(url,), raw=(rest,))
 
     def _finish(self, how: str, response: Fields) -> list[ChunkResponse]:
-        self._identify(response)
+        self.identify(response.get("id"), response.get("model"))
         status = response.get("status") if how == "completed" else how
         details = fields_of(response.get("incomplete_details")) or {}
         finish, words = _finish_of(str(status or how), details.get("reason"))

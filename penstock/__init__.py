@@ -11,25 +11,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock.events import (
+        AnswerEnd,
         AnySegmentEvent,
         ChunkResponse,
         InvocationFailed,
         Notice,
         ProviderError,
+        ProviderEvent,
         SegmentContent,
         SegmentEnd,
         SegmentEvent,
         SegmentStart,
         ToolCallDelta,
         ToolInvocation,
+        ToolResult,
         UsageError,
     )
     from penstock.operators import Dialect, adrive, compose, drive, lift, parse_text, stage, to_invocations, to_segments
-    from penstock.pipeline import Pipeline, Tool, tool
+    from penstock.pipeline import Answer, Pipeline, Tool, tool
     from penstock.sinks import acollect, collect, notebook_view, terminal_view
     from penstock.sources import from_stream
 
 __all__ = [
+    "Answer",
+    "AnswerEnd",
     "AnySegmentEvent",
     "ChunkResponse",
     "Dialect",
@@ -37,6 +42,7 @@ __all__ = [
     "Notice",
     "Pipeline",
     "ProviderError",
+    "ProviderEvent",
     "SegmentContent",
     "SegmentEnd",
     "SegmentEvent",
@@ -44,6 +50,7 @@ __all__ = [
     "Tool",
     "ToolCallDelta",
     "ToolInvocation",
+    "ToolResult",
     "UsageError",
     "acollect",
     "adrive",

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from .answers.answer import Answer
     from .pipeline import Pipeline
     from .runs.async_run import AsyncRun
     from .runs.run import Run
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FILE_TOOL_DEFINITIONS",
     "STRATEGIES",
+    "Answer",
     "AsyncRun",
     "Pipeline",
     "Run",
@@ -60,6 +62,7 @@ __all__ = [
 ]
 
 _FILES: Final = {
+    "answers.answer": ("Answer",),
     "pipeline": ("Pipeline",),
     "runs.async_run": ("AsyncRun",),
     "runs.run": ("Run",),

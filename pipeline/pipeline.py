@@ -33,6 +33,7 @@ from .pipeline_code import INDENT, pipeline_code
 from .providers.providers import provider_of
 from .runs.async_run import AsyncRun
 from .runs.flow import Flow
+from .runs.kept_answer import KeptAnswer
 from .runs.run import Run
 from .settings import DEFAULT_IN_TEXT, Settings, settings_from_environment
 from .strategies.strategy import StrategyEvent
@@ -72,6 +73,7 @@ class Pipeline:
       (`when_full="block"`), is dropped ("drop_sink"), or ends the stream ("fail"). If a sink raises, that is logged,
       and the others go on. After the stream, a sink that neither returns nor takes an event for `close_timeout` seconds
       is abandoned, with a `StuckSinkError`; after a cancel, a close or Ctrl-C it has that time in total.
+    - `keep_answer`: whether each run keeps what came, for `Run.answer`; with False it needs no memory for that.
     - `settings`: in place of the environment's. Further options go to the strategy: `fields=`, `start=`, `eager=`...
 
     A pipeline keeps no state of a stream: use it for many, also at the same time, in threads and in tasks. Wrong
@@ -91,6 +93,7 @@ class Pipeline:
         queue_size: int = 1024,
         when_full: WhenFull = "block",
         close_timeout: float = 10.0,
+        keep_answer: bool = True,
         settings: Settings | None = None,
         **options: Any,
     ) -> None:
@@ -109,10 +112,12 @@ class Pipeline:
             "queue_size": queue_size,
             "when_full": when_full,
             "close_timeout": close_timeout,
+            "keep_answer": keep_answer,
             "settings": settings,
             **options,
         }
         self._api = api
+        self._keeps_answer = keep_answer
         self._choices: Choices = choices
         self._limits = _checked_limits(options.get("limits"), settings)
         self._queue: dict[str, Any] = {"maxsize": queue_size, "when_full": when_full, "close_timeout": close_timeout}
@@ -146,7 +151,7 @@ class Pipeline:
         """
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = FanOut(all_sinks, **self._queue) if all_sinks else None
-        return self._started(Run(_opened(source), self._flow(turn_id), fan_out))
+        return self._started(Run(_opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer)))
 
     def astream(self, source: Any, *, turn_id: str | None = None, sinks: Iterable[Callable[..., Any]] = ()) -> AsyncRun:
         """Return the events of a stream, for an async loop.
@@ -157,7 +162,9 @@ class Pipeline:
         """
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = AsyncFanOut(all_sinks, **self._queue) if all_sinks else None
-        return self._started(AsyncRun(_opened(source), self._flow(turn_id), fan_out))
+        return self._started(
+            AsyncRun(_opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer))
+        )
 
     def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[StrategyEvent]:
         """Return the events of a stream as an Observable; the request is sent on subscription.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 from .answer_parts import AnswerPart
@@ -12,6 +14,7 @@ from .message_form import CallResult, MessageCall, MessageForm, Notices, left_ou
 
 _TAKEN = frozenset(("role", "content", "refusal", "name", "tool_calls", "function_call", "audio"))
 _CALLS = frozenset(("id", "type", "function", "custom"))
+_MISTRALS_ID = re.compile("[a-zA-Z0-9]{9}")
 _PROVIDERS_OWN = "call that the provider ran itself"
 
 
@@ -103,7 +106,8 @@ def _plain(
             calls.append({"id": part.call.id, "type": "custom", "custom": custom})
         else:
             function = {"name": part.call.name, "arguments": part.call.arguments_json}
-            calls.append({"id": part.call.id, "type": "function", "function": function})
+            call_id = _mistrals_id(part.call.id) if name == "mistral" else part.call.id
+            calls.append({"id": call_id, "type": "function", "function": function})
     sent: dict[str, Any] = {"role": "assistant"}
     for kind, found in texts.items():
         key = {"text": "content", "refusal": "refusal", "reasoning": reasoning_key}.get(kind)
@@ -114,6 +118,11 @@ def _plain(
     if calls:
         sent["tool_calls"] = calls
     return _sendable(sent, notices, name=name, keys=frozenset(sent), call_keys=_CALLS, lists=False)
+
+
+def _mistrals_id(call_id: str) -> str:
+    """Return an id for a call of another provider: Mistral takes nine letters and digits only."""
+    return call_id if _MISTRALS_ID.fullmatch(call_id) else sha256(call_id.encode()).hexdigest()[:9]
 
 
 def _calls(message: dict[str, Any]) -> list[MessageCall]:

@@ -106,7 +106,7 @@ def _is_clients(item: dict[str, Any]) -> bool:
     if item["type"] == "tool_search_call":
         return item.get("execution") == "client"
     environment = item.get("environment") or {}
-    return item["type"] != "shell_call" or environment.get("type", "local") == "local"
+    return item["type"] != "shell_call" or bool(environment.get("type", "local") == "local")
 
 
 def _results(results: list[CallResult]) -> list[dict[str, Any]]:
@@ -146,7 +146,9 @@ def _screenshot(result: ToolResult) -> dict[str, Any]:
     if isinstance(result.value, str):
         return {"type": "computer_screenshot", "image_url": result.value}
     if not isinstance(result.value, dict):
-        message = f"the result of the computer call {result.id!r} must be a screenshot: pass its URL, or a data URL, as value="
+        message = (
+            f"the result of computer call {result.id!r} must be a screenshot; pass its URL or a data URL as value="
+        )
         raise UsageError(message)
     return dict(to_jsonable_python(result.value))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _CALLED = ("id", "call_id", "status")
+_OF_IMAGES = ("action", "background", "error", "output_format", "quality", "revised_prompt", "size", "svg_usage")
 ITEM_KEYS: Mapping[str, frozenset[str]] = {
     kind: frozenset(("type", *keys))
     for kind, keys in {
@@ -16,8 +17,7 @@ ITEM_KEYS: Mapping[str, frozenset[str]] = {
         "file_search_call": ("id", "queries", "results", "status"),
         "computer_call": (*_CALLED, "action", "actions", "pending_safety_checks"),
         "code_interpreter_call": ("id", "code", "container_id", "outputs", "status"),
-        "image_generation_call": ("id", "result", "status", "action", "background", "error", "output_format")
-        + ("quality", "revised_prompt", "size", "svg_usage"),
+        "image_generation_call": ("id", "result", "status", *_OF_IMAGES),
         "local_shell_call": (*_CALLED, "action"),
         "shell_call": (*_CALLED, "action", "caller", "environment"),
         "shell_call_output": (*_CALLED, "output", "caller", "max_output_length"),

@@ -143,7 +143,7 @@ class _State:
                 task.uncancel()
 
     async def feed(self, event: Any) -> SlowSinkError | None:
-        """Keep an event for the answer, and send it to the sinks; return the error of a slow sink that ends the stream."""
+        """Keep an event, and send it to the sinks; return the error of a slow sink that ends the stream, if any."""
         self.kept.feed(event)
         if self.fan_out is not None:
             try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 from ...events.answer_end import AnswerEnd, AnswerStatus
 from ...events.chunk_response import TokenUsage
@@ -91,8 +91,7 @@ class Answer:
         `api`: as in `tool_schemas`, or a relative of OpenAI's chat, such as "openrouter". It is a list of items for
         "openai-responses", else a dict. If the answer came from that API and its source kept the message, as pipelines
         do, it has everything that may go back: signatures of reasoning, what the provider's own tools returned.
-        Otherwise it is made of the texts and the calls; `notices` says what it lacks. None if there is nothing to send,
-        as after a refusal without a word.
+        Otherwise it is made of the texts and the calls; `notices` says what it lacks.
         """
         return self._message(form_of(api), [])
 
@@ -120,10 +119,9 @@ class Answer:
         form = form_of(api)
         message = self._message(form, [])
         given = self._results(results)
-        calls = CallsOfMessage([] if message is None else form.calls(message), self._calls, given)
-        entries = [] if message is None or only_results else message if isinstance(message, list) else [message]
+        calls = CallsOfMessage(form.calls(message), self._calls, given)
         return [
-            *cast("list[dict[str, Any]]", entries),
+            *([] if only_results else form.entries(message)),
             *(form.results(calls.answered) if calls.answered else ()),
             *([form.user(in_text(calls.in_text))] if calls.in_text else ()),
         ]

@@ -13,9 +13,8 @@ _NAME = "anthropic"
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def _sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any] | None:
-    content = [block for block in message["content"] if _is_sent(block, notices)]
-    return {"role": "assistant", "content": content} if content else None
+def _sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
+    return {"role": "assistant", "content": [block for block in message["content"] if _is_sent(block, notices)]}
 
 
 def _is_sent(block: dict[str, Any], notices: Notices) -> bool:
@@ -28,7 +27,7 @@ def _is_sent(block: dict[str, Any], notices: Notices) -> bool:
     return True
 
 
-def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any] | None:
+def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
     content: list[dict[str, Any]] = []
     for part in parts:
         if part.call is None:
@@ -41,7 +40,7 @@ def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any] | No
         else:
             call_id = _REFUSED.sub("_", part.call.id)
             content.append({"type": "tool_use", "id": call_id, "name": part.call.name, "input": part.call.arguments})
-    return {"role": "assistant", "content": content} if content else None
+    return {"role": "assistant", "content": content}
 
 
 def _calls(message: dict[str, Any]) -> list[MessageCall]:
@@ -63,6 +62,7 @@ ANTHROPIC_FORM = MessageForm(
     _sendable,
     _plain,
     _calls,
+    lambda message: [message] if message["content"] else [],
     _results,
     lambda text: {"role": "user", "content": text},
 )

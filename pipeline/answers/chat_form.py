@@ -32,6 +32,7 @@ def chat_form(name: str, returned: tuple[str, ...] = (), *, lists: bool = False)
         partial(_sendable, name=name, keys=keys, call_keys=call_keys, lists=lists),
         partial(_plain, name=name, reasoning_key=next((key for key in returned if key == "reasoning_content"), None)),
         _calls,
+        _entries,
         partial(_results, named=lists),
         lambda text: {"role": "user", "content": text},
     )
@@ -45,7 +46,7 @@ def _sendable(
     keys: frozenset[str],
     call_keys: frozenset[str],
     lists: bool,
-) -> dict[str, Any] | None:
+) -> dict[str, Any]:
     for key in message.keys() - keys:
         left_out(notices, key, name)
     sent = {key: value for key, value in message.items() if key in keys}
@@ -56,12 +57,17 @@ def _sendable(
         sent["audio"] = {"id": sent["audio"].get("id")}
     if calls := sent.get("tool_calls"):
         sent["tool_calls"] = [_call(each, call_keys, notices, name) for each in calls]
-    has_calls = bool(calls) or "function_call" in sent
-    if not has_calls and not sent.get("content") and "audio" not in sent:
-        if not sent.get("refusal"):
-            return None
-        sent["content"] = [{"type": "refusal", "refusal": sent.pop("refusal")}]
     return sent
+
+
+def _entries(message: dict[str, Any]) -> list[dict[str, Any]]:
+    if any(message.get(key) for key in ("content", "tool_calls", "function_call", "audio")):
+        return [message]
+    if not message.get("refusal"):
+        return []
+    # The API requires content where there are no calls.
+    said = {key: value for key, value in message.items() if key != "refusal"}
+    return [{**said, "content": [{"type": "refusal", "refusal": message["refusal"]}]}]
 
 
 def _text(parts: list[Any]) -> str:
@@ -91,9 +97,7 @@ def _arguments(function: dict[str, Any], notices: Notices, name: str) -> str:
     return text if is_object else "{}"
 
 
-def _plain(
-    parts: Sequence[AnswerPart], notices: Notices, *, name: str, reasoning_key: str | None
-) -> dict[str, Any] | None:
+def _plain(parts: Sequence[AnswerPart], notices: Notices, *, name: str, reasoning_key: str | None) -> dict[str, Any]:
     texts: dict[str, list[str]] = {}
     calls: list[dict[str, Any]] = []
     for part in parts:

@@ -14,11 +14,11 @@ from .message_form import CallResult, MessageCall, MessageForm, Notices, left_ou
 _NAME = "gemini"
 
 
-def _sendable(message: dict[str, Any], _notices: Notices) -> dict[str, Any] | None:
-    return message if message.get("parts") else None
+def _sendable(message: dict[str, Any], _notices: Notices) -> dict[str, Any]:
+    return message
 
 
-def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any] | None:
+def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
     for part in parts:
         if part.call is None:
@@ -30,11 +30,11 @@ def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any] | No
             left_out(notices, "call that another provider ran itself", _NAME)
         else:
             found.append({"functionCall": {"name": part.call.name, "args": part.call.arguments}})
-    return {"role": "model", "parts": found} if found else None
+    return {"role": "model", "parts": found}
 
 
 def _calls(message: dict[str, Any]) -> list[MessageCall]:
-    calls = (part["functionCall"] for part in message["parts"] if "functionCall" in part)
+    calls = (part["functionCall"] for part in message.get("parts") or () if "functionCall" in part)
     return [MessageCall(call.get("id", ""), call.get("name", "")) for call in calls]
 
 
@@ -64,6 +64,7 @@ GEMINI_FORM = MessageForm(
     _sendable,
     _plain,
     _calls,
+    lambda message: [message] if message.get("parts") else [],
     _results,
     lambda text: {"role": "user", "parts": [{"text": text}]},
 )

@@ -32,7 +32,7 @@ class CallResult(NamedTuple):
 
 
 class MessageForm(NamedTuple):
-    """The messages of one provider. A message may be None: then there is nothing that the provider would take."""
+    """The messages of one provider."""
 
     name: str
     api: str
@@ -43,6 +43,8 @@ class MessageForm(NamedTuple):
     """Makes the message of a request from the parts of an answer, which may be another provider's."""
     calls: Callable[[Any], list[MessageCall]]
     """Returns the client's calls of a message in order."""
+    entries: Callable[[Any], list[Any]]
+    """Returns a message as the request's next entries; none if it says nothing, which providers refuse."""
     results: Callable[[list[CallResult]], list[Any]]
     """Returns the results of a message's calls as the request's next entries."""
     user: Callable[[str], Any]

@@ -11,17 +11,17 @@ from .message_form import CallResult, MessageCall, MessageForm, Notices, left_ou
 _NAME = "ollama"
 
 
-def _sendable(message: dict[str, Any], _notices: Notices) -> dict[str, Any] | None:
+def _sendable(message: dict[str, Any], _notices: Notices) -> dict[str, Any]:
     sent = {key: value for key, value in message.items() if key != "tool_calls"}
     if calls := message.get("tool_calls"):
         functions = (call.get("function") or {} for call in calls)
         sent["tool_calls"] = [
             {"function": {"name": each.get("name", ""), "arguments": each.get("arguments") or {}}} for each in functions
         ]
-    return sent if len(sent) > 1 else None
+    return sent
 
 
-def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any] | None:
+def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
     texts: dict[str, list[str]] = {}
     calls: list[dict[str, Any]] = []
     for part in parts:
@@ -53,6 +53,7 @@ OLLAMA_FORM = MessageForm(
     _sendable,
     _plain,
     _calls,
+    lambda message: [message] if message.get("content") or message.get("tool_calls") else [],
     _results,
     lambda text: {"role": "user", "content": text},
 )

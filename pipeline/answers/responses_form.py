@@ -24,9 +24,8 @@ _NAMES = {
 """The items that are calls of tools without a name of their own."""
 
 
-def _sendable(items: list[dict[str, Any]], notices: Notices) -> list[dict[str, Any]] | None:
-    sent = [item for each in items if (item := _item(each, notices)) is not None]
-    return sent or None
+def _sendable(items: list[dict[str, Any]], notices: Notices) -> list[dict[str, Any]]:
+    return [item for each in items if (item := _item(each, notices)) is not None]
 
 
 def _item(item: dict[str, Any], notices: Notices) -> dict[str, Any] | None:
@@ -74,7 +73,7 @@ def _known(value: dict[str, Any], keys: Mapping[str, frozenset[str]]) -> dict[st
     return None if known is None else {key: each for key, each in value.items() if key in known}
 
 
-def _plain(parts: Sequence[AnswerPart], notices: Notices) -> list[dict[str, Any]] | None:
+def _plain(parts: Sequence[AnswerPart], notices: Notices) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     for part in parts:
         if part.call is None:
@@ -90,7 +89,7 @@ def _plain(parts: Sequence[AnswerPart], notices: Notices) -> list[dict[str, Any]
                 items.append({"type": "custom_tool_call", **said, "input": part.call.raw})
             else:
                 items.append({"type": "function_call", **said, "arguments": part.call.arguments_json})
-    return items or None
+    return items
 
 
 def _calls(items: list[dict[str, Any]]) -> list[MessageCall]:
@@ -146,9 +145,7 @@ def _screenshot(result: ToolResult) -> dict[str, Any]:
     if isinstance(result.value, str):
         return {"type": "computer_screenshot", "image_url": result.value}
     if not isinstance(result.value, dict):
-        message = (
-            f"the result of computer call {result.id!r} must be a screenshot; pass its URL or a data URL as value="
-        )
+        message = f"the result of computer call {result.id!r} must be a screenshot; pass its URL as value="
         raise UsageError(message)
     return dict(to_jsonable_python(result.value))
 
@@ -159,6 +156,7 @@ RESPONSES_FORM = MessageForm(
     _sendable,
     _plain,
     _calls,
+    list,
     _results,
     lambda text: {"role": "user", "content": text},
 )

@@ -53,6 +53,12 @@ class Answer:
         return self.end.status
 
     @property
+    def expects_reply(self) -> bool:
+        """Whether the model goes on once `to_messages(...)` is sent: it called tools that are not its provider's, or
+        paused."""
+        return self.status == "paused" or (self.status in ("complete", "truncated") and bool(self._calls))
+
+    @property
     def usage(self) -> TokenUsage | None:
         """The tokens of the whole response, which all choices share."""
         return self.end.usage

@@ -12,8 +12,6 @@ from recordings import keys_or_recordings
 
 from penstock import Answer, Pipeline, SegmentContent, ToolInvocation, ToolResult
 
-MODEL = os.environ.get("ANTHROPIC_MODEL", "claude-sonnet-5")
-
 
 async def get_weather(city: str) -> dict[str, Any]:
     """Return the weather in a city."""
@@ -40,8 +38,9 @@ async def result(call: ToolInvocation) -> ToolResult:
 
 async def ask(client: AsyncAnthropic, messages: list[Any]) -> Answer:
     """Print one answer while it streams, and return it."""
-    said: Any = {"model": MODEL, "max_tokens": 4000, "tools": pipeline.tool_schemas("anthropic"), "messages": messages}
-    async with pipeline.astream(lambda: client.messages.create(**said, stream=True)) as run:
+    said: Any = {"max_tokens": 4000, "tools": pipeline.tool_schemas("anthropic"), "messages": messages, "stream": True}
+    model = os.environ.get("ANTHROPIC_MODEL", "claude-sonnet-5")
+    async with pipeline.astream(lambda: client.messages.create(model=model, **said)) as run:
         async for event in run:
             if isinstance(event, SegmentContent) and event.segment_type == "text":
                 print(event.delta, end="", flush=True)

@@ -16,13 +16,13 @@ from ..gemini.gemini_served import GEMINI_SERVED
 from ..gemini.gemini_wire import GeminiDecoder
 from ..machine.choices import Choices
 from ..machine.machine import Machine
-from ..messages.anthropic_messages import AnthropicMessage
+from ..messages.anthropic_message import AnthropicMessage
 from ..messages.chat_messages import ChatMessages
 from ..messages.gemini_messages import GeminiMessages
 from ..messages.message_keeper import MessageKeeper
 from ..messages.messages import Messages
-from ..messages.ollama_messages import OllamaMessage
-from ..messages.responses_messages import ResponsesMessage
+from ..messages.ollama_message import OllamaMessage
+from ..messages.responses_message import ResponsesMessage
 from ..ollama.ollama import Ollama, is_ollama_response
 from ..ollama.ollama_exception import ollama_exception
 from ..ollama.ollama_served import OLLAMA_SERVED

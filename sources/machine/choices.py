@@ -13,5 +13,5 @@ def wanted_choice(wanted: Choices, index: object, position: int = 0) -> int | No
     >>> wanted_choice("all", 1), wanted_choice("all", None, 2), wanted_choice(0, 1)
     (1, 2, None)
     """
-    number = index if isinstance(index, int) and index >= 0 else position
+    number = int(index) if isinstance(index, int) and index >= 0 else position
     return number if wanted in ("all", number) else None

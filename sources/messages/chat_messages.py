@@ -175,4 +175,9 @@ def _whole_part(part: Joined) -> dict[str, Any]:
     return whole
 
 
-_NEW_PARTS = {frozenset(kind.__struct_fields__): kind for kind in (_Message, Joined)}
+_NEW_PARTS: dict[frozenset[str], type[Any]] = {
+    frozenset(_Message.__struct_fields__): _Message,
+    frozenset(Joined.__struct_fields__): Joined,
+    frozenset(ChatCalls.STATE): ChatCalls,
+}
+"""The parts of a dumped state, by their fields."""

@@ -59,8 +59,9 @@ def with_leaves(args: Any, leaves: list[Leaf]) -> dict[str, Any]:
 
 
 def _put(root: dict[str, Any], path: str, value: Any) -> None:
-    steps = json_path_steps(path) or ()
     place: Any = root
+    if not (steps := json_path_steps(path)):
+        return
     for step, following in zip(steps, (*steps[1:], None), strict=True):
         at = step
         new: Any = value if following is None else [] if isinstance(following, int) else {}

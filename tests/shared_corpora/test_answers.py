@@ -83,7 +83,10 @@ def test_the_message_of_every_recording_of_mistral_is_its_sdks(recorded: list[Re
     mistral = pytest.importorskip("mistralai.client", reason="needs mistralai")
     for each in recorded:
         if each.answer["file"].startswith("mistral-chat/"):
-            with BodyServer(each.body, pieces=1400) as server, mistral.Mistral(api_key="-", server_url=server.url) as sdk:
+            with (
+                BodyServer(each.body, pieces=1400) as server,
+                mistral.Mistral(api_key="-", server_url=server.url) as sdk,
+            ):
                 stream = sdk.chat.stream(model="m", messages=[{"role": "user", "content": "-"}])
                 chunks, _ = collected(from_openai_chat(stream, **each.options))
             assert checked(chunks).messages == each.messages, each.answer["file"]

@@ -31,12 +31,18 @@ class OllamaMessage(Stateful):
         if not (message or beside):
             return
         kept = self._message = self._message or Joined()
-        kept.add({name: value for name, value in message.items() if name not in _LISTS}, _TEXTS)
-        for name in _LISTS:
-            if given := entries_of(message.get(name)):
-                before = kept.fields.setdefault(name, [])
-                before += [_call(each) if name == "tool_calls" else set_json(each) for each in given]
-        kept.add({key: value for key, value in beside.items() if not message.get(key)}, _TEXTS)
+        for name, value in message.items():
+            if name in _TEXTS:
+                kept.text(name, value)
+            elif name in _LISTS:
+                given = [_call(each) if name == "tool_calls" else set_json(each) for each in entries_of(value)]
+                if given:
+                    kept.fields.setdefault(name, []).extend(given)
+            elif value is not None:
+                kept.fields[name] = set_json(value)
+        for name, value in beside.items():
+            if not message.get(name):
+                kept.text(name, value)
 
     def messages(self) -> dict[int, Any]:
         return {} if self._message is None else {0: {**self._message.whole(), "role": "assistant"}}

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from msgspec import Struct
-
 from ...operators.engine.state import Stateful
 from ..machine.choices import Choices
 from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.surrogates import plain_json
 from ..openai.output_items import OutputItem, OutputItems
-from .joined import Joined, joined, set_json, wire_fields
+from .joined import Joined, set_json, wire_fields
+from .responses_item import COMMAND, ResponsesItem, plain_item, put
 
 
 class _Text(NamedTuple):
@@ -42,17 +40,8 @@ _PARTS = {
 _COMMAND = "response.shell_call_command"
 _BEGINS = frozenset({"response.created", "response.queued", "response.in_progress"})
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
-_NOT_NULLED = "arguments"
-_IS_CUT = {"in_progress": "incomplete"}
-
-
-class _Item(Struct):
-    """One item: as it was added or as it ended, and until it ends its texts and its parts, by list and number."""
-
-    fields: dict[str, Any] = {}  # msgspec gives each instance its own
-    texts: dict[str, list[str]] = {}
-    parts: dict[str, Joined] = {}
-    ended: bool = False
+_ABOUT = ("type", "item_id", "output_index", "content_index", "summary_index")
+"""The fields of a delta that say which text it belongs to."""
 
 
 class ResponsesMessage(Stateful):
@@ -66,25 +55,35 @@ class ResponsesMessage(Stateful):
     def __init__(self, _choices: Choices = 0) -> None:
         self._has_begun = False
         self._items = OutputItems()
-        self._kept: dict[int, _Item] = {}
+        self._kept: dict[int, ResponsesItem] = {}
         self._output: list[Any] = []
+        self._last: tuple[Any, ...] = ()
+        """What the last event was about, if it was a delta; the next one of the same goes into the same `_pieces`."""
+        self._pieces: list[str] = []
 
     def feed(self, item: Any, /) -> None:
         event = fields_of(item) or {}
-        kind = event.get("type")
-        if not isinstance(kind, str):
+        about = tuple(map(event.get, _ABOUT))
+        if about == self._last:
+            if isinstance(delta := event.get("delta"), str):
+                self._pieces.append(delta)
             return
-        name, _, what = kind.rpartition(".")
-        if name in _TEXTS:
-            self._text(event, _TEXTS[name], what)
-        elif name in _ARGUMENTS:
-            key = _ARGUMENTS[name]
-            _put(self._speaking(event).texts, key, event.get("delta" if what == "delta" else key), what)
-        elif name == _COMMAND:
-            key = f"command:{event.get('command_index')}"
-            _put(self._speaking(event).texts, key, event.get("delta" if what == "delta" else "command"), what)
-        elif name in _PARTS:
+        self._last = ()
+        kind = event.get("type")
+        if isinstance(kind, str):
+            name, _, what = kind.rpartition(".")
+            if name in _TEXTS or name in _ARGUMENTS:
+                self._pieces = self._text(event, name, what)
+                self._last = about if what == "delta" else ()
+            else:
+                self._other(event, kind, name, what)
+
+    def _other(self, event: Fields, kind: str, name: str, what: str) -> None:
+        if name in _PARTS:
             self._part(event, *_PARTS[name])
+        elif name == _COMMAND:
+            key = f"{COMMAND}{event.get('command_index')}"
+            put(self._speaking(event).texts, key, event.get("delta" if what == "delta" else "command"), what)
         elif name == "response.output_text.annotation":
             self._annotation(event)
         elif name == "response.output_item":
@@ -95,15 +94,20 @@ class ResponsesMessage(Stateful):
             self._end(fields_of(event.get("response")) or {})
 
     def messages(self) -> dict[int, Any]:
-        output = self._output or [_whole(each) for _, each in sorted(self._kept.items()) if each.fields or each.parts]
+        output = self._output or [each.whole() for _, each in sorted(self._kept.items()) if each.fields or each.parts]
         return {0: output} if output or self._has_begun else {}
 
+    def load(self, state: Any, /) -> None:
+        """Restore a dumped state."""
+        super().load(state)
+        self._last = ()
+
     def new_part(self, name: str, state: Any, /) -> Any:
-        return Joined() if name == "_kept" and "parts" not in state else _Item()
+        return Joined() if name == "_kept" and "parts" not in state else ResponsesItem()
 
     def _end(self, response: Fields) -> None:
         self._has_begun = True
-        output = [_plain(each) for each in map(wire_fields, entries_of(response.get("output"))) if each]
+        output = [plain_item(each) for each in map(wire_fields, entries_of(response.get("output"))) if each]
         if output:
             self._output = output
             self._kept, self._items = {}, OutputItems()
@@ -115,83 +119,41 @@ class ResponsesMessage(Stateful):
         item.ended = item.ended or has_ended
         kept = self._of(item)
         if has_ended or not (kept.ended or kept.fields):
-            kept.fields, kept.ended = _plain(fields), has_ended
+            kept.fields, kept.ended = plain_item(fields), has_ended
         if has_ended:
             kept.texts, kept.parts = {}, {}
 
-    def _text(self, event: Fields, text: _Text, what: str) -> None:
+    def _text(self, event: Fields, name: str, what: str) -> list[str]:
+        """Add a text, or a piece of one, and return its pieces so far."""
         item = self._speaking(event)
-        part = _part_of(item, text.place, event.get(text.number))
-        part.fields.setdefault("type", text.kind)
-        _put(part.texts, text.key, event.get("delta" if what == "delta" else text.key), what)
+        if (text := _TEXTS.get(name)) is not None:
+            part = item.part(text.place, event.get(text.number))
+            part.fields.setdefault("type", text.kind)
+            texts, key = part.texts, text.key
+        else:
+            texts, key = item.texts, _ARGUMENTS[name]
+        return put(texts, key, event.get("delta" if what == "delta" else key), what)
 
     def _part(self, event: Fields, place: str, number: str) -> None:
         item = self._speaking(event)
         given = wire_fields(event.get("part")) or {}
-        part = _part_of(item, place, event.get(number))
+        part = item.part(place, event.get(number))
         part.fields |= {
             name: set_json(each) for name, each in given.items() if each is not None and not part.texts.get(name)
         }
 
     def _annotation(self, event: Fields) -> None:
-        part = _part_of(self._speaking(event), "content", event.get("content_index"))
+        part = self._speaking(event).part("content", event.get("content_index"))
         before = part.fields.get("annotations")
         annotation = set_json(event.get("annotation"))
         part.fields["annotations"] = [*(before if isinstance(before, list) else []), annotation]
 
-    def _speaking(self, event: Fields) -> _Item:
+    def _speaking(self, event: Fields) -> ResponsesItem:
         """Return the item that an event adds to; one that is thrown away for an item that has ended."""
         kept = self._of(self._items.speaks(event)[0])
-        return _Item() if kept.ended else kept
+        return ResponsesItem() if kept.ended else kept
 
-    def _of(self, item: OutputItem) -> _Item:
+    def _of(self, item: OutputItem) -> ResponsesItem:
         if (kept := self._kept.get(item.number)) is None:
-            kept = self._kept[item.number] = _Item()
+            kept = self._kept[item.number] = ResponsesItem()
         return kept
-
-
-def _part_of(item: _Item, place: str, number: object) -> Joined:
-    key = f"{place}:{number}"
-    if (part := item.parts.get(key)) is None:
-        part = item.parts[key] = Joined()
-    return part
-
-
-def _put(texts: dict[str, list[str]], key: str, text: object, what: str) -> None:
-    """Append a delta; the whole text, which comes at its end, replaces what came before."""
-    if isinstance(text, str) and what in ("delta", "done"):
-        if what == "done" or key not in texts:
-            texts[key] = []
-        texts[key].append(text)
-
-
-def _whole(item: _Item) -> dict[str, Any]:
-    if item.ended:
-        return item.fields
-    whole = {**item.fields}
-    commands: list[str] = []
-    for name, pieces in item.texts.items():
-        if name.startswith("command:"):
-            commands.append(joined(pieces))
-        else:
-            whole[name] = joined(pieces)
-    if commands:
-        action = whole.get("action")
-        whole["action"] = {**(action if isinstance(action, dict) else {}), "commands": commands}
-    for key, part in item.parts.items():
-        place = key.partition(":")[0]
-        before = whole.get(place)
-        whole[place] = [*(before if isinstance(before, list) else []), part.whole()]
-    if "type" not in whole:
-        whole = {"type": "message" if "content:0" in item.parts else "reasoning", **whole}
-    if whole.get("status") in _IS_CUT:
-        whole["status"] = "incomplete"
-    return whole
-
-
-def _plain(item: Fields) -> dict[str, Any]:
-    return {
-        name: plain_json(each) if name == _NOT_NULLED else set_json(each)
-        for name, each in item.items()
-        if each is not None
-    }

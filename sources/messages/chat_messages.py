@@ -157,8 +157,8 @@ def _add_details(message: _Message, given: Any) -> None:
 
 
 def _whole(message: _Message) -> dict[str, Any]:
-    whole = message.plain.whole()
-    whole["role"] = whole.get("role") or "assistant"
+    whole = {"role": "assistant", **message.plain.whole()}
+    whole["role"] = whole["role"] or "assistant"  # some servers send an empty one
     if message.parts is not None:
         whole["content"] = [_whole_part(part) for part in message.parts]
     if message.details is not None:

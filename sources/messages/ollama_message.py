@@ -45,7 +45,7 @@ class OllamaMessage(Stateful):
                 kept.text(name, value)
 
     def messages(self) -> dict[int, Any]:
-        return {} if self._message is None else {0: {**self._message.whole(), "role": "assistant"}}
+        return {} if self._message is None else {0: {"role": "assistant", **self._message.whole()}}
 
     def new_part(self, _name: str, _state: Any, /) -> Joined:
         return Joined()

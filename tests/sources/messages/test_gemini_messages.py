@@ -75,7 +75,7 @@ def test_streamed_arguments_are_put_together():
 
 def test_the_sdks_objects_give_the_wires_message():
     types = pytest.importorskip("google.genai.types", reason="needs google-genai")
-    wire = [
+    wire: list[list[Any]] = [
         [{"text": "a", "thought": True, "thoughtSignature": "eA=="}, {"inlineData": {"mimeType": "image/png", "data": "iVBO"}}],
         [call(name="f", args={"a": [None]})],
         [{"executableCode": {"language": "PYTHON", "code": "1"}}, {"codeExecutionResult": {"outcome": "OUTCOME_OK"}}],

@@ -50,7 +50,7 @@ def test_a_cut_call_has_what_came_of_it():
 
 def test_a_cut_message_has_its_parts():
     message = {"type": "message", "id": "i0", "role": "assistant", "content": [], "status": "in_progress"}
-    part = {"type": "output_text", "text": "", "annotations": [], "logprobs": None}
+    part: dict[str, Any] = {"type": "output_text", "text": "", "annotations": [], "logprobs": None}
     cited = {"type": "response.output_text.annotation.added", "output_index": 0, "content_index": 0}
     assert output_of(
         item("added", message),

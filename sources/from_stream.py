@@ -18,7 +18,7 @@ from .machine.choices import Choices
 from .machine.machine import Machine
 from .machine.provider_error import provider_error
 from .recognition.any_provider import AnyProvider
-from .recognition.apis import APIS, NewMachine
+from .recognition.apis import APIS
 from .recognition.checked_machine import checked_machine
 from .streams.sdk_stream import translated
 from .streams.stream_bridge import bridge
@@ -35,6 +35,7 @@ def from_stream(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
 ) -> Observable[ChunkResponse]:
     """Stream the answer of any provider.
 
@@ -51,9 +52,11 @@ def from_stream(
     - `api`: as in `from_wire`; without it the provider is detected from the first item, and `UsageError` is raised if
       that fails. Leading keep-alives are skipped. If the named API understands no item, the stream ends with a
       `UsageError` that describes the items.
-    - `choices`, `turn_id`, `limits`, `dispose()` and errors as with the provider's own source.
+    - `choices`, `turn_id`, `limits`, `keep_message`, `dispose()` and errors as with the provider's own source.
     """
-    return stream_through(source, any_machine(api, choices=choices, turn_id=turn_id, limits=limits))
+    return stream_through(
+        source, any_machine(api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message)
+    )
 
 
 def stream_through(source: object, new_machine: Callable[[], Machine]) -> Observable[ChunkResponse]:
@@ -67,14 +70,15 @@ def any_machine(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
 ) -> Callable[..., Machine]:
     """Return a function that makes the machine of an API; without a name, a machine that detects the API.
 
     It may be called with another `turn_id=`.
     """
     check_choices(choices)
-    of_api: NewMachine = AnyProvider if api is None else partial(checked_machine, api)
-    new_machine = partial(of_api, choices=choices, turn_id=turn_id, limits=limits)
+    of_api: Callable[..., Machine] = AnyProvider if api is None else partial(checked_machine, api)
+    new_machine = partial(of_api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message)
     new_machine()  # options that the API refuses raise now, not in mid-stream
     return new_machine
 

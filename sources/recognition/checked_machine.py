@@ -15,7 +15,7 @@ from ...operators.engine.stage import Completed, Failed, How
 from ...operators.engine.state import Stateful
 from ..machine.choices import Choices
 from ..machine.machine import Machine
-from .apis import api_of
+from .apis import api_of, machine_of
 from .body_kinds import apis_of_body, described_body
 from .item_kinds import KNOWN_APIS, apis_of, described, listed, says_nothing
 
@@ -139,11 +139,17 @@ class CheckedMachine(Stateful):
 
 
 def checked_machine(
-    api: str, *, choices: Choices = 0, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS
+    api: str,
+    *,
+    choices: Choices = 0,
+    turn_id: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
 ) -> CheckedMachine:
     """Return the machine of an API; `UsageError` for an unknown name or an option that the API lacks."""
     known = api_of(api)
-    return CheckedMachine(known.new_machine(choices=choices, turn_id=turn_id, limits=limits), known.name)
+    machine = machine_of(known, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message)
+    return CheckedMachine(machine, known.name)
 
 
 class _Refused(Stateful):

@@ -69,13 +69,12 @@ class Pipeline:
       as `unknown_tool`. Without `tools=` every call is accepted; with `tools=[]` nothing is invoked.
     - `api`: the provider's API, if it cannot be detected from the first item. `choices`: as with `from_stream`.
     - `turn_id`: the turn id of all streams; `stream(...)` takes one for a single stream.
-    - `keep_message`: whether `AnswerEnd.message` is the assistant's message as its API takes it back; it takes memory
-      for the whole answer.
     - `sinks`: each gets all events, through a queue of `queue_size`. A sink that does not keep up delays the stream
       (`when_full="block"`), is dropped ("drop_sink"), or ends the stream ("fail"). If a sink raises, that is logged,
       and the others go on. After the stream, a sink that neither returns nor takes an event for `close_timeout` seconds
       is abandoned, with a `StuckSinkError`; after a cancel, a close or Ctrl-C it has that time in total.
-    - `keep_answer`: whether each run keeps what came, for `Run.answer`; with False it needs no memory for that.
+    - `keep_answer`: whether each run keeps what came, for `Run.answer`, and the assistant's message, for
+      `AnswerEnd.message`; without that a run needs no memory for what has passed.
     - `settings`: in place of the environment's. Further options go to the strategy: `fields=`, `start=`, `eager=`...
 
     A pipeline keeps no state of a stream: use it for many, also at the same time, in threads and in tasks. Wrong
@@ -91,7 +90,6 @@ class Pipeline:
         api: str | None = None,
         choices: Choices = 0,
         turn_id: str | None = None,
-        keep_message: bool = True,
         sinks: Iterable[Callable[..., Any]] = (),
         queue_size: int = 1024,
         when_full: WhenFull = "block",
@@ -111,7 +109,6 @@ class Pipeline:
             "api": api,
             "choices": choices,
             "turn_id": turn_id,
-            "keep_message": keep_message,
             "sinks": self.sinks,
             "queue_size": queue_size,
             "when_full": when_full,
@@ -141,7 +138,7 @@ class Pipeline:
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread starts a stream
         self._runs: WeakSet[Any] = WeakSet()
         self._new_machine = any_machine(
-            api, choices=choices, turn_id=turn_id, limits=self._limits, keep_message=keep_message
+            api, choices=choices, turn_id=turn_id, limits=self._limits, keep_message=keep_answer
         )
         sink_lines(self.sinks, **self._queue)  # raises for wrong options
 

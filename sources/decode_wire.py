@@ -32,6 +32,7 @@ def decode_wire(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    logprobs: bool = False,
 ) -> Operator[bytes, ChunkResponse]:
     r"""Decode a provider's server-sent events, cut anywhere, without its SDK.
 
@@ -48,7 +49,7 @@ def decode_wire(
     end. Follows the WHATWG event-stream format and the providers' other framings; the bytes and the SDK's objects are
     decoded to equal ChunkResponses.
     """
-    return lift(partial(_stage, api_of(api).name, choices, turn_id, limits))
+    return lift(partial(_stage, api_of(api).name, choices, turn_id, limits, logprobs))
 
 
 class WireMachine(Stateful):
@@ -148,7 +149,7 @@ class _Unread(Stateful):
         self._machine.look_at(b"".join(self._pieces))
 
 
-def _stage(api: str, choices: Choices, turn_id: str | None, limits: Limits) -> MachineStage:
+def _stage(api: str, choices: Choices, turn_id: str | None, limits: Limits, logprobs: bool) -> MachineStage:  # noqa: FBT001
     known = api_of(api)
-    machine = checked_machine(known.name, choices=choices, turn_id=turn_id, limits=limits)
+    machine = checked_machine(known.name, choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs)
     return MachineStage(WireMachine(machine, known.new_decoder()))

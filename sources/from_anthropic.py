@@ -18,6 +18,7 @@ def from_anthropic(
     *,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     """Stream a message of the Anthropic SDK, also of its beta, Bedrock and Vertex clients.
 
@@ -31,6 +32,7 @@ def from_anthropic(
     - `source`: what `messages.create(stream=True)` returned, sync or async, or a zero-argument callable (also async)
       that starts the request at subscription. An open stream has one subscriber. Anything else raises a `UsageError`.
     - `turn_id`: used to make ids for calls without one; else the message's id, else a random one.
+    - `logprobs`: without effect; this API has none.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next event.
     - Errors of the provider and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
 
@@ -38,7 +40,7 @@ def from_anthropic(
     a fine-grained or cut call passes as it came, valid or not. Follows the Messages streaming reference.
     """
     check_anthropic_stream(source)
-    new_machine = partial(checked_machine, "anthropic-messages", turn_id=turn_id, limits=limits)
+    new_machine = partial(checked_machine, "anthropic-messages", turn_id=turn_id, limits=limits, logprobs=logprobs)
     return bridge(source, new_machine, check_anthropic_stream)
 
 

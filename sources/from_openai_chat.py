@@ -21,6 +21,7 @@ def from_openai_chat(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     """Stream a chat completion of the OpenAI SDK or of a compatible one.
 
@@ -35,6 +36,7 @@ def from_openai_chat(
       the request at subscription. An open stream has one subscriber. Anything else raises a `UsageError`.
     - `choices`: which of n answers: a number, or "all", where each chunk has its `choice`.
     - `turn_id`: used to make ids for calls without one; else the response's id, else a random one.
+    - `logprobs`: pass log probabilities as provider events of the kind `logprobs`; else they are left out.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next chunk.
     - Errors of the provider and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
 
@@ -42,7 +44,9 @@ def from_openai_chat(
     """
     check_choices(choices)
     check_chat_stream(source)
-    new_machine = partial(checked_machine, "openai-chat", choices=choices, turn_id=turn_id, limits=limits)
+    new_machine = partial(
+        checked_machine, "openai-chat", choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs
+    )
     return bridge(source, new_machine, check_chat_stream)
 
 

@@ -23,6 +23,7 @@ def from_recording(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     """Replay a file with the body of a streamed HTTP response, for any number of subscribers.
 
@@ -41,4 +42,6 @@ def from_recording(
         raise UsageError(message)
     size = chunk_size or max(len(body), 1)
     pieces = [body[start : start + size] for start in range(0, len(body), size)]
-    return from_wire(api or recognised_api(body), pieces, choices=choices, turn_id=turn_id, limits=limits)
+    return from_wire(
+        api or recognised_api(body), pieces, choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs
+    )

@@ -35,6 +35,7 @@ def from_stream(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     """Stream the answer of any provider.
 
@@ -51,9 +52,9 @@ def from_stream(
     - `api`: as in `from_wire`; without it the provider is detected from the first item, and `UsageError` is raised if
       that fails. Leading keep-alives are skipped. If the named API understands no item, the stream ends with a
       `UsageError` that describes the items.
-    - `choices`, `turn_id`, `limits`, `dispose()` and errors as with the provider's own source.
+    - `choices`, `turn_id`, `limits`, `logprobs`, `dispose()` and errors as with the provider's own source.
     """
-    return stream_through(source, any_machine(api, choices=choices, turn_id=turn_id, limits=limits))
+    return stream_through(source, any_machine(api, choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs))
 
 
 def stream_through(source: object, new_machine: Callable[[], Machine]) -> Observable[ChunkResponse]:
@@ -67,6 +68,7 @@ def any_machine(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    logprobs: bool = False,
 ) -> Callable[..., Machine]:
     """Return a function that makes the machine of an API; without a name, a machine that detects the API.
 
@@ -74,7 +76,7 @@ def any_machine(
     """
     check_choices(choices)
     of_api: NewMachine = AnyProvider if api is None else partial(checked_machine, api)
-    new_machine = partial(of_api, choices=choices, turn_id=turn_id, limits=limits)
+    new_machine = partial(of_api, choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs)
     new_machine()  # options that the API refuses raise now, not in mid-stream
     return new_machine
 

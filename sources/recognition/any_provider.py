@@ -34,10 +34,18 @@ class AnyProvider:
     reported. Anything else, and an ambiguous item, raises a `UsageError`.
     """
 
-    def __init__(self, *, choices: Choices = 0, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        *,
+        choices: Choices = 0,
+        turn_id: str | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        logprobs: bool = False,
+    ) -> None:
         self._choices: Choices = choices
         self._turn_id = turn_id
         self._limits = limits
+        self._logprobs = logprobs
         self._name: str | None = None
         self._held: list[Any] = []
         self._machine: Machine = Chunks()
@@ -79,7 +87,9 @@ class AnyProvider:
             self._machine = _PLAIN[name]()
         else:
             new_machine = api_of(name).new_machine
-            self._machine = new_machine(choices=self._choices, turn_id=self._turn_id, limits=self._limits)
+            self._machine = new_machine(
+                choices=self._choices, turn_id=self._turn_id, limits=self._limits, logprobs=self._logprobs
+            )
         self.feed = self._machine.feed
 
     def _first(self, item: Any, /) -> list[ChunkResponse]:

@@ -139,11 +139,17 @@ class CheckedMachine(Stateful):
 
 
 def checked_machine(
-    api: str, *, choices: Choices = 0, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS
+    api: str,
+    *,
+    choices: Choices = 0,
+    turn_id: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    logprobs: bool = False,
 ) -> CheckedMachine:
     """Return the machine of an API; `UsageError` for an unknown name or an option that the API lacks."""
     known = api_of(api)
-    return CheckedMachine(known.new_machine(choices=choices, turn_id=turn_id, limits=limits), known.name)
+    machine = known.new_machine(choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs)
+    return CheckedMachine(machine, known.name)
 
 
 class _Refused(Stateful):
@@ -163,4 +169,4 @@ class _Refused(Stateful):
 
 def has_content(response: ChunkResponse) -> bool:
     """Return whether a chunk has anything besides `raw` and the answer's identity."""
-    return structs.replace(response, raw=(), response_id=None, model=None, choice=0) != ChunkResponse()
+    return structs.replace(response, raw=(), api=None, response_id=None, model=None, choice=0) != ChunkResponse()

@@ -18,6 +18,7 @@ _TIMES = "times and speeds"
 _ECHO = "repeats the request"
 _SERVER = "names the server, the tier or the request"
 _COUNTS = "details of the token counts and prices; `TokenUsage` has the five counts that all providers share"
+_SUMS = "added up: a count of `TokenUsage` includes it"
 _PADDING = "random padding, keep-alives and sequence numbers"
 _TOKENS = "numbers of tokens, of the text that the chunks have"
 _LOGPROBS = "only with `logprobs=True`"
@@ -48,13 +49,16 @@ _ECHOED = (
 )
 
 LEFT_OUT = (
+    *_rows("openai-chat", "the first id of a response counts", "id"),
     *_rows("openai-chat", _FRAME, "object", "choices.index", "choices.delta.role", "choices.delta.index"),
     *_rows(
         "openai-chat", _FRAME, "choices.delta.channel", "choices.delta.content.type", "choices.delta.content.closed"
     ),
     *_rows("openai-chat", _FRAME, "choices.delta.content.thinking.type"),
     *_rows("openai-chat", _FRAME, "choices.delta.tool_calls.index", "choices.delta.tool_calls.type"),
-    *_rows("openai-chat", _FRAME, "choices.delta.reasoning_details", "choices.delta.images.type"),
+    *_rows("openai-chat", _FRAME, "choices.delta.images.type", "choices.delta.reasoning_details.type"),
+    *_rows("openai-chat", _FRAME, "choices.delta.reasoning_details.index", "choices.delta.reasoning_details.format"),
+    *_rows("openai-chat", _FRAME, "choices.delta.reasoning_details.id"),
     *_rows("openai-chat", REPEATED, "choices.message", "choices.text"),
     *_rows("openai-chat", _FRAME, "choices.message.role", "choices.message.tool_calls.index"),
     *_rows("openai-chat", _FRAME, "choices.message.tool_calls.type"),
@@ -77,7 +81,12 @@ LEFT_OUT = (
     *_rows("ollama", _LOGPROBS, "logprobs"),
     *_rows("gemini", _FRAME, "candidates.index", "candidates.content.role", "candidates.content.parts.thought"),
     *_rows("gemini", _FRAME, "candidates.content.parts.functionCall.willContinue"),
-    *_rows("gemini", _FRAME, "candidates.content.parts.functionCall.partialArgs.*"),
+    *_rows("gemini", _FRAME, "candidates.content.parts.functionCall.partialArgs.jsonPath"),
+    *_rows("gemini", _FRAME, "candidates.content.parts.functionCall.partialArgs.willContinue"),
+    *_rows("gemini", _FRAME, "candidates.content.parts.functionCall.partialArgs.nullValue"),
+    *_rows("gemini", _FRAME, "candidates.content.parts.fileData.mimeType"),
+    *_rows("gemini", _SUMS, "usageMetadata.promptTokenCount", "usageMetadata.toolUsePromptTokenCount"),
+    *_rows("gemini", "says a regular finish again, in words", "candidates.finishMessage"),
     *_rows("gemini", _TIMES, "createTime"),
     *_rows("gemini", _COUNTS, "candidates.tokenCount", "usageMetadata.*TokensDetails", "usageMetadata.trafficType"),
     *_rows("gemini", _COUNTS, "usageMetadata.serviceTier"),
@@ -86,6 +95,8 @@ LEFT_OUT = (
     *_rows("anthropic-messages", _FRAME, "*: type", "*: index", "content_block_stop", "message_stop"),
     *_rows("anthropic-messages", _FRAME, "content_block_delta: delta.type", "content_block_start: content_block.type"),
     *_rows("anthropic-messages", _FRAME, "message_start: message.type", "message_start: message.role"),
+    *_rows("anthropic-messages", _FRAME, "message_start: message.content.type"),
+    *_rows("anthropic-messages", _SUMS, "*usage.input_tokens", "*usage.cache_creation_input_tokens"),
     *_rows("anthropic-messages", _STATE, "content_block_delta: delta.estimated_tokens"),
     *_rows("anthropic-messages", _TIMES, "message_stop: amazon-bedrock-invocationMetrics"),
     *_rows("anthropic-messages", _COUNTS, "*usage.cache_creation", "*usage.iterations", "*usage.server_tool_use"),
@@ -112,6 +123,14 @@ LEFT_OUT = (
     *_rows("openai-responses", _STATE, "*: item.status", "*: response.output.status", "response.*: response.status"),
     *_rows("openai-responses", _STATE, "response.output_item.added: item", "response.shell_call_command.added"),
     *_rows("openai-responses", _STATE, "response.reasoning_summary_part.done: status"),
+    *_rows("openai-responses", "the first id of a response counts, and the last", "response.in_progress: response.id"),
+    *_rows("openai-responses", "text came already, and this is its summary", "*: item.summary"),
+    *_rows(
+        "openai-responses", "text came already, and this is its summary", "response.completed: response.output.summary"
+    ),
+    *_rows(
+        "openai-responses", "encrypted anew; the item had it", "response.completed: response.output.encrypted_content"
+    ),
     *_rows("openai-responses", _ECHO, *(f"response.*: response.{key}" for key in _ECHOED)),
     *_rows("openai-responses", _TIMES, "response.*: response.created_at", "response.*: response.completed_at"),
     *_rows("openai-responses", _SERVER, "response.*: response.service_tier", "response.*: response.background"),

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from ...events.chunk_response import ChunkResponse, FinishReason, ToolCallDelta
 from ...events.answer_end import AnswerEnd
+from ...events.chunk_response import ChunkResponse, FinishReason, ToolCallDelta
 from ...events.provider_event import ProviderEvent
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
 from ...events.tool_invocation import Notice

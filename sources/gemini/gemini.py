@@ -69,8 +69,9 @@ class Gemini(Answers[_Candidate]):
 
     A function call comes whole, or on Vertex AI in leaves, from which `PartialArgs` makes the text. The finish is
     `tool_calls` where calls were made and the wire says STOP. Tools that the provider runs are calls with
-    `executed_by="provider"`; their results are provider events, as `gemini_kinds` sorts them. A reason that says the model failed (MALFORMED_FUNCTION_CALL
-    and its kin) is a finish of `error` with `error` beside it: the stream itself goes on and completes.
+    `executed_by="provider"`; their results are provider events, as `gemini_kinds` sorts them. A reason that says the
+    model failed (MALFORMED_FUNCTION_CALL and its kin) is a finish of `error` with `error` beside it: the stream itself
+    goes on and completes.
     """
 
     API = "gemini"
@@ -278,7 +279,7 @@ def _provider_call(candidate: _Candidate, part: Fields, given: Any, signature: s
     candidate.begun += 1
     options: dict[str, Any] = {"executed_by": "provider", "native": native}
     delta = candidate.calls.delta(key, call_id=call_id, name=name, arguments=arguments, **options)
-    candidate.run_id = delta and delta.call_id
+    candidate.run_id = delta.call_id if delta else None
     candidate.whole_call(delta, candidate.calls.done(key))
 
 
@@ -305,7 +306,7 @@ def _finish(candidate: _Candidate, reason: str, message: str | None) -> None:
     candidate.finish(finish, reason, has_calls=candidate.called)
     if is_first and finish.reason == "error":
         candidate.said["error"] = {"detail": message or f"the model's answer ended with {reason}", "type": reason}
-    elif is_first and message:
+    elif is_first and message and not finish.is_regular:
         candidate.event("other", {"finishMessage": message})
 
 

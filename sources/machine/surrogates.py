@@ -46,8 +46,8 @@ def without_halves(text: str) -> str:
 def plain_json(value: Any) -> Any:
     """Return JSON data, or an SDK's object, as a copy in plain JSON data without lone surrogates.
 
-    Of a pydantic object, only the fields that were set count, under the wire's names: SDKs write `from_` for `from`. Data that is nested
-    too deeply for Python's stack is replaced by a text that says so.
+    Of a pydantic object, only the fields that were set count, under the wire's names: SDKs write `from_` for `from`.
+    Data that is nested too deeply for Python's stack is replaced by a text that says so.
     """
     try:
         return _plain(value)
@@ -77,7 +77,7 @@ def says_something(value: Any) -> bool:
         if isinstance(each, dict):
             values += cast("dict[str, Any]", each).values()
         elif isinstance(each, list):
-            values += cast("list[Any]", each)
+            values += each
         elif each is not None and each != "":
             return True
     return False

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from ...events.provider_event import ProviderEventKind
 from ..left_out import keys_left_out
 from ..machine.answers import Choice
-from ..machine.sdk_fields import Fields, entries_of
+from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, plain_object, says_something
 
 Kinds: TypeAlias = dict[str, ProviderEventKind]
@@ -49,6 +49,7 @@ EACH = frozenset(("annotations", "executed_tools"))
 
 _READ_OF_CHUNK = frozenset(("id", "model", "choices", "usage", "error", "x_groq"))
 _READ_OF_CHOICE = frozenset(("delta", "finish_reason", "error", "logprobs"))
+_READ_OF_ERROR = frozenset(("message", "type", "code", "status", "status_code"))
 _READ_OF_DELTA = frozenset(
     ("content", "reasoning_content", "reasoning", "reasoning_details", "refusal", "images", "audio"),
 ) | {"tool_calls", "function_call"}
@@ -90,6 +91,16 @@ def changed(fields: Fields, kinds: Kinds, said: dict[str, Any], before: str = ""
             said[before + key] = plain
             found[key] = {key: plain}
     return found
+
+
+def error_rest(error: Any) -> dict[str, Any]:
+    """Return what an error has besides the fields of ours; empty for nothing.
+
+    >>> error_rest({"message": "no such tool", "code": "tool_use_failed", "failed_generation": "f(1)"})
+    {'error': {'failed_generation': 'f(1)'}}
+    """
+    rest = unknown(fields_of(error) or {}, _READ_OF_ERROR)
+    return {"error": rest} if rest else {}
 
 
 def unknown(fields: Fields, known: frozenset[str]) -> dict[str, Any]:

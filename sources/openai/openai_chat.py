@@ -24,6 +24,7 @@ from .chat_extras import (
     add_choice_extras,
     add_delta_extras,
     changed,
+    error_rest,
     unknown,
 )
 from .chat_parts import add_audio, add_images, audio_rest, reasoning_text, replayable_details, thinking_text
@@ -91,6 +92,8 @@ class OpenAIChat(Answers[Choice]):
         error = chunk.get("error")
         if error or chunk.get("object") == "error":  # the second is vLLM's: an event that is itself the error
             failure = error_in_body(plain_json(error or unknown(chunk, NOT_UNKNOWN_OF_CHUNK)))
+            if rest := error_rest(error):
+                responses.append(self.chunk(raw=(rest,)))
             if not valid:
                 return responses + self.fail(failure)
             self.failure = failure
@@ -111,6 +114,8 @@ class OpenAIChat(Answers[Choice]):
             choice.finish(finish_of(CHAT_FINISHES, reason.lower()), reason)
         if error := fields.get("error"):
             self.failure = error_in_body(plain_json(error))
+            if rest := error_rest(error):
+                choice.raw(rest)
             choice.said["error"] = error_fields(self.failure)
 
 

@@ -115,15 +115,18 @@ class OpenAIResponses(OneAnswer):
             return []
         if kind in _ENDS:
             return self._finish(kind.rpartition(".")[2], fields_of(event.get("response")) or {})
+        if kind == "error":
+            return self.fail(error_in_body(plain_json({**event, "type": None})))
+        return self._rare(item, event, kind)
+
+    def _rare(self, item: Any, event: Fields, kind: str) -> list[ChunkResponse]:
+        if kind.startswith(_COMMANDS):
+            return self._command(event, kind.removeprefix(_COMMANDS))
         if kind == _ANNOTATION:
             return self._annotations(self._items.speaks(event)[0], [event.get("annotation")])
         if kind == "response.content_part.done":
             part = fields_of(event.get("part")) or {}
             return self._annotations(self._items.speaks(event)[0], entries_of(part.get("annotations")))
-        if kind == "error":
-            return self.fail(error_in_body(plain_json({**event, "type": None})))
-        if kind.startswith(_COMMANDS):
-            return self._command(event, kind.removeprefix(_COMMANDS))
         if kind in OF_EVENT:
             return self.event(OF_EVENT[kind], item)
         return [] if is_event_left_out(API, kind) else self.raw(item)
@@ -212,7 +215,7 @@ class OpenAIResponses(OneAnswer):
         if item.kind == "message":
             return self._unsaid_message(item, fields)
         if item.kind == "image_generation_call":
-            return self._image(raw, fields)
+            return self._image(raw)
         given = (fields_of(raw) or {}).get("item")
         match kind_of_item(fields):
             case None:
@@ -267,7 +270,7 @@ class OpenAIResponses(OneAnswer):
             chunks += self._annotations(item, entries_of(part.get("annotations")))
         return chunks
 
-    def _image(self, event: Any, fields: Fields) -> list[ChunkResponse]:
+    def _image(self, event: Any) -> list[ChunkResponse]:
         item = plain_object((fields_of(event) or {}).get("item"))
         image = item.get("result")
         if not isinstance(image, str) or not image:

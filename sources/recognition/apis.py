@@ -31,7 +31,7 @@ from ..wire.sse import ServerSentEvent, SseDecoder
 class NewMachine(Protocol):
     """Makes a provider's machine from the common options."""
 
-    def __call__(self, *, choices: Choices, turn_id: str | None, limits: Limits, logprobs: bool) -> Machine: ...
+    def __call__(self, *, choices: Choices, turn_id: str | None, limits: Limits, logprobs: bool = False) -> Machine: ...
 
 
 class Decoder(Protocol):
@@ -61,7 +61,7 @@ class Api(NamedTuple):
 def _single(name: str, machine: Callable[..., Machine]) -> NewMachine:
     """Return a function that makes the machine of an API with a single answer; `UsageError` for other `choices`."""
 
-    def new_machine(*, choices: Choices, turn_id: str | None, limits: Limits, logprobs: bool) -> Machine:
+    def new_machine(*, choices: Choices, turn_id: str | None, limits: Limits, logprobs: bool = False) -> Machine:
         if choices not in (0, "all"):
             message = f"{name} has one answer only, so choices={choices!r} does not apply"
             raise UsageError(message)

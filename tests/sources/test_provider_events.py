@@ -11,8 +11,7 @@ from chat_client import collected
 from every_sdk import SDKS, STREAMS
 
 from penstock.events import ChunkResponse
-from penstock.sources import decode_wire, from_stream, from_wire
-from penstock.operators import drive
+from penstock.sources import from_wire
 
 OWN = [
     pytest.param(sdk.api, path, id=f"{sdk.api}-{path.stem}")

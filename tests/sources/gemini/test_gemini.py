@@ -243,7 +243,7 @@ def test_odd_responses_are_never_an_exception_and_never_lost():
     ]
     kept = [key for entry in answer.raw for key in entry]
     assert {"value", "brandNew", "somethingNew"} <= set(kept)
-    assert ["file"] == [event.kind for event in answer.events if "inlineData" in event.data]
+    assert [event.kind for event in answer.events if "inlineData" in event.data] == ["file"]
 
 
 def test_functions_that_the_sdk_ran_itself_are_a_usage_error():

@@ -67,7 +67,8 @@ class Pipeline:
       stream and `auto` for plain text, which has no native calls.
     - `tools`: functions, pydantic models, JSON Schemas or `Tool`s. Calls are validated with them, and other names fail
       as `unknown_tool`. Without `tools=` every call is accepted; with `tools=[]` nothing is invoked.
-    - `api`: the provider's API, if it cannot be detected from the first item. `choices`: as with `from_stream`.
+    - `api`: the provider's API, if it cannot be detected from the first item. `choices`, `logprobs`: as with
+      `from_stream`.
     - `turn_id`: the turn id of all streams; `stream(...)` takes one for a single stream.
     - `sinks`: each gets all events, through a queue of `queue_size`. A sink that does not keep up delays the stream
       (`when_full="block"`), is dropped ("drop_sink"), or ends the stream ("fail"). If a sink raises, that is logged,
@@ -89,6 +90,7 @@ class Pipeline:
         tools: Iterable[Any] | None = None,
         api: str | None = None,
         choices: Choices = 0,
+        logprobs: bool = False,
         turn_id: str | None = None,
         sinks: Iterable[Callable[..., Any]] = (),
         queue_size: int = 1024,
@@ -108,6 +110,7 @@ class Pipeline:
             "tools": self.tools,
             "api": api,
             "choices": choices,
+            "logprobs": logprobs,
             "turn_id": turn_id,
             "sinks": self.sinks,
             "queue_size": queue_size,
@@ -138,7 +141,7 @@ class Pipeline:
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread starts a stream
         self._runs: WeakSet[Any] = WeakSet()
         self._new_machine = any_machine(
-            api, choices=choices, turn_id=turn_id, limits=self._limits, keep_message=keep_answer
+            api, choices=choices, turn_id=turn_id, limits=self._limits, keep_message=keep_answer, logprobs=logprobs
         )
         sink_lines(self.sinks, **self._queue)  # raises for wrong options
 

@@ -34,6 +34,7 @@ def decode_wire(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
     keep_message: bool = False,
+    logprobs: bool = False,
 ) -> Operator[bytes, ChunkResponse]:
     r"""Decode a provider's server-sent events, cut anywhere, without its SDK.
 
@@ -51,7 +52,8 @@ def decode_wire(
     framings; the bytes and the SDK's objects are decoded to equal ChunkResponses.
     """
     name = api_of(api).name
-    options: dict[str, Any] = {"choices": choices, "turn_id": turn_id, "limits": limits, "keep_message": keep_message}
+    options: dict[str, Any] = {"choices": choices, "turn_id": turn_id, "limits": limits}
+    options |= {"keep_message": keep_message, "logprobs": logprobs}
     return lift(partial(_stage, name, partial(checked_machine, name, **options)))
 
 

@@ -29,6 +29,7 @@ def from_gemini(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
     keep_message: bool = False,
+    logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     """Stream an answer of `generate_content_stream`, of the Developer API or Vertex AI.
 
@@ -46,6 +47,7 @@ def from_gemini(
     - `turn_id`: used for the ids of calls without one; else the response's id, else a random one.
     - `keep_message`: whether the last chunk of each choice has the assistant's `message`, in the form in which the API
       takes it back.
+    - `logprobs`: pass log probabilities as provider events of the kind `logprobs`; else they are left out.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next item. An async generator of
       your own around the SDK's closes it only when it is collected.
     - Errors of the provider and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
@@ -54,7 +56,13 @@ def from_gemini(
     """
     check_choices(choices)
     new_machine = partial(
-        checked_machine, "gemini", choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message
+        checked_machine,
+        "gemini",
+        choices=choices,
+        turn_id=turn_id,
+        limits=limits,
+        keep_message=keep_message,
+        logprobs=logprobs,
     )
     return bridge(translated(source, check_gemini_stream, gemini_exception), new_machine, _is_checked)
 

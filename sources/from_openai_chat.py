@@ -22,6 +22,7 @@ def from_openai_chat(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
     keep_message: bool = False,
+    logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     """Stream a chat completion of the OpenAI SDK or of a compatible one.
 
@@ -38,6 +39,7 @@ def from_openai_chat(
     - `turn_id`: used to make ids for calls without one; else the response's id, else a random one.
     - `keep_message`: whether the last chunk of each choice has the assistant's `message`, in the form in which the API
       takes it back.
+    - `logprobs`: pass log probabilities as provider events of the kind `logprobs`; else they are left out.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next chunk.
     - Errors of the provider and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
 
@@ -46,7 +48,13 @@ def from_openai_chat(
     check_choices(choices)
     check_chat_stream(source)
     new_machine = partial(
-        checked_machine, "openai-chat", choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message
+        checked_machine,
+        "openai-chat",
+        choices=choices,
+        turn_id=turn_id,
+        limits=limits,
+        keep_message=keep_message,
+        logprobs=logprobs,
     )
     return bridge(source, new_machine, check_chat_stream)
 

@@ -19,6 +19,7 @@ def from_openai_responses(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
     keep_message: bool = False,
+    logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     """Stream a Response of the OpenAI SDK or of a compatible one.
 
@@ -33,6 +34,7 @@ def from_openai_responses(
       that starts the request at subscription. An open stream has one subscriber. Anything else raises a `UsageError`.
     - `turn_id`: used to make ids for calls without one; else the response's id, else a random one.
     - `keep_message`: whether the last chunk has the assistant's `message`, in the form in which the API takes it back.
+    - `logprobs`: pass log probabilities as provider events of the kind `logprobs`; else they are left out.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next event.
     - Errors of the provider and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
 
@@ -42,7 +44,12 @@ def from_openai_responses(
     """
     check_responses_stream(source)
     new_machine = partial(
-        checked_machine, "openai-responses", turn_id=turn_id, limits=limits, keep_message=keep_message
+        checked_machine,
+        "openai-responses",
+        turn_id=turn_id,
+        limits=limits,
+        keep_message=keep_message,
+        logprobs=logprobs,
     )
     return bridge(source, new_machine, check_responses_stream)
 

@@ -24,6 +24,7 @@ def from_recording(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
     keep_message: bool = False,
+    logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     """Replay a file with the body of a streamed HTTP response, for any number of subscribers.
 
@@ -43,5 +44,11 @@ def from_recording(
     size = chunk_size or max(len(body), 1)
     pieces = [body[start : start + size] for start in range(0, len(body), size)]
     return from_wire(
-        api or recognised_api(body), pieces, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message
+        api or recognised_api(body),
+        pieces,
+        choices=choices,
+        turn_id=turn_id,
+        limits=limits,
+        keep_message=keep_message,
+        logprobs=logprobs,
     )

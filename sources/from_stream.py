@@ -36,6 +36,7 @@ def from_stream(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
     keep_message: bool = False,
+    logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     """Stream the answer of any provider.
 
@@ -52,10 +53,11 @@ def from_stream(
     - `api`: as in `from_wire`; without it the provider is detected from the first item, and `UsageError` is raised if
       that fails. Leading keep-alives are skipped. If the named API understands no item, the stream ends with a
       `UsageError` that describes the items.
-    - `choices`, `turn_id`, `limits`, `keep_message`, `dispose()` and errors as with the provider's own source.
+    - `choices`, `turn_id`, `limits`, `keep_message`, `logprobs`, `dispose()` and errors as with the provider's own source.
     """
     return stream_through(
-        source, any_machine(api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message)
+        source,
+        any_machine(api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message, logprobs=logprobs),
     )
 
 
@@ -71,6 +73,7 @@ def any_machine(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
     keep_message: bool = False,
+    logprobs: bool = False,
 ) -> Callable[..., Machine]:
     """Return a function that makes the machine of an API; without a name, a machine that detects the API.
 
@@ -78,7 +81,9 @@ def any_machine(
     """
     check_choices(choices)
     of_api: Callable[..., Machine] = AnyProvider if api is None else partial(checked_machine, api)
-    new_machine = partial(of_api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message)
+    new_machine = partial(
+        of_api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message, logprobs=logprobs
+    )
     new_machine()  # options that the API refuses raise now, not in mid-stream
     return new_machine
 

@@ -55,7 +55,8 @@ class Answer:
     @property
     def expects_reply(self) -> bool:
         """Whether the model goes on once `to_messages(...)` is sent: it called tools that are not its provider's, or
-        paused."""
+        paused.
+        """
         return self.status == "paused" or (self.status in ("complete", "truncated") and bool(self._calls))
 
     @property

@@ -11,8 +11,9 @@ from ..machine.finish_reasons import ANTHROPIC_FINISHES, Finish, finish_of
 from ..machine.one_answer import OneAnswer
 from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.surrogates import plain_json
+from ..machine.surrogates import plain_json, plain_object, says_something
 from ..machine.token_count import token_count
+from .anthropic_blocks import OF_MESSAGE, add_delta, kind_of
 
 # Blocks that are calls: whether the client runs them or the provider does.
 _CLIENTS = "tool_use"
@@ -30,15 +31,19 @@ class AnthropicMessages(OneAnswer):
         content_block_stop                  [ChunkResponse(tool_calls=(done,))]
 
     Follows the Messages streaming reference. An `input` at the start of a block counts only if no delta comes, and
-    so is given at the block's end. Whole blocks of other kinds (results, compaction, fallback) and citations pass as
-    `raw`. A second `message_start` continues the same turn with new blocks.
+    so is given at the block's end. Blocks of other kinds (results, compaction, fallback) are provider events, put
+    together with their deltas; those of an unknown kind are `raw`. A second `message_start` continues the same turn
+    with new blocks.
     """
 
-    STATE = (*OneAnswer.STATE, "_counts", "_has_clients_calls", "_messages", "_stop_reason")
+    API = "anthropic-messages"
+    STATE = (*OneAnswer.STATE, "_blocks", "_counts", "_has_clients_calls", "_messages", "_stop_reason")
 
-    def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
-        super().__init__(turn_id, limits)
+    def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
+        super().__init__(turn_id, limits, logprobs=logprobs)
         self._messages = 0
+        self._blocks: dict[Key, dict[str, Any]] = {}
+        """The open blocks that are neither text nor calls."""
         self._counts: dict[str, int] = {}
         self._has_clients_calls = False
         self._stop_reason: object = None
@@ -55,13 +60,13 @@ class AnthropicMessages(OneAnswer):
         if kind == "content_block_delta":
             return self._delta(item, event)
         if kind == "content_block_start":
-            return self._block(item, self._key(event), event.get("content_block"))
+            return self._block(self._key(event), event.get("content_block"))
         if kind == "content_block_stop":
             return self._block_end(self._key(event))
         if kind == "message_start":
             return self._message(fields_of(event.get("message")) or {})
         if kind == "message_delta":
-            return self._message_delta(item, event)
+            return self._message_delta(event)
         if kind == "message_stop":
             return self._message_stop()
         if kind == "ping":
@@ -88,29 +93,46 @@ class AnthropicMessages(OneAnswer):
         # Blocks inside the message itself have no block events.
         for number, block in enumerate(entries_of(message.get("content"))):
             key = f"{self._messages}:content:{number}"
-            chunks += self._block({"type": "content_block_start", "index": number, "content_block": block}, key, block)
+            chunks += self._block(key, block)
             chunks += self._block_end(key)
-        return chunks
+        return chunks + self._extras(message)
 
-    def _block(self, item: Any, key: Key, content: Any) -> list[ChunkResponse]:
+    def _block(self, key: Key, content: Any) -> list[ChunkResponse]:
         block = fields_of(content) or {}
         kind = str(block.get("type"))
-        return self.followed() + self._begin(item, key, kind, block)
+        return self.followed() + self._other_end(key) + self._begin(key, kind, content, block)
 
-    def _begin(self, item: Any, key: Key, kind: str, block: Fields) -> list[ChunkResponse]:
+    def _begin(self, key: Key, kind: str, content: Any, block: Fields) -> list[ChunkResponse]:
         if kind == _CLIENTS or kind in _PROVIDERS:
             return self._call(key, kind, block)
         if kind == "text":
-            if block.get("citations"):
-                return [*self.raw(item), *self.text("content", block.get("text"))]
-            return self.text("content", block.get("text"))
+            chunks = self.text("content", block.get("text"))
+            for citation in entries_of(block.get("citations")):
+                chunks += self.event("citation", citation)
+            return chunks
         if kind == "thinking":
             return [*self.text("reasoning", block.get("thinking")), *self._signature(block)]
         if kind == "redacted_thinking":
             return self.other(native={"type": kind, "data": plain_json(block.get("data"))})
         if kind == "fallback":  # another model writes the rest
             self.identify(None, (fields_of(block.get("to")) or {}).get("model"))
-        return self.raw(item)
+        self._blocks[key] = plain_object(content)
+        return []
+
+    def _other_end(self, key: Key) -> list[ChunkResponse]:
+        """Return what a block that is neither text nor a call has become."""
+        block = self._blocks.pop(key, None)
+        if block is None or not says_something(block):
+            return []
+        kind = kind_of(block)
+        return self.raw(block) if kind is None else self.event(kind, block, block.get("tool_use_id"))
+
+    def rest(self) -> list[ChunkResponse]:
+        """Return all held text, deltas and blocks at the end."""
+        chunks = super().rest()
+        for key in list(self._blocks):
+            chunks += self._other_end(key)
+        return chunks
 
     def _call(self, key: Key, kind: str, block: Fields) -> list[ChunkResponse]:
         self._has_clients_calls = self._has_clients_calls or kind == _CLIENTS
@@ -136,6 +158,11 @@ class AnthropicMessages(OneAnswer):
             return self.text("reasoning", delta.get("thinking"))
         if kind == "signature_delta":
             return self._signature(delta)
+        if (block := self._blocks.get(self._key(event))) is not None:
+            add_delta(block, delta)
+            return []
+        if kind == "citations_delta":
+            return self.event("citation", delta.get("citation"))
         return self.raw(item)
 
     def _signature(self, fields: Fields) -> list[ChunkResponse]:
@@ -145,21 +172,25 @@ class AnthropicMessages(OneAnswer):
         return self.other(native={"type": "thinking", "signature": plain_json(signature)})
 
     def _block_end(self, key: Key) -> list[ChunkResponse]:
-        return self.call(self.calls.done(key))
+        return self._other_end(key) if key in self._blocks else self.call(self.calls.done(key))
 
-    def _message_delta(self, item: Any, event: Fields) -> list[ChunkResponse]:
+    def _extras(self, *objects: Fields) -> list[ChunkResponse]:
+        """Return what a message has besides its blocks and its end: the container, the stop sequence and the like."""
+        given = {name: plain_json(each[name]) for name in OF_MESSAGE for each in objects if name in each}
+        said = {name: value for name, value in given.items() if says_something(value)}
+        return self.event("other", said) if said else []
+
+    def _message_delta(self, event: Fields) -> list[ChunkResponse]:
         said: dict[str, Any] = {}
         if usage := self._usage(event.get("usage")):
             said["usage"] = usage
         delta = fields_of(event.get("delta")) or {}
         details = fields_of(delta.get("stop_details")) or {}
-        # The container, the stop sequence and the like, for which the finish has no field.
-        if any(delta[name] for name in delta if name not in ("stop_reason", "type")) or event.get("context_management"):
-            said["raw"] = (plain_json(item),)
+        chunks = self._extras(delta, event)
         reason = delta.get("stop_reason")
         if not isinstance(reason, str) or not reason:
-            return self.other(**said) if said else []
-        chunks = self.text("refusal", details.get("explanation"))
+            return chunks + (self.other(**said) if said else [])
+        chunks += self.text("refusal", details.get("explanation"))
         return chunks + self.finish(finish_of(ANTHROPIC_FINISHES, reason), reason, **said)
 
     def _message_stop(self) -> list[ChunkResponse]:

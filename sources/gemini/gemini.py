@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from ...events.chunk_response import ArgumentsKind, ChunkResponse
 from ...events.errors import UsageError
+from ...events.provider_event import ProviderEvent
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..machine.answers import Answers, Choice
 from ..machine.call_tracker import CallTracker
@@ -23,6 +24,17 @@ from .gemini_fields import (
     wire_form,
     word,
 )
+from .gemini_kinds import (
+    BESIDE,
+    METADATA,
+    NOT_UNKNOWN_OF_CANDIDATE,
+    NOT_UNKNOWN_OF_RESPONSE,
+    OF_CANDIDATE,
+    OF_RESPONSE,
+    PART,
+    RESULTS,
+    sorted_by_kind,
+)
 from .partial_args import Leaf, PartialArgs
 
 RUNS_FUNCTIONS = (
@@ -30,23 +42,13 @@ RUNS_FUNCTIONS = (
     "tools, or config automatic_function_calling={'disable': True}"
 )
 
-_ENVELOPE = frozenset(
-    ("candidates", "create_time", "model_status", "model_version", "parsed", "prompt_feedback", "response_id"),
-) | {"automatic_function_calling_history", "sdk_http_response", "usage_metadata"}
-_PART = frozenset(
-    ("code_execution_result", "executable_code", "file_data", "function_call", "function_response", "inline_data"),
-) | {"media_resolution", "part_metadata", "text", "thought", "thought_signature", "tool_call", "video_metadata"}
-# Keys of a part that are not content.
-_BESIDE = frozenset(("media_resolution", "part_metadata", "thought", "thought_signature", "video_metadata"))
-_RESULTS = ("code_execution_result", "function_response", "tool_response")
-_EXTRAS = ("citation_metadata", "grounding_metadata", "url_context_metadata")
 _MEDIA = frozenset(("audio_urls", "image_urls", "video_urls"))
 
 
 class _Candidate(Choice):
     """One candidate: the answer, and the call whose further parts come without a name."""
 
-    STATE = (*Choice.STATE, "begun", "called", "open", "open_id", "partial")
+    STATE = (*Choice.STATE, "begun", "called", "open", "open_id", "partial", "run_id")
 
     def __init__(self, number: int, calls: CallTracker) -> None:
         super().__init__(number, calls)
@@ -56,6 +58,8 @@ class _Candidate(Choice):
         self.partial = PartialArgs()
         self.called = False
         """Whether the candidate has had a call that the client has to run."""
+        self.run_id: str | None = None
+        """The id of the last call that the provider ran, for a result without one."""
 
 
 class Gemini(Answers[_Candidate]):
@@ -65,12 +69,22 @@ class Gemini(Answers[_Candidate]):
 
     A function call comes whole, or on Vertex AI in leaves, from which `PartialArgs` makes the text. The finish is
     `tool_calls` where calls were made and the wire says STOP. Tools that the provider runs are calls with
-    `executed_by="provider"`; their results are in `raw`. A reason that says the model failed (MALFORMED_FUNCTION_CALL
-    and its kin) is a finish of `error` with `error` beside it: the stream itself goes on and completes.
+    `executed_by="provider"`; their results are provider events, as `gemini_kinds` sorts them. A reason that says the
+    model failed (MALFORMED_FUNCTION_CALL and its kin) is a finish of `error` with `error` beside it: the stream itself
+    goes on and completes.
     """
 
-    def __init__(self, *, choices: Choices = 0, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
-        super().__init__(_Candidate, choices, turn_id, limits)
+    API = "gemini"
+
+    def __init__(
+        self,
+        *,
+        choices: Choices = 0,
+        turn_id: str | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        logprobs: bool = False,
+    ) -> None:
+        super().__init__(_Candidate, choices, turn_id, limits, logprobs=logprobs)
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         """Return the chunks of one response of the stream."""
@@ -89,10 +103,13 @@ class Gemini(Answers[_Candidate]):
         responses: list[ChunkResponse] = []
         for position, fields in enumerate(map(gemini_fields, entries_of(chunk.get("candidates")))):
             if fields and (candidate := self._choice(fields.get("index"), position)):
-                _read(candidate, fields)
+                _read(candidate, fields, logprobs=self.logprobs)
                 responses += self._chunks(candidate)
         self._feedback(chunk.get("prompt_feedback"), responses)
-        if unknown := {camel_case(key): wire_form(chunk[key]) for key in chunk if key not in _ENVELOPE and chunk[key]}:
+        events, unknown = sorted_by_kind(chunk, OF_RESPONSE, NOT_UNKNOWN_OF_RESPONSE)
+        if events:
+            responses.append(self.chunk(provider_events=[ProviderEvent(kind, data) for kind, data in events]))
+        if unknown:
             responses.append(self.chunk(raw=(unknown,)))
         self._add_usage(responses, gemini_usage(chunk.get("usage_metadata")))
         return responses
@@ -110,13 +127,18 @@ class Gemini(Answers[_Candidate]):
             responses += self._chunks(candidate)
 
 
-def _read(candidate: _Candidate, fields: Fields) -> None:
+def _read(candidate: _Candidate, fields: Fields, *, logprobs: bool) -> None:
     content = gemini_fields(fields.get("content")) or {}
     for given in entries_of(content.get("parts")):
         if part := gemini_fields(given):
             _part(candidate, part, given)
-    candidate.raw(*({camel_case(name): wire_form(fields[name])} for name in _EXTRAS if fields.get(name)))
     candidate.call(*candidate.calls.owed())
+    events, unknown = sorted_by_kind(fields, OF_CANDIDATE, NOT_UNKNOWN_OF_CANDIDATE)
+    for kind, data in events:
+        if logprobs or kind != "logprobs":
+            candidate.event(kind, data)
+    if unknown:
+        candidate.raw(unknown)
     if reason := word(fields.get("finish_reason")):
         _finish(candidate, reason, word(fields.get("finish_message")))
 
@@ -127,20 +149,24 @@ def _part(candidate: _Candidate, part: Fields, given: Any) -> None:
     text, call = part.get("text"), gemini_fields(part.get("function_call"))
     is_more = call is None or bool(call.get("name"))  # and not the next part of a call
     ended = candidate.calls.ended
-    if ended.is_waiting and is_more and any(value for name, value in part.items() if name not in _BESIDE):
+    if ended.is_waiting and is_more and any(value for name, value in part.items() if name not in BESIDE):
         candidate.call(*ended.followed())
     if call is not None:
         _function_call(candidate, call, native)
     elif any(part.get(name) is not None for name in ("tool_call", "executable_code")):
         _provider_call(candidate, part, given, signature)
-    elif any(part.get(name) is not None for name in _RESULTS):
+    elif found := [fields for name in RESULTS if (fields := gemini_fields(part.get(name))) is not None]:
         candidate.leave()
-        candidate.raw(wire_form(given))
+        candidate.event("tool_result", wire_form(given), word(found[0].get("id")) or candidate.run_id)
     elif (part.get("inline_data") or part.get("file_data")) and not part.get("thought"):
         _media(candidate, part, given)
-    elif any(value is not None for name, value in part.items() if name not in _PART) or part.get("inline_data"):
+    elif part.get("inline_data") or part.get("file_data"):
+        candidate.event("file", wire_form(given))
+    elif any(value is not None for name, value in part.items() if name not in PART):
         candidate.raw(wire_form(given))
     else:
+        if beside := {camel_case(name): wire_form(part[name]) for name in METADATA if part.get(name)}:
+            candidate.event("other", beside)
         if isinstance(text, str) and text:
             candidate.add(**{"reasoning" if part.get("thought") else "content": text})
         if native:
@@ -253,6 +279,7 @@ def _provider_call(candidate: _Candidate, part: Fields, given: Any, signature: s
     candidate.begun += 1
     options: dict[str, Any] = {"executed_by": "provider", "native": native}
     delta = candidate.calls.delta(key, call_id=call_id, name=name, arguments=arguments, **options)
+    candidate.run_id = delta.call_id if delta else None
     candidate.whole_call(delta, candidate.calls.done(key))
 
 
@@ -265,8 +292,10 @@ def _media(candidate: _Candidate, part: Fields, given: Any) -> None:
     name = f"{kind.partition('/')[0]}_urls"
     if place and name in _MEDIA:
         candidate.say(**{name: (place,)})
+        if beside := {camel_case(name): wire_form(part[name]) for name in METADATA if part.get(name)}:
+            candidate.event("other", beside)
     else:
-        candidate.raw(wire_form(given))
+        candidate.event("file", wire_form(given))
 
 
 def _finish(candidate: _Candidate, reason: str, message: str | None) -> None:
@@ -277,8 +306,8 @@ def _finish(candidate: _Candidate, reason: str, message: str | None) -> None:
     candidate.finish(finish, reason, has_calls=candidate.called)
     if is_first and finish.reason == "error":
         candidate.said["error"] = {"detail": message or f"the model's answer ended with {reason}", "type": reason}
-    elif is_first and message:
-        candidate.raw({"finishMessage": message})
+    elif is_first and message and not finish.is_regular:
+        candidate.event("other", {"finishMessage": message})
 
 
 def is_gemini_response(event: Fields) -> bool:

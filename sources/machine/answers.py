@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from msgspec import structs
 
 from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
+from ...events.provider_event import ProviderEvent, ProviderEventKind
 from ...operators.engine.limits import Limits
 from ...operators.engine.state import Stateful
 from .call_tracker import CallTracker
@@ -17,8 +18,19 @@ from .response import Response
 from .surrogates import Held, rest_of_text, whole_text
 
 _TEXTS = ("reasoning", "content", "refusal")
-_RANKS = {"reasoning": 0, "native": 0, "content": 1, "refusal": 2, "image_urls": 3, "audio_urls": 3, "video_urls": 3}
 _CALLS_RANK = 4
+_RANKS = {
+    "reasoning": 0,
+    "native": 0,
+    "content": 1,
+    "refusal": 2,
+    "image_urls": 3,
+    "audio_urls": 3,
+    "video_urls": 3,
+} | {
+    "provider_events": 5,
+    "raw": 5,
+}
 
 
 class Choice(Stateful):
@@ -66,7 +78,11 @@ class Choice(Stateful):
 
     def raw(self, *entries: dict[str, Any]) -> None:
         if entries:
-            self.said["raw"] = (*self.said.get("raw", ()), *entries)
+            self.say(raw=entries)
+
+    def event(self, kind: ProviderEventKind, data: dict[str, Any], segment_id: str | None = None) -> None:
+        """Add what only the provider has."""
+        self.say(provider_events=(ProviderEvent(kind, data, segment_id=segment_id),))
 
     def leave(self, *but: str) -> None:
         """Add U+FFFD for each surrogate held for a text that ends here."""
@@ -124,9 +140,15 @@ class Answers(Response, Generic[C]):
     STATE = (*Response.STATE, "_choices")
 
     def __init__(
-        self, made: Callable[[int, CallTracker], C], choices: Choices, turn_id: str | None, limits: Limits
+        self,
+        made: Callable[[int, CallTracker], C],
+        choices: Choices,
+        turn_id: str | None,
+        limits: Limits,
+        *,
+        logprobs: bool = False,
     ) -> None:
-        super().__init__(turn_id)
+        super().__init__(turn_id, logprobs=logprobs)
         self._made = made
         self._wanted = choices
         self._limits = limits

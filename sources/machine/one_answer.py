@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
+from ...events.provider_event import ProviderEvent, ProviderEventKind
 from ...operators.engine.limits import Limits
 from .call_tracker import CallTracker
 from .finish_reasons import Finish
 from .response import Response
-from .surrogates import Held, plain_json, rest_of_text, whole_text
+from .surrogates import Held, plain_object, rest_of_text, whole_text, without_halves
 
 TextStream: TypeAlias = Literal["reasoning", "content", "refusal"]
 
@@ -27,8 +28,10 @@ class OneAnswer(Response):
 
     STATE: ClassVar[tuple[str, ...]] = (*Response.STATE, "_held", "calls", "finished")
 
-    def __init__(self, turn_id: str | None, limits: Limits, *, compares_arguments: bool = False) -> None:
-        super().__init__(turn_id)
+    def __init__(
+        self, turn_id: str | None, limits: Limits, *, compares_arguments: bool = False, logprobs: bool = False
+    ) -> None:
+        super().__init__(turn_id, logprobs=logprobs)
         self.calls = CallTracker(self._turn_id, limits=limits, compares=compares_arguments)
         self.finished = False
         self._held: Held = {}
@@ -58,8 +61,12 @@ class OneAnswer(Response):
 
     def raw(self, event: Any) -> list[ChunkResponse]:
         """Return an unknown event as `raw`."""
-        plain = plain_json(event)
-        return self.other(raw=(plain if isinstance(plain, dict) else {"value": plain},))
+        return self.other(raw=(plain_object(event),))
+
+    def event(self, kind: ProviderEventKind, data: Any, segment_id: object = None) -> list[ChunkResponse]:
+        """Return what only the provider has; `segment_id`: the id of the call whose result it is."""
+        call_id = without_halves(segment_id) if isinstance(segment_id, str) and segment_id else None
+        return self.other(provider_events=(ProviderEvent(kind, plain_object(data), segment_id=call_id),))
 
     def leave(self, stream: TextStream | None = None) -> list[ChunkResponse]:
         """Return U+FFFD for each surrogate held for a text other than `stream`, which can no longer be completed."""

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 from uuid import uuid4
 
+from msgspec.structs import replace
+
 from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...events.errors import ProviderError
 from ...operators.engine.stage import Failed, How
@@ -17,18 +19,25 @@ from .surrogates import without_halves
 class Response(Stateful, ABC):
     """A machine without `feed` and `rest`."""
 
+    API: ClassVar[str]
+    """The name of the API, for data in its form."""
     STATE: ClassVar[tuple[str, ...]] = ("_last_usage", "_made_turn_id", "failure", "model", "response_id", "stopped")
 
-    def __init__(self, turn_id: str | None) -> None:
+    def __init__(self, turn_id: str | None, *, logprobs: bool = False) -> None:
         self.stopped = False
         self.failure: ProviderError | None = None
         self.response_id: str | None = None
         self.model: str | None = None
+        self.logprobs = logprobs
         self._given_turn_id = turn_id
         self._made_turn_id: str | None = None
         self._last_usage: TokenUsage | None = None
 
     def chunk(self, **said: Any) -> ChunkResponse:
+        if "raw" in said:
+            said["api"] = self.API
+        if "provider_events" in said:
+            said["provider_events"] = tuple(replace(event, api=self.API) for event in said["provider_events"])
         return ChunkResponse(response_id=self.response_id, model=self.model, **said)
 
     def identify(self, response_id: object, model: object) -> None:

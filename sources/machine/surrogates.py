@@ -3,6 +3,7 @@ r"""Join surrogate pairs: providers split `\ud83d\ude00`, and a lone surrogate m
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Any, TypeAlias, cast
 
 _HALF = re.compile("[\ud800-\udfff]")
@@ -45,13 +46,41 @@ def without_halves(text: str) -> str:
 def plain_json(value: Any) -> Any:
     """Return JSON data, or an SDK's object, as a copy in plain JSON data without lone surrogates.
 
-    Of a pydantic object, only the fields that were set count; fields and extras are read unchanged. Data that is nested
-    too deeply for Python's stack is replaced by a text that says so.
+    Of a pydantic object, only the fields that were set count, under the wire's names: SDKs write `from_` for `from`.
+    Data that is nested too deeply for Python's stack is replaced by a text that says so.
     """
     try:
         return _plain(value)
     except RecursionError:
         return "nested too deeply to be read"
+
+
+def plain_object(value: Any) -> dict[str, Any]:
+    """Return `plain_json` of a value; what is no object becomes one.
+
+    >>> plain_object({"a": 1}), plain_object([1])
+    ({'a': 1}, {'value': [1]})
+    """
+    plain = plain_json(value)
+    return cast("dict[str, Any]", plain) if isinstance(plain, dict) else {"value": plain}
+
+
+def says_something(value: Any) -> bool:
+    """Return whether plain JSON has anything but nulls and empty texts, lists and objects.
+
+    >>> says_something({"a": [None, ""], "b": {}}), says_something({"a": 0})
+    (False, True)
+    """
+    values = [value]
+    while values:
+        each = values.pop()
+        if isinstance(each, dict):
+            values += cast("dict[str, Any]", each).values()
+        elif isinstance(each, list):
+            values += each
+        elif each is not None and each != "":
+            return True
+    return False
 
 
 def _plain(value: Any) -> Any:
@@ -63,10 +92,12 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in cast("list[object]", value)]
     if isinstance(value, dict):
         return {without_halves(str(key)): _plain(each) for key, each in cast("dict[object, object]", value).items()}
+    if isinstance(value, datetime):  # the SDKs make them of texts
+        return value.isoformat().replace("+00:00", "Z")
     fields: dict[str, Any] = getattr(value, "__dict__", {})
     known: set[str] = getattr(value, "__pydantic_fields_set__", set(fields))
     extras: dict[str, Any] | None = getattr(value, "__pydantic_extra__", None)
-    kept = {key: each for key, each in fields.items() if key in known}
+    kept = {key.removesuffix("_"): each for key, each in fields.items() if key in known}
     if not (kept or extras or hasattr(value, "__pydantic_fields_set__")):
         return str(value)
     return _plain({**kept, **extras} if extras else kept)

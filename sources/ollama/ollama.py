@@ -6,25 +6,22 @@ from typing import Any
 
 from ...events.chunk_response import ArgumentsKind, ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ..left_out import keys_left_out
 from ..machine.answers import Answers, Choice
 from ..machine.choices import Choices
 from ..machine.finish_reasons import OLLAMA_FINISHES, Finish, finish_of
 from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.surrogates import plain_json
+from ..machine.surrogates import plain_json, says_something
 from ..machine.token_count import token_count
 
-_ENVELOPE = frozenset(("created_at", "done", "done_reason", "message", "model", "response", "thinking", "context")) | {
-    "total_duration",
-    "load_duration",
+_API = "ollama"
+_READ = frozenset(("done", "done_reason", "message", "model", "response", "thinking", "logprobs", "error")) | {
     "prompt_eval_count",
-    "prompt_eval_duration",
     "eval_count",
-    "eval_duration",
-    "logprobs",
-    "remote_host",
-    "remote_model",
 }
+_NOT_UNKNOWN = _READ | keys_left_out(_API)
+_NOT_UNKNOWN_OF_MESSAGE = frozenset(("content", "thinking", "tool_calls", "images")) | keys_left_out(_API, "message")
 _SPOKEN = ("thinking", "content", "tool_calls", "images", "response")
 """Keys with content of the model, in a message or beside it."""
 
@@ -46,8 +43,17 @@ class Ollama(Answers[_Answer]):
     were made and the wire says stop. There is only one answer; if `choices` names another one, nothing is returned.
     """
 
-    def __init__(self, *, choices: Choices = 0, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
-        super().__init__(_Answer, choices, turn_id, limits)
+    API = _API
+
+    def __init__(
+        self,
+        *,
+        choices: Choices = 0,
+        turn_id: str | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        logprobs: bool = False,
+    ) -> None:
+        super().__init__(_Answer, choices, turn_id, limits, logprobs=logprobs)
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         """Return the chunks of one line of the stream."""
@@ -62,11 +68,11 @@ class Ollama(Answers[_Answer]):
         answer = self._choice(0)
         if answer is None:
             return []
-        _read(answer, chunk)
+        _read(answer, chunk, logprobs=self.logprobs)
         return self._chunks(answer)
 
 
-def _read(answer: _Answer, chunk: Fields) -> None:
+def _read(answer: _Answer, chunk: Fields, *, logprobs: bool) -> None:
     message = fields_of(chunk.get("message")) or {}
     ended = answer.calls.ended
     if ended.is_waiting and any(each.get(name) for each in (message, chunk) for name in _SPOKEN):
@@ -82,11 +88,14 @@ def _read(answer: _Answer, chunk: Fields) -> None:
             answer.leave(*said)
             _read_call(answer, call or {}, function)
     answer.call(*answer.calls.owed())
-    unknown = {key: plain_json(chunk[key]) for key in chunk if key not in _ENVELOPE and chunk[key]}
+    if logprobs and says_something(plain := plain_json(chunk.get("logprobs"))):
+        answer.event("logprobs", {"logprobs": plain})
     if images := message.get("images"):  # the wire does not tell their media type
-        unknown["images"] = plain_json(images)
-    if unknown:
-        answer.raw(unknown)
+        answer.event("file", {"images": plain_json(images)})
+    for given, known in ((chunk, _NOT_UNKNOWN), (message, _NOT_UNKNOWN_OF_MESSAGE)):
+        unknown = {key: plain_json(given[key]) for key in given if key not in known and given[key]}
+        if says_something(unknown):
+            answer.raw(unknown)
     if chunk.get("done") and not answer.finished:
         _finish(answer, chunk)
 

@@ -44,12 +44,15 @@ def add_images(said: dict[str, Any], images: Any) -> None:
         said["image_urls"] = (*said.get("image_urls", ()), *urls)
 
 
-def add_audio(said: dict[str, Any], raw: list[dict[str, Any]], audio: Fields) -> None:
+def add_audio(said: dict[str, Any], audio: Fields) -> None:
     """Read a piece of speech: its transcript is content; its data is PCM, the only format that streams."""
     if isinstance(text := audio.get("transcript"), str) and text:
         said["content"] = said.get("content", "") + text
     if isinstance(data := audio.get("data"), str) and data:
         said["audio_urls"] = (f"data:audio/pcm;base64,{without_halves(data)}",)
-    rest = {key: value for key, value in audio.items() if key not in ("transcript", "data") and value}
-    if rest:
-        raw.append({"audio": plain_json(rest)})
+
+
+def audio_rest(audio: Fields) -> dict[str, Any]:
+    """Return what a piece of speech has besides sound and text: its id, and when it expires."""
+    rest = {key: plain_json(value) for key, value in audio.items() if key not in ("transcript", "data") and value}
+    return {"audio": rest} if rest else {}

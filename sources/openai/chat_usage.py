@@ -7,6 +7,7 @@ from typing import Any
 from ...events.chunk_response import TokenUsage
 from ..machine.sdk_fields import Fields, fields_of
 
+_VERCELS_PRICE = "market_cost"
 _DIGITS = 19
 """The most digits of a token count; longer numbers are ignored."""
 
@@ -14,9 +15,10 @@ _DIGITS = 19
 def chat_usage(given: Any) -> TokenUsage | None:
     """Read a usage object; None for one without counts.
 
-    xAI leaves the reasoning out of the completion and adds it to the total only; ours includes it in the completion. A
-    part that is larger than its total was counted separately, too. DeepSeek, Moonshot and Anthropic's relatives have
-    names of their own for what came from the cache.
+    The provider's total decides whether the completion includes the reasoning: xAI adds it to the total only; ours
+    includes it in the completion. Vercel's gateway, known by its price, leaves it out of the total, too. Other servers
+    count more reasoning than completion and include it all the same; their numbers stay. DeepSeek, Moonshot and
+    Anthropic's relatives have names of their own for what came from the cache.
 
     >>> chat_usage({"prompt_tokens": 361, "completion_tokens": 26, "total_tokens": 622,
     ...             "completion_tokens_details": {"reasoning_tokens": 235}})
@@ -36,7 +38,8 @@ def chat_usage(given: Any) -> TokenUsage | None:
         or _count(fields, "cache_read_input_tokens")
     )
     reasoning = _count(completion_details, "reasoning_tokens") or _count(fields, "reasoning_tokens")
-    if reasoning > completion or (reasoning and total == prompt + completion + reasoning):
+    is_apart = total == prompt + completion + reasoning or (_VERCELS_PRICE in fields and reasoning > completion)
+    if reasoning and is_apart:
         completion += reasoning
     if cached > prompt:
         prompt += cached

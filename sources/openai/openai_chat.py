@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
+from ...events.provider_event import ProviderEvent
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ..left_out import keys_left_out
 from ..machine.answers import Answers, Choice
 from ..machine.call_tracker import CallTracker
 from ..machine.choices import Choices
@@ -13,16 +15,26 @@ from ..machine.ended_calls import Key
 from ..machine.finish_reasons import CHAT_FINISHES, finish_of
 from ..machine.provider_error import error_fields, error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.surrogates import plain_json
-from .chat_parts import add_audio, add_images, reasoning_text, replayable_details, thinking_text
+from ..machine.surrogates import plain_json, plain_object, says_something
+from .chat_extras import (
+    API,
+    NOT_UNKNOWN_OF_CHUNK,
+    OF_CHUNK,
+    OF_PART,
+    add_choice_extras,
+    add_delta_extras,
+    changed,
+    error_rest,
+    unknown,
+)
+from .chat_parts import add_audio, add_images, audio_rest, reasoning_text, replayable_details, thinking_text
 from .chat_usage import chat_usage
 
-_ENVELOPE = frozenset(
-    {"id", "object", "created", "model", "choices", "usage", "error", "provider", "obfuscation", "service_tier"},
-) | {"system_fingerprint", "moderation", "x_groq"}
 # How a call goes back to the provider, where it is not as a function in `tool_calls`.
 _CUSTOM = {"type": "custom"}
 _LEGACY = {"type": "function_call"}
+_OF_CALL = frozenset(("index", "id", "type", "function", "custom"))
+_OF_GROQ = keys_left_out(API, "x_groq") | {"usage"}
 
 
 class OpenAIChat(Answers[Choice]):
@@ -32,11 +44,24 @@ class OpenAIChat(Answers[Choice]):
 
     Follows the Chat Completions streaming reference, and the deviations of compatible servers. Of each choice the first
     finish reason counts; what comes after it still passes. An error without choices stops the stream at once; after an
-    error beside choices the stream goes on, and the error is reported at its end.
+    error beside choices the stream goes on, and the error is reported at its end. `chat_extras` has the tables of what
+    only some providers send.
     """
 
-    def __init__(self, *, choices: Choices = 0, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
-        super().__init__(Choice, choices, turn_id, limits)
+    API = API
+    STATE = (*Answers.STATE, "_extras")
+
+    def __init__(
+        self,
+        *,
+        choices: Choices = 0,
+        turn_id: str | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        logprobs: bool = False,
+    ) -> None:
+        super().__init__(Choice, choices, turn_id, limits, logprobs=logprobs)
+        self._extras: dict[str, Any] = {}
+        """The last value of each key that servers repeat."""
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         """Return the chunks of one SDK chunk or wire dict."""
@@ -58,17 +83,23 @@ class OpenAIChat(Answers[Choice]):
                 self._read(choice, fields)
                 responses += self._chunks(choice)
         groq = fields_of(chunk.get("x_groq")) or {}
+        if events := [
+            ProviderEvent(OF_CHUNK[key], data) for key, data in changed(chunk, OF_CHUNK, self._extras).items()
+        ]:
+            responses.append(self.chunk(provider_events=events))
         usages = [chunk.get("usage"), groq.get("usage")] + [fields.get("usage") for fields in valid]
         self._add_usage(responses, next((found for given in usages if (found := chat_usage(given))), None))
         error = chunk.get("error")
         if error or chunk.get("object") == "error":  # the second is vLLM's: an event that is itself the error
-            failure = error_in_body(plain_json(error or _unknown(chunk)))
+            failure = error_in_body(plain_json(error or unknown(chunk, NOT_UNKNOWN_OF_CHUNK)))
+            if rest := error_rest(error):
+                responses.append(self.chunk(raw=(rest,)))
             if not valid:
                 return responses + self.fail(failure)
             self.failure = failure
             self._add(responses, error=error_fields(failure))
-        elif not valid and not responses and any(_unknown(chunk).values()):
-            responses.append(self.chunk(raw=(plain_json(item),)))
+        elif rest := unknown(chunk, NOT_UNKNOWN_OF_CHUNK) | unknown(groq, _OF_GROQ):
+            responses.append(self.chunk(raw=(rest if valid or responses else plain_json(item),)))
         return responses
 
     def _read(self, choice: Choice, fields: Fields) -> None:
@@ -78,16 +109,18 @@ class OpenAIChat(Answers[Choice]):
             delta = None if choice.spoke else fields_of(fields.get("message"))
         if delta:
             _read_delta(choice, delta)
+        add_choice_extras(choice, fields, self._extras, logprobs=self.logprobs)
         if isinstance(reason := fields.get("finish_reason"), str) and reason:
             choice.finish(finish_of(CHAT_FINISHES, reason.lower()), reason)
         if error := fields.get("error"):
             self.failure = error_in_body(plain_json(error))
+            if rest := error_rest(error):
+                choice.raw(rest)
             choice.said["error"] = error_fields(self.failure)
 
 
 def _read_delta(choice: Choice, delta: Fields) -> None:
     said: dict[str, Any] = {}
-    raw: list[dict[str, Any]] = []
     if reasoning := reasoning_text(delta):
         said["reasoning"] = reasoning
     content = delta.get("content")
@@ -103,9 +136,7 @@ def _read_delta(choice: Choice, delta: Fields) -> None:
     if images := delta.get("images"):
         add_images(said, images)
     if audio := fields_of(delta.get("audio")):
-        add_audio(said, raw, audio)
-    if annotations := delta.get("annotations"):
-        raw.append({"annotations": plain_json(annotations)})
+        add_audio(said, audio)
     if (details := delta.get("reasoning_details")) and (details := replayable_details(details)):
         said["native"] = {"reasoning_details": details}
     if delta.get("tool_calls") or delta.get("function_call"):
@@ -113,7 +144,9 @@ def _read_delta(choice: Choice, delta: Fields) -> None:
         if calls := (*choice.calls.owed(), *found):
             said["tool_calls"] = calls
     choice.add(**said)
-    choice.raw(*raw)
+    if audio and (rest := audio_rest(audio)):
+        choice.event("other", rest)
+    add_delta_extras(choice, delta)
 
 
 def _read_part(choice: Choice, part: Fields) -> None:
@@ -125,8 +158,10 @@ def _read_part(choice: Choice, part: Fields) -> None:
         said["content"] = part["text"]
     elif kind == "image_url":
         add_images(said, [part])
-    else:
-        choice.raw(plain_json(part))
+    elif isinstance(kind, str) and kind in OF_PART:
+        choice.event(OF_PART[kind], plain_object(part))
+    elif says_something(plain := plain_object(part)):
+        choice.raw(plain)
     if any(said.values()):
         choice.add(**said)
 
@@ -140,20 +175,17 @@ def _calls(tracker: CallTracker, delta: Fields) -> list[ToolCallDelta]:
         key, call_id = _key(call.get("index")), call.get("id")
         if custom := fields_of(call.get("custom")):
             name, text = custom.get("name"), custom.get("input")
-            native = _CUSTOM if name else None
+            native = (_CUSTOM if name else {}) | unknown(call, _OF_CALL) or None
             deltas.append(tracker.delta(key, call_id=call_id, name=name, arguments=text, kind="text", native=native))
         else:
             function = fields_of(call.get("function")) or {}
             name, text = function.get("name"), function.get("arguments")
-            deltas.append(tracker.delta(key, call_id=call_id, name=name, arguments=text))
+            native = unknown(call, _OF_CALL) or None  # such as Gemini's `extra_content`, with the signature
+            deltas.append(tracker.delta(key, call_id=call_id, name=name, arguments=text, native=native))
     if not given and (legacy := fields_of(delta.get("function_call"))):
         name, text = legacy.get("name"), legacy.get("arguments")
         deltas.append(tracker.delta("function_call", name=name, arguments=text, native=_LEGACY if name else None))
     return [each for each in deltas if each is not None]
-
-
-def _unknown(chunk: Fields) -> Fields:
-    return {key: value for key, value in chunk.items() if key not in _ENVELOPE}
 
 
 def _key(index: Any) -> Key:

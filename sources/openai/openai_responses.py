@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...events.chunk_response import ChunkResponse, TokenUsage
+from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ..left_out import is_event_left_out
 from ..machine.finish_reasons import RESPONSES_FINISHES, Finish, finish_of
 from ..machine.one_answer import OneAnswer, TextStream
 from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.surrogates import plain_json
-from ..machine.token_count import token_count
+from ..machine.surrogates import plain_json, plain_object, without_halves
 from .output_items import OutputItem, OutputItems
 from .responses_items import (
     CallKind,
@@ -20,7 +20,11 @@ from .responses_items import (
     call_native,
     call_status,
     whole_arguments,
+    written_command,
+    written_end,
 )
+from .responses_kinds import API, OF_EVENT, WITH_RESULT, kind_of_item, response_extras
+from .responses_usage import responses_usage
 
 
 class _Text(NamedTuple):
@@ -48,14 +52,10 @@ _TEXT_ENDS = {f"{event}.done": text for event, text in _TEXTS.items()}
 _ARGUMENT_DELTAS = frozenset(f"{event}.delta" for event in _ARGUMENTS)
 _ARGUMENT_ENDS = {f"{event}.done": field for event, field in _ARGUMENTS.items()}
 _COMMANDS = "response.shell_call_command."
+_ANNOTATION = "response.output_text.annotation.added"
 _BEGINS = frozenset({"response.created", "response.queued", "response.in_progress"})
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
 _WITH_PARTS = frozenset({"message", "reasoning"})
-# They frame parts that other events have complete.
-_SILENT = frozenset({"keepalive", "response.content_part.added", "response.content_part.done"}) | {
-    "response.reasoning_summary_part.added",
-    "response.reasoning_summary_part.done",
-}
 
 
 class OpenAIResponses(OneAnswer):
@@ -67,14 +67,19 @@ class OpenAIResponses(OneAnswer):
 
     Follows the Responses streaming reference, and the deviations of compatible servers. `OutputItems` assigns events to
     items. What the ends of parts, items and the response repeat counts only if it has not arrived before. Parts of one
-    item's reasoning are paragraphs. Searches, images, results and the provider's own states pass as `raw`, an image
-    also as `image_urls`.
+    item's reasoning are paragraphs. `responses_kinds` sorts what is special to the provider; an image is a file and
+    `image_urls`.
     """
 
-    STATE = (*OneAnswer.STATE, "_has_clients_calls", "_items")
+    API = API
+    STATE = (*OneAnswer.STATE, "_begun", "_has_clients_calls", "_items", "_run_id")
 
-    def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
-        super().__init__(turn_id, limits, compares_arguments=True)
+    def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
+        super().__init__(turn_id, limits, compares_arguments=True, logprobs=logprobs)
+        self._begun: dict[int, dict[str, Any]] = {}
+        """The beginnings of items that have not ended and that no other event stands for."""
+        self._run_id: str | None = None
+        """The id of the last call that the provider ran, for a result without one."""
         self._items = OutputItems()
         self._has_clients_calls = False
 
@@ -110,18 +115,40 @@ class OpenAIResponses(OneAnswer):
             return []
         if kind in _ENDS:
             return self._finish(kind.rpartition(".")[2], fields_of(event.get("response")) or {})
-        if kind in _SILENT:
-            return []
         if kind == "error":
             return self.fail(error_in_body(plain_json({**event, "type": None})))
+        return self._rare(item, event, kind)
+
+    def _rare(self, item: Any, event: Fields, kind: str) -> list[ChunkResponse]:
         if kind.startswith(_COMMANDS):
             return self._command(event, kind.removeprefix(_COMMANDS))
-        return self.raw(item)
+        if kind == _ANNOTATION:
+            return self._annotations(self._items.speaks(event)[0], [event.get("annotation")])
+        if kind == "response.content_part.done":
+            part = fields_of(event.get("part")) or {}
+            return self._annotations(self._items.speaks(event)[0], entries_of(part.get("annotations")))
+        if kind in OF_EVENT:
+            return self.event(OF_EVENT[kind], item)
+        return [] if is_event_left_out(API, kind) else self.raw(item)
 
     def _text(self, event: Fields, text: _Text) -> list[ChunkResponse]:
         item, is_new = self._items.speaks(event)
         followed = self.followed() if is_new else []
-        return followed + self._say(item, _part(event, text.number), text.stream, event.get(text.field))
+        chunks = followed + self._say(item, _part(event, text.number), text.stream, event.get(text.field))
+        return chunks + self._logprobs(event)
+
+    def _logprobs(self, fields: Fields) -> list[ChunkResponse]:
+        logprobs = fields.get("logprobs") if self.logprobs else None
+        return self.event("logprobs", {"logprobs": plain_json(logprobs)}) if logprobs else []
+
+    def _annotations(self, item: OutputItem, given: list[object]) -> list[ChunkResponse]:
+        """Return the annotations that have not come before."""
+        chunks: list[ChunkResponse] = []
+        for annotation in map(plain_object, given):
+            if annotation not in item.annotations:
+                item.annotations.append(annotation)
+                chunks += self.event("citation", annotation)
+        return chunks
 
     def _say(self, item: OutputItem, part: str, stream: TextStream, given: object) -> list[ChunkResponse]:
         if not isinstance(given, str) or not given:
@@ -139,29 +166,31 @@ class OpenAIResponses(OneAnswer):
         return self.call(self.calls.whole(item.number, text, "done"))
 
     def _command(self, event: Fields, what: str) -> list[ChunkResponse]:
-        """Return the commands of a shell call as the lines of one text."""
+        """Return the commands of a shell call as the beginning of its arguments."""
         item, _ = self._items.speaks(event)
         part = _part(event, "command_index")
         text = event.get("delta" if what == "delta" else "command")
-        if what not in ("delta", "done") or not isinstance(text, str) or not text:
+        if what not in ("delta", "done") or not isinstance(text, str) or (what == "done" and part in item.parts):
             return []
-        if what == "done" and part in item.parts:
-            return []
-        if _is_new_part(item, part):
-            text = "\n" + text
-        return self._arguments(event, text)
+        is_first, is_new = not item.parts, _is_new_part(item, part)
+        return self._arguments(event, written_command(text, is_first=is_first, is_new=is_new))
 
     def _begin(self, raw: Any, event: Fields, fields: Fields) -> list[ChunkResponse]:
         item, is_new = self._items.added(event, fields)
         followed = self.followed() if is_new else []
         if kind := call_kind(fields):
             return followed + self._call(item, fields, kind, announced_arguments(fields, kind))
-        return followed if item.kind in _WITH_PARTS else [*followed, *self.raw(raw)]
+        if is_new and item.kind not in _WITH_PARTS:
+            self._begun[item.number] = plain_object(raw)
+        return followed
 
     def _call(self, item: OutputItem, fields: Fields, kind: CallKind, announced: str = "") -> list[ChunkResponse]:
         if item.is_begun:
             return []
-        self._has_clients_calls = self._has_clients_calls or kind.executed_by == "client"
+        if kind.executed_by == "client":
+            self._has_clients_calls = True
+        else:
+            self._run_id = item.call_id = _call_id(fields)
         delta = self.calls.delta(
             item.number,
             call_id=fields.get("call_id") or fields.get("id"),
@@ -178,16 +207,31 @@ class OpenAIResponses(OneAnswer):
         """Process an item's end, which has the complete item."""
         if kind := call_kind(fields):
             chunks = self._call_end(item, fields, kind, "item")
-            # The end of what the provider ran has its result, too.
-            return chunks if kind.executed_by == "client" else [*chunks, *self.raw(raw)]
+            return chunks + self._result(raw, item.call_id) if fields.get("type") in WITH_RESULT else chunks
         item.ended = True
+        self._begun.pop(item.number, None)
         if item.kind == "reasoning":
             return [*self._unsaid_reasoning(item, fields), *self._reasoning_native(fields)]
         if item.kind == "message":
             return self._unsaid_message(item, fields)
         if item.kind == "image_generation_call":
-            return self._image(raw, fields)
-        return self.raw(raw)
+            return self._image(raw)
+        given = (fields_of(raw) or {}).get("item")
+        match kind_of_item(fields):
+            case None:
+                return self.raw(raw)
+            case "tool_result":
+                return self._result(raw, fields.get("call_id") or self._run_id)
+            case other:
+                return self.event(other, given)
+
+    def _result(self, raw: Any, call_id: object) -> list[ChunkResponse]:
+        return self.event("tool_result", (fields_of(raw) or {}).get("item"), call_id)
+
+    def rest(self) -> list[ChunkResponse]:
+        """Return all held text and deltas, and the items that began and never ended."""
+        begun, self._begun = self._begun, {}
+        return [*super().rest(), *(chunk for event in begun.values() for chunk in self.raw(event))]
 
     def _call_end(self, item: OutputItem, fields: Fields, kind: CallKind, source: str) -> list[ChunkResponse]:
         calls = self.calls
@@ -196,10 +240,9 @@ class OpenAIResponses(OneAnswer):
             return self.call(calls.again(item.number, arguments, source, status))
         item.ended = True
         chunks = self._call(item, fields, kind)
+        if kind.name == "shell" and item.parts:
+            chunks += self.call(calls.delta(item.number, arguments=written_end(fields)))
         chunks += self.call(calls.whole(item.number, arguments, source))
-        if kind.name == "shell":
-            # The text has the commands; their limits of time and output are in the action only.
-            chunks += self.call(calls.delta(item.number, native={"action": plain_json(fields.get("action"))}))
         return chunks + self.call(calls.done(item.number, status))
 
     def _unsaid_reasoning(self, item: OutputItem, fields: Fields) -> list[ChunkResponse]:
@@ -218,24 +261,23 @@ class OpenAIResponses(OneAnswer):
         return self.other(native={"type": "reasoning", **native}) if native else []
 
     def _unsaid_message(self, item: OutputItem, fields: Fields) -> list[ChunkResponse]:
-        if item.parts:
-            return []
         chunks: list[ChunkResponse] = []
-        for part in map(fields_of, entries_of(fields.get("content"))):
-            if part and part.get("type") == "output_text":
-                chunks += self.text("content", part.get("text"))
-            elif part and part.get("type") == "refusal":
+        for part in filter(None, map(fields_of, entries_of(fields.get("content")))):
+            if not item.parts and part.get("type") == "output_text":
+                chunks += [*self.text("content", part.get("text")), *self._logprobs(part)]
+            elif not item.parts and part.get("type") == "refusal":
                 chunks += self.text("refusal", part.get("refusal"))
+            chunks += self._annotations(item, entries_of(part.get("annotations")))
         return chunks
 
-    def _image(self, event: Any, fields: Fields) -> list[ChunkResponse]:
-        image = plain_json(fields.get("result"))
+    def _image(self, event: Any) -> list[ChunkResponse]:
+        item = plain_object((fields_of(event) or {}).get("item"))
+        image = item.get("result")
         if not isinstance(image, str) or not image:
-            return self.raw(event)
-        url = f"data:image/{plain_json(fields.get('output_format')) or 'png'};base64,{image}"
-        rest = plain_json(event)
-        del rest["item"]["result"]  # it may be megabytes, and is in the URL
-        return self.other(image_urls=(url,), raw=(rest,))
+            return self.event("file", item)
+        del item["result"]  # it may be megabytes, and is in the URL
+        url = f"data:image/{item.get('output_format') or 'png'};base64,{image}"
+        return [*self.other(image_urls=(url,)), *self.event("file", item)]
 
     def _finish(self, how: str, response: Fields) -> list[ChunkResponse]:
         self.identify(response.get("id"), response.get("model"))
@@ -243,14 +285,26 @@ class OpenAIResponses(OneAnswer):
         details = fields_of(response.get("incomplete_details")) or {}
         finish, words = _finish_of(str(status or how), details.get("reason"))
         chunks = self._unsaid_items(response, is_regular=finish.is_regular)
+        events, unknown = response_extras(response)
+        for kind, data in events:
+            chunks += self.event(kind, data)
+        if unknown:
+            chunks += self.raw({"type": f"response.{how}", "response": unknown})
+        self._take_last_id(response.get("id"))
         said: dict[str, Any] = {}
-        if usage := self._usage(response.get("usage")):
+        if usage := self.new_usage(responses_usage(response.get("usage"))):
             said["usage"] = usage
         if status == "failed":
             if said:
                 chunks += self.other(**said)
             return chunks + self.fail(error_in_body(plain_json(response.get("error"))))
         return chunks + self.finish(finish, words, has_calls=self._has_clients_calls, **said)
+
+    def _take_last_id(self, given: object) -> None:
+        """Take the id of the final response: some servers change it with each event. The turn id stays."""
+        if isinstance(given, str) and given and self.response_id:
+            self._turn_id()
+            self.response_id = without_halves(given)
 
     def _unsaid_items(self, response: Fields, *, is_regular: bool) -> list[ChunkResponse]:
         """Process items that arrive only with the response's end.
@@ -267,7 +321,10 @@ class OpenAIResponses(OneAnswer):
             if item is None:
                 unsaid.append((number, given, fields))
             elif kind := call_kind(fields):
+                has_result = not item.ended and fields["type"] in WITH_RESULT
                 chunks += self._call_end(item, fields, kind, "response")
+                if has_result:
+                    chunks += self._result(_done(number, given), item.call_id)
             elif not item.ended:
                 chunks += self._end(_done(number, given), item, fields)
         if not is_regular:
@@ -291,16 +348,6 @@ class OpenAIResponses(OneAnswer):
         same = self._items.numbered(key) if isinstance(key, int) else None
         return same if same is not None and same.kind == fields.get("type") else None
 
-    def _usage(self, given: Any) -> TokenUsage | None:
-        fields = fields_of(given)
-        if fields is None:
-            return None
-        prompt, completion = token_count(fields, "input_tokens"), token_count(fields, "output_tokens")
-        total = token_count(fields, "total_tokens") or prompt + completion
-        cached = token_count(fields_of(fields.get("input_tokens_details")) or {}, "cached_tokens")
-        reasoning = token_count(fields_of(fields.get("output_tokens_details")) or {}, "reasoning_tokens")
-        return self.new_usage(TokenUsage(prompt, completion, total, cached, reasoning))
-
 
 def is_responses_event(event: dict[str, Any]) -> bool:
     """Return whether a decoded wire event belongs to this API."""
@@ -310,6 +357,11 @@ def is_responses_event(event: dict[str, Any]) -> bool:
 def _finish_of(status: str, reason: object) -> tuple[Finish, str]:
     words = reason if status == "incomplete" and isinstance(reason, str) and reason else status
     return finish_of(RESPONSES_FINISHES, words), words
+
+
+def _call_id(item: Fields) -> str | None:
+    """Return the id of a call item: some have no `call_id`."""
+    return next((each for name in ("call_id", "id") if isinstance(each := item.get(name), str) and each), None)
 
 
 def _done(number: int, item: object) -> dict[str, Any]:

@@ -19,8 +19,12 @@ class OutputItem(Struct):
     """The item's type, once an event has contained the item itself."""
     ids: list[str] = []  # msgspec gives each instance its own
     parts: set[str] = set()
+    annotations: list[Any] = []
+    """The annotations that came, which the item's end repeats."""
     last_part: str = ""
     is_begun: bool = False
+    call_id: str | None = None
+    """The id of the item's call, as it began: ids may change."""
     ended: bool = False
 
 

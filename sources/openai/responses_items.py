@@ -6,7 +6,7 @@ import json
 from typing import Any, NamedTuple
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy
-from ..machine.sdk_fields import Fields, entries_of, fields_of
+from ..machine.sdk_fields import Fields, fields_of
 from ..machine.surrogates import plain_json, without_halves
 
 
@@ -26,9 +26,11 @@ CALLS = {
     "apply_patch_call": CallKind("apply_patch", "operation", "object", "client"),
     "computer_call": CallKind("computer", "actions", "object", "client"),
     "local_shell_call": CallKind("local_shell", "action", "object", "client"),
-    "tool_search_call": CallKind("tool_search", "arguments", "object", "client"),
-    # Where a shell runs is the request's business; a command that comes as text is never run by itself.
-    "shell_call": CallKind("shell", "action", "text", "provider"),
+    "shell_call": CallKind("shell", "action", "object", "client"),
+    "tool_search_call": CallKind("tool_search", "arguments", "object", "provider"),
+    "web_search_call": CallKind("web_search", "action", "object", "provider"),
+    "file_search_call": CallKind("file_search", "queries", "object", "provider"),
+    "program": CallKind("program", "code", "text", "provider"),
     "code_interpreter_call": CallKind("code_interpreter", "code", "text", "provider"),
     "mcp_call": CallKind(None, "arguments", "json", "provider"),
     # A question to a person: the provider makes the call itself, in a later response.
@@ -50,6 +52,7 @@ _REPLAYED = (
     "server_label",
     "approval_request_id",
     "container_id",
+    "execution",
     "environment",
     "pending_safety_checks",
 )
@@ -58,12 +61,16 @@ _XAI_OWN = "xs_call_"
 
 
 def call_kind(item: Fields) -> CallKind | None:
-    """Return the kind of a call item; None for other items, such as a search for tools on the server."""
+    """Return the kind of a call item; None for other items."""
     kind = CALLS.get(str(item.get("type")))
     if kind is None:
         return None
-    if kind.name == "tool_search" and item.get("execution") != "client":
-        return None
+    if kind.name == "tool_search" and item.get("execution") == "client":
+        return kind._replace(executed_by="client")
+    if kind.name == "shell":
+        # A container is the provider's; without an environment, the application runs the commands on its own machine.
+        place = (fields_of(item.get("environment")) or {}).get("type")
+        return kind if place in (None, "local") else kind._replace(executed_by="provider")
     if str(item.get("call_id", "")).startswith(_XAI_OWN):
         return kind._replace(executed_by="provider")
     return kind
@@ -82,17 +89,42 @@ def whole_arguments(item: Fields, kind: CallKind) -> str:
 
     Where the wire has an object, it is compact JSON with sorted keys: the SDK changes their order.
     """
-    if kind.name == "shell":
-        action = fields_of(item.get("action")) or {}
-        return "\n".join(str(plain_json(command)) for command in entries_of(action.get("commands")))
-    if kind.name == "computer":
-        given: Any = {name: item[name] for name in ("action", "actions") if item.get(name)}
-    else:
-        given = item.get(kind.field)
+    given: Any = item.get(kind.field)
     if isinstance(given, str):
         return given
+    if kind.name == "computer":
+        given = {name: item[name] for name in ("action", "actions") if item.get(name)}
+    elif kind.name == "file_search":
+        given = {"queries": given} if given else None
     plain = plain_json(given)
-    return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), sort_keys=True) if plain else ""
+    if kind.name == "web_search" and isinstance(plain, dict):
+        plain.pop("sources", None)  # they are a result
+    return _compact(plain) if plain else ""
+
+
+def written_command(text: str, *, is_first: bool, is_new: bool) -> str:
+    r"""Return a piece of a shell's command as it stands in the call's arguments, before the item has them.
+
+    >>> written_command('echo "', is_first=True, is_new=True), written_command("ls", is_first=False, is_new=True)
+    ('{"commands":["echo \\"', '","ls')
+    """
+    before = '{"commands":["' if is_first else '","' if is_new else ""
+    return before + json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def written_end(item: Fields) -> str:
+    """Return the end of a shell's arguments whose commands were written: the limits of time and output.
+
+    >>> written_end({"action": {"commands": ["ls"], "timeout_ms": 5}})
+    '"],"timeout_ms":5}'
+    """
+    action = plain_json(item.get("action"))
+    limits = {key: value for key, value in action.items() if key != "commands"} if isinstance(action, dict) else {}
+    return '"],' + _compact(limits)[1:] if limits else '"]}'
+
+
+def _compact(plain: Any) -> str:
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def call_status(item: Fields) -> CallStatus | None:

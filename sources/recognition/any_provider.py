@@ -41,12 +41,14 @@ class AnyProvider:
         turn_id: str | None = None,
         limits: Limits = DEFAULT_LIMITS,
         keep_message: bool = False,
+        logprobs: bool = False,
     ) -> None:
         self._options: dict[str, Any] = {
             "choices": choices,
             "turn_id": turn_id,
             "limits": limits,
             "keep_message": keep_message,
+            "logprobs": logprobs,
         }
         self._name: str | None = None
         self._held: list[Any] = []

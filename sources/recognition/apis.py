@@ -38,7 +38,7 @@ from ..wire.sse import ServerSentEvent, SseDecoder
 class NewMachine(Protocol):
     """Makes a provider's machine from the common options."""
 
-    def __call__(self, *, choices: Choices, turn_id: str | None, limits: Limits) -> Machine: ...
+    def __call__(self, *, choices: Choices, turn_id: str | None, limits: Limits, logprobs: bool = False) -> Machine: ...
 
 
 class Decoder(Protocol):
@@ -69,11 +69,11 @@ class Api(NamedTuple):
 def _single(name: str, machine: Callable[..., Machine]) -> NewMachine:
     """Return a function that makes the machine of an API with a single answer; `UsageError` for other `choices`."""
 
-    def new_machine(*, choices: Choices, turn_id: str | None, limits: Limits) -> Machine:
+    def new_machine(*, choices: Choices, turn_id: str | None, limits: Limits, logprobs: bool = False) -> Machine:
         if choices not in (0, "all"):
             message = f"{name} has one answer only, so choices={choices!r} does not apply"
             raise UsageError(message)
-        return machine(turn_id=turn_id, limits=limits)
+        return machine(turn_id=turn_id, limits=limits, logprobs=logprobs)
 
     return new_machine
 
@@ -135,10 +135,16 @@ APIS = (
 
 
 def machine_of(
-    api: Api, *, choices: Choices, turn_id: str | None, limits: Limits, keep_message: bool = False
+    api: Api,
+    *,
+    choices: Choices,
+    turn_id: str | None,
+    limits: Limits,
+    keep_message: bool = False,
+    logprobs: bool = False,
 ) -> Machine:
     """Return a new machine of an API; with `keep_message` its last chunk has the assistant's message."""
-    machine = api.new_machine(choices=choices, turn_id=turn_id, limits=limits)
+    machine = api.new_machine(choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs)
     return MessageKeeper(machine, api.new_messages(choices), api.name) if keep_message else machine
 
 

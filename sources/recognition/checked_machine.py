@@ -145,10 +145,13 @@ def checked_machine(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
     keep_message: bool = False,
+    logprobs: bool = False,
 ) -> CheckedMachine:
     """Return the machine of an API; `UsageError` for an unknown name or an option that the API lacks."""
     known = api_of(api)
-    machine = machine_of(known, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message)
+    machine = machine_of(
+        known, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message, logprobs=logprobs
+    )
     return CheckedMachine(machine, known.name)
 
 
@@ -169,4 +172,4 @@ class _Refused(Stateful):
 
 def has_content(response: ChunkResponse) -> bool:
     """Return whether a chunk has anything besides `raw` and the answer's identity."""
-    return structs.replace(response, raw=(), response_id=None, model=None, choice=0) != ChunkResponse()
+    return structs.replace(response, raw=(), api=None, response_id=None, model=None, choice=0) != ChunkResponse()

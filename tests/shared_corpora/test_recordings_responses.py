@@ -13,7 +13,10 @@ from recording_checks import Recording, assert_sdk_gives_the_same, assert_truth,
 from penstock.events import ProviderError
 
 # Built-in tools, which the truth does not count as calls.
-BUILT_IN = ("shell_call", "local_shell_call", "apply_patch_call", "code_interpreter_call")
+BUILT_IN = (
+    *("shell_call", "local_shell_call", "apply_patch_call", "code_interpreter_call"),
+    *("web_search_call", "file_search_call", "tool_search_call"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +58,12 @@ def test_every_built_in_call_has_its_text_and_its_runner(recordings: list[Record
         "custom_tool_call": {"client", "provider"},
         "mcp_call": {"provider"},
         "code_interpreter_call": {"provider"},
-        "shell_call": {"provider"},
+        "shell_call": {"client", "provider"},
         "local_shell_call": {"client"},
         "apply_patch_call": {"client"},
+        "web_search_call": {"provider"},
+        "file_search_call": {"provider"},
+        "tool_search_call": {"provider"},
     }
 
 

@@ -58,5 +58,5 @@ async def by_async_sdk(url: str, **options: Any) -> Run:
 
 def plain(chunks: list[ChunkResponse]) -> list[dict[str, Any]]:
     """Return chunks for comparison, without `raw`, and without those that had nothing else to say."""
-    forms = [{key: value for key, value in to_dict(chunk).items() if key != "raw"} for chunk in chunks]
+    forms = [{key: value for key, value in to_dict(chunk).items() if key not in ("raw", "api")} for chunk in chunks]
     return [form for form in forms if form.keys() - {"type", "response_id", "model", "choice"}]

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.events import ChunkResponse, to_dict
+from penstock.events import ChunkResponse, ProviderEvent, to_dict
 
 
 @dataclass
@@ -38,6 +38,7 @@ class Answer:
     usage: dict[str, int] | None = None
     raw: list[dict[str, Any]] = field(default_factory=list)
     messages: dict[int, Any] = field(default_factory=dict)
+    events: list[ProviderEvent] = field(default_factory=list)
 
 
 def checked(chunks: list[ChunkResponse]) -> Answer:
@@ -61,6 +62,9 @@ def checked(chunks: list[ChunkResponse]) -> Answer:
         answer.reasoning += chunk.reasoning
         answer.refusal += chunk.refusal
         answer.raw += chunk.raw
+        answer.events += chunk.provider_events
+        assert all(event.api for event in chunk.provider_events), "data without the name of its API"
+        assert chunk.api or not chunk.raw, "data without the name of its API"
         if chunk.error:
             assert chunk.error["detail"]
             answer.errors.append(chunk.error)
@@ -68,7 +72,6 @@ def checked(chunks: list[ChunkResponse]) -> Answer:
             usage = chunk.usage
             answer.usage = {name: getattr(usage, name) for name in usage.__struct_fields__}
             assert usage.cached <= usage.prompt
-            assert usage.reasoning <= usage.completion
             assert usage.total >= usage.prompt + usage.completion
         if chunk.finish_reason:
             assert chunk.choice not in answer.finish, "two finishes of one choice"

@@ -143,7 +143,7 @@ def test_no_event_whatever_raises_or_breaks_the_grammar(stream: list[Any]):
 
 @pytest.mark.parametrize("item", [5, "text", [1]])
 def test_what_is_no_event_passes_as_raw(item: Any):
-    assert fed(item) == [ChunkResponse(raw=({"value": item},))]
+    assert fed(item) == [ChunkResponse(raw=({"value": item},), api="anthropic-messages")]
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,8 @@ def test_odd_lines_are_never_an_exception_and_never_lost():
         "value",
         "value",
         "brand_new",
-        "images",
     ]
+    assert [(event.kind, [*event.data]) for event in answer.events] == [("file", ["images"])]
 
 
 def test_after_a_fatal_error_nothing_comes():

@@ -6,21 +6,29 @@ from typing import Any, get_args
 
 import provider_contract as contract
 import pytest
+from chat_client import collected
 from chunk_grammar import checked
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.responses.response import IncompleteDetails, Response
 from provider_client import RESPONSES
-from segment_events import payload_of
 from untyped import drive
 
-from penstock.events import ChunkResponse, InvocationFailed, ToolInvocation
+from penstock.events import (
+    AnswerEnd,
+    ChunkResponse,
+    InvocationFailed,
+    ProviderEvent,
+    SegmentEnd,
+    ToolInvocation,
+)
 from penstock.operators.engine.limits import Limits
 from penstock.operators.engine.stage import Completed
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
 from penstock.sources.decode_sdk import decode_sdk
+from penstock.sources.from_openai_responses import from_openai_responses
 from penstock.sources.machine.finish_reasons import RESPONSES_FINISHES
 from penstock.sources.openai.openai_responses import OpenAIResponses, is_responses_event
 from penstock.sources.openai.responses_items import CALLS, call_kind
@@ -160,7 +168,7 @@ def test_no_event_whatever_raises_or_breaks_the_grammar(stream: list[Any]):
 
 @pytest.mark.parametrize("item", [5, "text", [1]])
 def test_what_is_no_event_passes_as_raw(item: Any):
-    assert fed(item) == [ChunkResponse(raw=({"value": item},))]
+    assert fed(item) == [ChunkResponse(raw=({"value": item},), api="openai-responses")]
 
 
 @pytest.mark.parametrize(
@@ -225,9 +233,18 @@ def test_an_item_of_reasoning_that_never_spoke_says_its_summary_or_else_its_text
     assert checked(fed(done(0, type="reasoning", summary=[], content=content))).reasoning == "long"
 
 
-def test_the_first_id_of_a_response_stays_its_id():
+def test_chunks_have_the_first_id_of_a_response_and_the_end_has_the_last():
     events = [{"type": f"response.{how}", "response": {"id": how, "model": "m"}} for how in ("created", "in_progress")]
-    assert {chunk.response_id for chunk in fed(*events, function(0, "f"), ended("completed", id="x"))} == {"created"}
+    *chunks, end = fed(*events, function(0, "f"), ended("completed", id="x"))
+    assert {chunk.response_id for chunk in chunks} == {"created"}
+    assert (end.response_id, end.finish_reason) == ("x", "tool_calls")
+
+
+def test_ids_that_are_made_have_the_first_id_whatever_id_the_end_has():
+    late = {"type": "function_call", "name": "g", "arguments": "{}"}
+    events = [{"type": "response.created", "response": {"id": "first"}}, ended("completed", id="last", output=[late])]
+    [call] = checked(collected(from_openai_responses(events))[0]).calls
+    assert call.call_id == "first:call_0"
 
 
 def test_an_open_item_is_not_ended_by_one_of_another_type_at_its_place():
@@ -254,7 +271,8 @@ def test_a_call_is_done_with_its_item_and_not_with_its_arguments():
 
 def fates(*events: Any, **options: Any) -> list[Any]:
     chain = to_segments(turn_id="t", **options), to_invocations()
-    return list(drive(events, decode_sdk("openai-responses", turn_id="t"), *chain))
+    found = drive(events, decode_sdk("openai-responses", turn_id="t"), *chain)
+    return [each for each in found if not isinstance(each, AnswerEnd | ProviderEvent)]
 
 
 CONTRADICTION = [
@@ -393,11 +411,19 @@ def test_an_end_of_an_item_that_comes_twice_is_compared():
 
 def test_who_runs_a_call_follows_from_its_item():
     runners = {kind: call.executed_by for kind in CALLS if (call := call_kind({"type": kind, "execution": "client"}))}
-    provider = {"code_interpreter_call", "shell_call", "mcp_call", "mcp_approval_request"}
-    assert {kind for kind, runner in runners.items() if runner == "provider"} == provider
+    client = {"function_call", "custom_tool_call", "apply_patch_call", "computer_call", "local_shell_call"}
+    assert {kind for kind, runner in runners.items() if runner == "client"} == client | {
+        "shell_call",
+        "tool_search_call",
+    }
     assert set(runners) == set(CALLS)
-    assert call_kind({"type": "tool_search_call", "execution": "server"}) is None
-    assert call_kind({"type": "web_search_call"}) is None
+    for places, runner in (((None, "local"), "client"), (("container_auto", "container_reference"), "provider")):
+        for place in places:
+            kind = call_kind({"type": "shell_call", "environment": place and {"type": place}})
+            assert (kind and kind.executed_by) == runner
+    kind = call_kind({"type": "tool_search_call", "execution": "server"})
+    assert (kind and kind.executed_by) == "provider"
+    assert call_kind({"type": "image_generation_call"}) is None
 
 
 def test_native_has_what_the_provider_wants_back():
@@ -479,12 +505,88 @@ def test_arguments_of_a_hundred_kilobytes_cost_the_same_for_each_delta_and_arriv
     assert calls_made(6000) < 2.05 * calls_made(3000)
 
 
-def test_the_chain_invokes_none_of_the_providers_calls_and_their_segments_have_what_a_replay_needs():
-    chunks = [
-        chunk for name in ("shell", "provider_calls") for chunk in RESPONSES.by_wire([RESPONSES.body_of(name)])[0]
-    ]
+def test_the_chain_invokes_none_of_the_providers_calls_and_the_shell_of_the_client():
+    chunks = RESPONSES.by_wire([RESPONSES.body_of("provider_calls")])[0]
+    assert not [each for each in drive(chunks, to_segments(), to_invocations()) if hasattr(each, "name")]
+    chunks = RESPONSES.by_wire([RESPONSES.body_of("shell")])[0]
     events = list(drive(chunks, to_segments(), to_invocations(keep_segments=True)))
-    assert not [event for event in events if isinstance(event, ToolInvocation | InvocationFailed)]
-    ends = {event.segment_id: payload_of(event) for event in events if getattr(event, "type", "") == "SEGMENT_END"}
-    action = ends["call_q"]["metadata"]["native"]["action"]
-    assert action == {"commands": ["date", "id"], "timeout_ms": 10}
+    assert [(each.id, each.arguments) for each in events if isinstance(each, ToolInvocation)] == [
+        ("call_l", {"commands": ["pwd", "whoami"], "max_output_length": 4096, "timeout_ms": None}),
+        ("call_q", {"commands": ["date", "id"], "timeout_ms": 10}),
+    ]
+    assert "call_h" in {event.segment_id for event in events if isinstance(event, SegmentEnd)}
+
+
+def shell(event: str, **fields: Any) -> dict[str, Any]:
+    return {"type": f"response.shell_call_command.{event}", "output_index": 0, **fields}
+
+
+SHELL = [
+    added(0, type="shell_call", call_id="s", status="in_progress", action={"commands": []}),
+    shell("added", command_index=0, command=""),
+    shell("delta", command_index=0, delta='echo "a'),
+    shell("delta", command_index=0, delta='\n"'),
+    shell("done", command_index=0, command='echo "a\n"'),
+    shell("done", command_index=1, command=""),
+]
+RUN = {"type": "shell_call", "call_id": "s", "action": {"commands": ['echo "a\n"', ""], "timeout_ms": 5}}
+
+
+def test_the_commands_of_a_shell_stream_as_its_arguments():
+    [call] = checked(fed(*SHELL)).calls
+    assert call.arguments == '{"commands":["echo \\"a\\n\\"","'
+    [invocation] = fates(*SHELL, done(0, **RUN, status="completed"), ended("completed"))
+    assert (invocation.name, invocation.arguments) == ("shell", RUN["action"])
+
+
+@pytest.mark.parametrize("end", [[], [ended("incomplete")], [done(0, **RUN), ended("incomplete")]])
+def test_a_shell_that_the_model_did_not_finish_is_not_run(end: list[Any]):
+    [failure] = fates(*SHELL, *end)
+    assert (type(failure), failure.reason) == (InvocationFailed, "truncated")
+
+
+def test_commands_that_the_item_has_otherwise_are_a_contradiction():
+    other = {**RUN, "action": {"commands": ["rm -r ."], "timeout_ms": 5}}
+    [failure] = fates(*SHELL, done(0, **other, status="completed"), ended("completed"))
+    assert failure.reason == "contradiction"
+
+
+def test_an_item_that_began_and_never_ended_is_told_at_the_end():
+    began = added(0, type="hologram", id="h", size=3)
+    assert [chunk.raw for chunk in fed(began)] == [(began,)]
+    assert [chunk.raw for chunk in fed(began, done(0, type="hologram", id="h", size=4)) if chunk.raw] == [
+        (done(0, type="hologram", id="h", size=4),)
+    ]
+
+
+def test_an_annotation_comes_once_wherever_it_stands():
+    annotation = {"type": "url_citation", "url": "u"}
+    event = {"type": "response.output_text.annotation.added", "output_index": 0, "annotation": annotation}
+    part = {"type": "output_text", "text": "hi", "annotations": [annotation]}
+    part_done = {"type": "response.content_part.done", "output_index": 0, "content_index": 0, "part": part}
+    end = done(0, type="message", content=[part])
+    said = text("output_text", 0, 0, "hi")
+    for events in ([said, event], [said, part_done], [said, end], [end], [said, event, part_done, end]):
+        found = checked(fed(*events, ended("completed", output=[end["item"]]))).events
+        assert [(each.kind, each.data) for each in found] == [("citation", annotation)]
+
+
+def test_the_result_of_a_search_names_its_call_even_if_ids_change():
+    begun = added(0, type="web_search_call", id="ws_a")
+    item = {"type": "web_search_call", "id": "ws_b", "action": {"type": "search", "query": "q", "sources": [{"u": 1}]}}
+    answer = checked(fed(begun, done(0, **item, status="completed"), ended("completed")))
+    assert [(call.call_id, call.name, call.arguments) for call in answer.calls] == [
+        ("ws_a", "web_search", '{"query":"q","type":"search"}')
+    ]
+    [event] = answer.events
+    assert (event.kind, event.segment_id, event.data["action"]) == ("tool_result", "ws_a", item["action"])
+
+
+def test_a_result_without_an_id_is_of_the_last_call():
+    call = {"type": "tool_search_call", "id": "tsc_1", "call_id": None, "execution": "server", "arguments": {"a": 1}}
+    output = {"type": "tool_search_output", "id": "tso_1", "call_id": None, "tools": [{"name": "f"}]}
+    answer = checked(fed(done(0, **call), done(1, **output), ended("completed")))
+    assert [
+        (each.executed_by, each.call_id) for chunk in fed(done(0, **call)) for each in chunk.tool_calls if each.name
+    ]
+    assert [(event.kind, event.segment_id) for event in answer.events] == [("tool_result", "tsc_1")]

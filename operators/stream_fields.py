@@ -1,10 +1,12 @@
-"""`stream_fields`: turn calls of named tools into segments whose content is one decoded argument."""
+"""`stream_fields`: turn the streamed arguments of calls into segments whose content is decoded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
+
+from msgspec.structs import replace
 
 from ..events.errors import UsageError
 from ..events.fragment import Fragment, JsonError, Path
@@ -14,13 +16,17 @@ from .calls.call_follower import CallFollower
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .calls.segment_end import error_detail
 from .calls.segment_metadata import RESERVED
+from .calls.specs_by_tool import checked_specs, spec_by_type, specs_by_tool
+from .calls.streamed_arguments import StreamedArguments
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, StageChain, lift, stage
 from .engine.state import Stateful
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.json_machine import JsonMachine
+from .machines.path_tree import path_tree, read_path
 from .strip_markers import strip_markers
+from .to_invocations import Tools
 
 Segment: TypeAlias = AnySegmentEvent | Notice
 
@@ -29,6 +35,7 @@ Segment: TypeAlias = AnySegmentEvent | Notice
 def stream_fields(
     specs: Iterable[FieldSpec] = FILE_TOOLS,
     *,
+    tools: Tools | None = None,
     start: Literal["deferred", "immediate"] = "deferred",
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
@@ -51,31 +58,30 @@ def stream_fields(
     is strict. Every argument, streamed or not, still reaches `to_invocations`; the END's
     metadata has those that were not streamed. A streamed key that is repeated fails its call (`duplicate_key`).
 
+    Of a tool with several streamed arguments, or nested ones, the call stays a `tool_call` segment. Each of these
+    arguments is a segment beside it, with the id `{call id}/edits/0/new_text`, the spec's type, and `call_id`,
+    `tool_name`, `path` and the shown `arguments` in its metadata; it ends before its call.
+
     - `specs`: the tools and their fields; `FILE_TOOLS` are those of write_file, edit_file, patch_file and run_bash;
-      with `()` everything passes unchanged.
+      with `()` only the tools' own count. Of several specs for one tool that are not strict, a call takes the first
+      that fits.
+    - `tools`: the tools, as for `to_invocations`; a `Pipeline` passes its own. What they stream themselves
+      (`Tool.streamed`) is added, and specs that are not strict and whose arguments they lack are left out.
     - `start`: with `deferred`, START waits for the metadata that the spec requires, or, if it requires none, for the
       beginning of the field; at most until `limits.deferred_length` characters of content are held. With `immediate`,
-      START directly follows that of the call, and metadata that arrives later is in the END.
+      START directly follows that of the call, metadata that arrives later is in the END, and only the first spec of a
+      tool counts.
     - `ignore_case`: whether the case of tool names is ignored, for models that write calls as text; the call keeps the
       name as it was written.
     """
     if start not in ("deferred", "immediate"):
         message = f"start must be 'deferred' or 'immediate', got {start!r}"
         raise UsageError(message)
-    by_tool: dict[str, FieldSpec] = {}
-    given: object = specs
-    if isinstance(given, str | FieldSpec) or not hasattr(given, "__iter__"):
-        message = f"stream_fields takes an iterable of FieldSpecs, such as FILE_TOOLS; got {given!r}"
-        raise UsageError(message)
-    for spec in specs:
-        if not isinstance(cast("object", spec), FieldSpec):
-            message = f"stream_fields takes FieldSpec(tool, field, ...), got {spec!r}"
-            raise UsageError(message)
-        if spec.tool in by_tool:
-            message = f"two specs are for the tool {spec.tool!r}; keep one"
-            raise UsageError(message)
-        by_tool[spec.tool] = spec
-    return lift(partial(_StreamFields, by_tool, limits, deferred=start == "deferred", ignore_case=ignore_case))
+    checked = checked_specs(specs, "stream_fields")
+    by_tool = specs_by_tool(checked, tools, ignore_case=ignore_case)
+    fields = {kind: spec.field for kind, spec in spec_by_type(checked).items()}
+    deferred = start == "deferred"
+    return lift(partial(_StreamFields, by_tool, fields, limits, deferred=deferred, ignore_case=ignore_case))
 
 
 class _FieldCall(Stateful):
@@ -83,13 +89,17 @@ class _FieldCall(Stateful):
 
     STATE = (
         "arguments",
+        "chosen",
         "content",
         "content_length",
         "due",
         "duplicate",
         "error",
         "fragments",
+        "free_form_length",
         "held",
+        "is_late",
+        "is_text",
         "machine",
         "metadata",
         "name",
@@ -102,12 +112,14 @@ class _FieldCall(Stateful):
         "stripping",
         "turn_id",
     )
-    __slots__ = (*STATE, "limits", "field_path", "live_path", "segment_type", "spec")
+    __slots__ = (*STATE, "limits", "field_path", "live_path", "segment_type", "spec", "specs")
 
-    def __init__(self, spec: FieldSpec, limits: Limits, start: SegmentStart, name: str) -> None:
-        self.spec = spec
+    def __init__(self, specs: tuple[FieldSpec, ...], limits: Limits, start: SegmentStart, name: str) -> None:
+        self.specs = specs
+        self.chosen = 0 if len(specs) == 1 else -1
+        """The place of the spec that the call takes; -1 while several may fit."""
+        self.choose(self.chosen)
         self.limits = limits
-        self.segment_type = spec.segment_type
         self.segment_id = start.segment_id
         self.turn_id = start.turn_id
         self.metadata = start.metadata
@@ -118,30 +130,61 @@ class _FieldCall(Stateful):
         self.content_length = 0
         self.raw: list[str] = []  # source text that no event has accounted for yet, and its fragments
         self.fragments: list[Fragment] = []
-        self.field_path: Path = (spec.field,)
         self.live_path: Path | None = None  # the path object of the open field, while text can go straight through
         self.due: dict[str, Any] | None = None  # the metadata of START, known since START is due
-        self.opened = False
+        self.opened = False  # the field
+        self.is_text = False  # the field is a string
         self.duplicate = False
         self.no_object = False  # the root is something else
         self.error: JsonError | None = None  # from text that was not parsed before
         self.started = False
         self.machine: JsonMachine | None = None  # for events that are not parsed yet
-        self.stripping = None if spec.markers is None else stage(strip_markers(*spec.markers))
+        self.free_form_length = 0  # of text without fragments
+        markers = self.spec.markers
+        self.stripping = None if markers is None else stage(strip_markers(*markers))
+        self.is_late = False  # no field has come within the limit
         self.held: list[AnySegmentEvent] = []
         """The events before START, to be emitted unchanged if the call does not fit a spec that is not strict.
 
         It stays empty if markers are removed from the content, because these events would contain them.
         """
 
+    @property
+    def needs_field(self) -> bool:
+        """Whether the call is only taken for one of this spec when its field has opened."""
+        return not self.spec.strict and self.spec.field in self.spec.required
+
+    def choose(self, place: int) -> None:
+        """Take one of the specs; with -1 none yet."""
+        self.chosen = place
+        self.spec = self.specs[max(place, 0)]
+        self.segment_type = self.spec.segment_type
+        self.field_path: Path = (self.spec.field,) if place >= 0 else (-1,)
+
+    def load(self, state: Any, /) -> None:
+        super().load(state)
+        self.choose(self.chosen)
+
     def new_part(self, name: str, _state: Any, /) -> FragmentAggregator | JsonMachine:
         return FragmentAggregator() if name == "open_value" else JsonMachine(self.limits)
 
 
-class _StreamFields(CallFollower[_FieldCall]):
-    def __init__(self, specs: dict[str, FieldSpec], limits: Limits, *, deferred: bool, ignore_case: bool) -> None:
+class _StreamFields(CallFollower[_FieldCall | StreamedArguments]):
+    def __init__(
+        self,
+        specs: dict[str, tuple[FieldSpec, ...]],
+        fields: dict[str, str],
+        limits: Limits,
+        *,
+        deferred: bool,
+        ignore_case: bool,
+    ) -> None:
         super().__init__(keep_segments=True)
-        self._specs = {tool.casefold(): spec for tool, spec in specs.items()} if ignore_case else specs
+        self._specs = {tool: _of_one_kind(several, deferred=deferred) for tool, several in specs.items()}
+        paths = {tool: several[0].paths for tool, several in self._specs.items() if several[0].paths}
+        self._trees = {tool: path_tree(map(read_path, those)) for tool, those in paths.items()}
+        self._fields = fields
+        """The fields that segments have by their type; others are named in the metadata."""
         self._ignore_case = ignore_case
         self._deferred = deferred
         self._limits = limits
@@ -171,31 +214,40 @@ class _StreamFields(CallFollower[_FieldCall]):
         other: Any = event
         return (other,)
 
-    def new_part(self, _name: str, state: Any, /) -> _FieldCall:
-        spec = self._specs[self._tool(state["name"])]
-        return _FieldCall(spec, self._limits, SegmentStart("", None), "")
+    def new_part(self, _name: str, state: Any, /) -> _FieldCall | StreamedArguments:
+        return self._followed(self._tool(state["name"]), SegmentStart("", None), "")
 
-    def _opened(self, start: SegmentStart) -> _FieldCall | None:
+    def _opened(self, start: SegmentStart) -> _FieldCall | StreamedArguments | None:
         metadata = start.metadata
         if start.segment_type != "tool_call" or metadata.get("executed_by") == "provider":
             return None
         name = metadata.get("tool_name", "")
-        spec = self._specs.get(self._tool(name))
-        return None if spec is None else _FieldCall(spec, self._limits, start, name)
+        tool = self._tool(name)
+        return self._followed(tool, start, name) if tool in self._specs else None
+
+    def _followed(self, tool: str, start: SegmentStart, name: str) -> _FieldCall | StreamedArguments:
+        specs = self._specs[tool]
+        if tool in self._trees:
+            return StreamedArguments(specs[0], self._trees[tool], self._limits, start, name)
+        return _FieldCall(specs, self._limits, start, name)
 
     def _tool(self, name: str) -> str:
         return name.casefold() if self._ignore_case else name
 
-    def _started(self, call: _FieldCall, start: SegmentStart) -> list[Segment]:
+    def _started(self, call: _FieldCall | StreamedArguments, start: SegmentStart) -> list[Segment]:
+        if isinstance(call, StreamedArguments):
+            return [start, *call.take(start)]
         events: list[Segment] = []
         self._take(call, start)
         if not self._deferred:
             self._give_start(call, {}, events)
-        elif call.spec.required and not call.spec.strict and call.spec.markers is None:
+        elif (call.spec.required or call.chosen < 0) and not call.spec.strict and call.spec.markers is None:
             call.held.append(start)
         return events
 
-    def _content(self, call: _FieldCall, event: SegmentContent) -> list[Segment]:
+    def _content(self, call: _FieldCall | StreamedArguments, event: SegmentContent) -> list[Segment]:
+        if isinstance(call, StreamedArguments):
+            return [event, *call.take(event)]
         text = self._take(call, event)
         events: list[Segment] = []
         if call.started:
@@ -208,14 +260,21 @@ class _StreamFields(CallFollower[_FieldCall]):
                 call.held.append(event)
             if call.due is not None:
                 self._give_start(call, call.due, events)
+            elif call.is_late and call.held and isinstance(start := call.held[0], SegmentStart):
+                del self._calls[call.turn_id, call.segment_id]
+                self._others.note(start)
+                return [*call.held]
         straight = call.started and call.content_length > 0 and not (call.raw or call.duplicate or call.stripping)
         call.live_path = call.field_path if straight else None
         return events
 
-    def _ended(self, call: _FieldCall, end: SegmentEnd) -> list[Segment]:
+    def _ended(self, call: _FieldCall | StreamedArguments, end: SegmentEnd) -> list[Segment]:
+        if isinstance(call, StreamedArguments):
+            return _ended_with(call, end)
         text = self._take(call, end, ending=True)
         events: list[Segment] = []
-        if call.held and call.due is None and end.status in ("complete", None):
+        if call.held and call.due is None and (end.status in ("complete", None) or call.needs_field):
+            end = replace(end, segment_type=call.held[0].segment_type)
             return [*call.held, end]
         if not call.started:
             if text:
@@ -224,7 +283,7 @@ class _StreamFields(CallFollower[_FieldCall]):
         elif text:
             self._give_content(call, text, events)
         status, reason = end.status, end.reason
-        metadata = {**call.metadata, **end.metadata}
+        metadata = {**call.metadata, **self._streamed(call), **end.metadata}
         metadata.pop("arguments", None)  # the content, once more
         metadata |= _shown(call)
         if status in ("complete", None):
@@ -241,7 +300,7 @@ class _StreamFields(CallFollower[_FieldCall]):
     def _give_start(self, call: _FieldCall, known: dict[str, Any], events: list[Segment]) -> None:
         call.started = True
         call.held.clear()
-        metadata = {**call.metadata, **known}
+        metadata = {**call.metadata, **self._streamed(call), **known}
         raw, fragments = _taken(call)
         kind, pieces = call.segment_type, fragments or None
         events.append(SegmentStart(call.segment_id, kind, metadata, turn_id=call.turn_id, raw=raw, fragments=pieces))
@@ -258,9 +317,12 @@ class _StreamFields(CallFollower[_FieldCall]):
         """Process an event's source text and fragments; return the new text of the streamed field."""
         fragments: Iterable[Fragment] = event.fragments or ()
         raw = event.raw
-        if event.fragments is None and type(event) is SegmentContent:
-            raw = raw or event.delta
-            fragments = self._parsed(call, raw)
+        if event.fragments is None:
+            if call.metadata.get("kind") == "text":
+                raw, fragments = _free_form(call, event)
+            elif type(event) is SegmentContent:
+                raw = raw or event.delta
+                fragments = self._parsed(call, raw)
         if raw:
             call.raw.append(raw)
         if call.stripping is not None:
@@ -273,17 +335,25 @@ class _StreamFields(CallFollower[_FieldCall]):
                 call.no_object = call.no_object or piece.value not in ("{", None)
             if not path or call.duplicate:
                 continue
+            if call.chosen < 0 and piece.value == '"' and len(path) == 1 and piece.kind == "OPEN":
+                call.choose(next((place for place, spec in enumerate(call.specs) if spec.field == path[0]), -1))
             if not (path == call.field_path and self._field(call, piece, pieces)):
                 self._argument(call, piece)
             # At the very piece, and not at the end of its chunk: what START says must not depend on the cutting.
-            if call.due is None and not call.started and self._is_due(call):
-                call.due = _known(call)
+            if call.due is None and not call.started:
+                self._settle(call, piece)
         return "".join(pieces)
 
-    def _is_due(self, call: _FieldCall) -> bool:
-        required = call.spec.required
-        known = all(name in call.arguments for name in required) if required else call.opened
-        return known or call.content_length > self._limits.deferred_length
+    def _settle(self, call: _FieldCall, piece: Fragment) -> None:
+        """Take the first spec whose START is due with this piece."""
+        too_much = call.content_length > self._limits.deferred_length
+        for place, spec in enumerate(call.specs):
+            if (call.chosen < 0 or spec.field == call.spec.field) and (too_much or _is_due(call, spec)):
+                if place != call.chosen:
+                    call.choose(place)
+                call.due = _known(call)
+                return
+        call.is_late = call.needs_field and not call.is_text and piece.at > self._limits.deferred_length
 
     def _field(self, call: _FieldCall, piece: Fragment, pieces: list[str]) -> bool:
         """Process a fragment of the field; return False if it is not a string, and thus an ordinary argument."""
@@ -297,9 +367,13 @@ class _StreamFields(CallFollower[_FieldCall]):
         if call.opened:
             call.duplicate = True
             return True
+        if call.needs_field and piece.at > self._limits.deferred_length:  # the call passes as it is
+            call.field_path = (-1,)
+            return False
         call.opened = True
         call.field_path = piece.path
-        return bool(piece.value == '"')
+        call.is_text = bool(piece.value == '"')
+        return call.is_text
 
     def _argument(self, call: _FieldCall, piece: Fragment) -> None:
         if call.open_value is None:
@@ -309,12 +383,53 @@ class _StreamFields(CallFollower[_FieldCall]):
             call.arguments[str(piece.path[0])] = call.open_value.value
             call.open_value = None
 
+    def _streamed(self, call: _FieldCall) -> dict[str, Any]:
+        """Return the metadata with the field's name, where the segment's type does not tell it."""
+        field = call.spec.field
+        return {} if self._fields.get(call.segment_type, field) == field else {"streamed": field}
+
     def _parsed(self, call: _FieldCall, text: str) -> list[Fragment]:
         if call.machine is None:
             call.machine = JsonMachine(self._limits)
         items = call.machine.feed(text)
         call.error = call.machine.error
         return [item for item in items if isinstance(item, Fragment)]
+
+
+def _of_one_kind(specs: tuple[FieldSpec, ...], *, deferred: bool) -> tuple[FieldSpec, ...]:
+    """Return the specs that may be for one call: the first if it has several paths, else those with a field."""
+    if specs[0].paths or not deferred:
+        return specs[:1]
+    return tuple(spec for spec in specs if not spec.paths)
+
+
+def _ended_with(call: StreamedArguments, end: SegmentEnd) -> list[Segment]:
+    """Return the ENDs of a call and of its open argument."""
+    events = [*call.take(end), *call.cut(end.status, end.reason)]
+    if call.duplicate and end.status in ("complete", None):
+        end = replace(end, status="failed", reason="duplicate_key")
+    return [*events, end]
+
+
+def _is_due(call: _FieldCall, spec: FieldSpec) -> bool:
+    if not spec.required:
+        return call.opened
+    return all(call.is_text if name == spec.field else name in call.arguments for name in spec.required)
+
+
+def _free_form(call: _FieldCall, event: AnySegmentEvent) -> tuple[str, list[Fragment]]:
+    """Return the text of a free-form call that nobody has parsed, and its fragments as the argument `input`."""
+    raw, pieces = event.raw, list[Fragment]()
+    at, path = call.free_form_length, ("input",)
+    if type(event) is SegmentContent:
+        raw = raw or event.delta
+        if raw:
+            pieces += () if at else (Fragment((), "OPEN", "{"), Fragment(path, "OPEN", '"'))
+            pieces.append(Fragment(path, "TEXT", raw, at))
+            call.free_form_length += len(raw)
+    elif type(event) is SegmentEnd and at and event.status in ("complete", None):
+        pieces += Fragment(path, "DONE", None, at), Fragment((), "DONE", None, at)
+    return raw, pieces
 
 
 def _known(call: _FieldCall) -> dict[str, Any]:
@@ -346,7 +461,7 @@ def _verdict(call: _FieldCall, reason: str | None) -> tuple[Status, str | None, 
         return "failed", "invalid", {"loc": [], "msg": "arguments must be an object", "type": "dict_type"}
     required = call.spec.required if call.spec.strict else ()
     for name in required:
-        if name not in call.arguments:
+        if name not in call.arguments and not (name == call.spec.field and call.is_text):
             return "failed", "missing_path", {"loc": [name], "msg": "missing", "type": "missing"}
     return "complete", reason, None
 

@@ -18,6 +18,7 @@ from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .calls.same_arguments import arguments_digest, value_digest
 from .calls.segment_end import error_detail
 from .calls.segment_metadata import called_name, told_arguments
+from .calls.specs_by_tool import spec_by_type, specs_by_tool
 from .calls.validated import validated
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
@@ -110,8 +111,10 @@ def to_invocations(
     Arguments that are literally `null` count as `{}`; any other root that is not an object is `invalid`.
     """
     validators = None if tools is None else _validators(tools)
+    own = [spec for several in specs_by_tool((), tools).values() for spec in several]
+    by_type = spec_by_type((*fields, *own))
     return lift(
-        partial(_ToInvocations, validators, tuple(fields), limits, keep_segments=keep_segments, ignore_case=ignore_case)
+        partial(_ToInvocations, validators, by_type, limits, keep_segments=keep_segments, ignore_case=ignore_case)
     )
 
 
@@ -139,7 +142,7 @@ class _ToInvocations(CallFollower[_Call]):
     def __init__(
         self,
         validators: dict[str, Model | ToolLike] | None,
-        fields: tuple[FieldSpec, ...],
+        specs: dict[str, FieldSpec],
         limits: Limits,
         *,
         keep_segments: bool,
@@ -148,7 +151,7 @@ class _ToInvocations(CallFollower[_Call]):
         super().__init__(keep_segments=keep_segments)
         self._validators = validators
         self._ignore_case = ignore_case
-        self._specs = {spec.segment_type: spec for spec in fields}
+        self._specs = specs
         self._limits = limits
         self._settled: set[tuple[str | None, str]] = set()
         self._invoked: dict[tuple[str | None, str, str], str] = {}
@@ -271,7 +274,7 @@ class _ToInvocations(CallFollower[_Call]):
             # Other names are understood in what others wrote; what we wrote has the tool's name and its own names.
             arguments = told_arguments(call.metadata, None if "tool_name" in call.metadata else spec)
             if call.unparsed:
-                arguments[spec.field] = "".join(call.unparsed)
+                arguments[call.metadata.get("streamed", spec.field)] = "".join(call.unparsed)
             return arguments, None
         if not call.unparsed:
             return {}, None

@@ -12,6 +12,7 @@ from ..engine.stage import Operator, lift
 from .call_follower import CallFollower, FollowedCall
 from .field_spec import FieldSpec
 from .segment_metadata import Specs, called_name
+from .specs_by_tool import spec_by_type
 
 
 class CallMachine(FollowedCall, Protocol):
@@ -45,7 +46,7 @@ class _EachCall(CallFollower[CallMachine]):
     ) -> None:
         super().__init__(keep_segments=keep_segments)
         self._new_machine = new_machine
-        self._specs = {spec.segment_type: spec for spec in fields}
+        self._specs = spec_by_type(fields)
         self._limits = limits
 
     def feed(self, event: Any) -> Sequence[Any]:

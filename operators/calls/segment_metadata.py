@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...events.segment_event import SegmentStart
+from ...events.segment_event import SegmentEnd, SegmentStart
 from .field_spec import FieldSpec
 
 RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "arguments", "mistyped")) | {
     "repeats",
     "duplicate_of",
+    "call_id",
+    "streamed",
 }
 """Reserved metadata keys, which an argument never has."""
 
@@ -19,14 +21,25 @@ Specs = Mapping[str, FieldSpec]
 
 
 def called_name(start: SegmentStart, specs: Specs) -> str | None:
-    """Return the name of the tool that a START calls; None for other segments and for calls that the provider runs."""
+    """Return the name of the tool that a START calls.
+
+    None for other segments, those of a call's arguments among them, and for calls that the provider runs.
+    """
     metadata = start.metadata
+    if is_argument(start):
+        return None
     name: str | None = metadata.get("tool_name")
     if name is None and (spec := specs.get(start.segment_type or "")) is not None:
         name = spec.tool
     if metadata.get("executed_by") == "provider" or (name is None and start.segment_type != "tool_call"):
         return None
     return name or ""
+
+
+def is_argument(event: SegmentStart | SegmentEnd) -> bool:
+    """Return whether a segment is one argument of a call that has a segment of its own."""
+    call_id = event.metadata.get("call_id")
+    return isinstance(call_id, str) and event.segment_id.startswith(f"{call_id}/")
 
 
 def told_arguments(metadata: Mapping[str, Any], spec: FieldSpec | None) -> dict[str, Any]:

@@ -110,7 +110,7 @@ class ChainCode:
         given: list[str] = []
         for field in fields(value):
             each = getattr(value, field.name)
-            if field.required:
+            if field.required or (field.name == "field" and each):
                 given.append(self._item(each, name))
             elif each != field.default and not (field.name == "segment_type" and each == getattr(value, "tool", "")):
                 given.append(f"{field.name}={self._item(each, name)}")

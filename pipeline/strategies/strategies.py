@@ -55,7 +55,6 @@ def api_tool_call(
         to_segments(turn_id=turn_id, eager=eager, limits=limits),
         tools,
         fields=fields,
-        is_fitted=fields is FILE_TOOLS,
         start=start,
         ignore_case=False,
         updates=updates,

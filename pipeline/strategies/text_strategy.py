@@ -114,7 +114,6 @@ class TextStrategy:
             parsed,
             known,
             fields=self._file_tools if fields is None else fields,
-            is_fitted=fields is None,
             start=start,
             ignore_case=True,
             updates=updates,

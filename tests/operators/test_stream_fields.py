@@ -42,6 +42,7 @@ from penstock.operators import (
 
 CONTRACT = (
     Case("stream_fields", stream_fields(), FROM_CALLS),
+    Case("stream_fields several", stream_fields([FieldSpec("write_file", paths=("path", "content"))]), FROM_CALLS),
     Case("stream_fields immediate", stream_fields(start="immediate"), read_back(FROM_CALLS)),
 )
 

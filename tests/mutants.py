@@ -961,8 +961,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "pipeline/tools/tool.py",
-                '("name", "description", "strict", "coerce")',
-                '("name", "description", "strict")',
+                '("name", "description", "strict", "coerce", ',
+                '("name", "description", "strict", ',
             ),
         ),
         ("tests/pipeline/schemas/test_exact_validation.py elsewhere",),
@@ -971,9 +971,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "a function beside a JSON Schema runs without validation",
         (
             Edit(
-                "pipeline/tools/tool.py",
-                "            self.validate(invocation.arguments)\n            return",
-                "            return",
+                "pipeline/tools/checked_call.py",
+                "        tool.validate(invocation.arguments)\n        return",
+                "        return",
             ),
         ),
         ("tests/pipeline/schemas/test_exact_validation.py read_back",),

@@ -10,7 +10,8 @@ from msgspec.structs import force_setattr, replace
 from ...events.errors import UsageError
 from ..machines.path_tree import read_path, write_path
 
-_OURS = frozenset(("text", "reasoning", "refusal", "media", "tool_call"))
+NOT_CALLS = frozenset(("text", "reasoning", "refusal", "media", "tool_call"))
+"""The segment types that no call of a tool can have."""
 
 
 class FieldSpec(Struct, frozen=True):
@@ -63,7 +64,7 @@ class FieldSpec(Struct, frozen=True):
     def __post_init__(self) -> None:
         if not self.segment_type:
             force_setattr(self, "segment_type", self.tool)
-        if self.segment_type in _OURS:
+        if self.segment_type in NOT_CALLS:
             message = (
                 f"segment_type={self.segment_type!r} is reserved for segments that are not tool calls; choose another"
             )

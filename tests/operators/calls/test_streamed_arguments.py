@@ -49,7 +49,7 @@ SEGMENTS = to_segments(turn_id="t")
 TEXT = '{"file": "a.py", "edits": [{"old_text": "x", "new_text": "a\\nb"}, {"new_text": ""}], "summary": "s"}'
 
 
-def chunks_of(pieces: Iterable[str], name: str = "edit", finish: str | None = "tool_calls") -> list[ChunkResponse]:
+def chunks_of(pieces: Iterable[str], name: str = "edit", finish: Any = "tool_calls") -> list[ChunkResponse]:
     first = ChunkResponse(tool_calls=(ToolCallDelta(0, "c", name),))
     rest = [ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta=piece),)) for piece in pieces]
     return [first, *rest, *([ChunkResponse(finish_reason=finish)] if finish else [])]

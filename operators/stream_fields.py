@@ -13,7 +13,8 @@ from ..events.fragment import Fragment, JsonError, Path
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart, Status
 from ..events.tool_invocation import Notice
 from .calls.call_follower import CallFollower
-from .calls.field_spec import FILE_TOOLS, FieldSpec
+from .calls.field_spec import FieldSpec
+from .calls.known_file_tools import KNOWN_FILE_TOOLS
 from .calls.segment_end import error_detail
 from .calls.segment_metadata import RESERVED
 from .calls.specs_by_tool import checked_specs, spec_by_type, specs_by_tool
@@ -33,7 +34,7 @@ Segment: TypeAlias = AnySegmentEvent | Notice
 
 @public_operator
 def stream_fields(
-    specs: Iterable[FieldSpec] = FILE_TOOLS,
+    specs: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     *,
     tools: Tools | None = None,
     start: Literal["deferred", "immediate"] = "deferred",
@@ -62,9 +63,9 @@ def stream_fields(
     arguments is a segment beside it, with the id `{call id}/edits/0/new_text`, the spec's type, and `call_id`,
     `tool_name`, `path` and the shown `arguments` in its metadata; it ends before its call.
 
-    - `specs`: the tools and their fields; `FILE_TOOLS` are those of write_file, edit_file, patch_file and run_bash;
-      with `()` only the tools' own count. Of several specs for one tool that are not strict, a call takes the first
-      that fits.
+    - `specs`: the tools and their fields; `FILE_TOOLS` are those of write_file, edit_file, patch_file and run_bash,
+      `KNOWN_FILE_TOOLS` also those of known agents; with `()` only the tools' own count. Of several specs for one tool
+      that are not strict, a call takes the first that fits.
     - `tools`: the tools, as for `to_invocations`; a `Pipeline` passes its own. What they stream themselves
       (`Tool.streamed`) is added, and specs that are not strict and whose arguments they lack are left out.
     - `start`: with `deferred`, START waits for the metadata that the spec requires, or, if it requires none, for the

@@ -14,7 +14,8 @@ from ..events.fragment import JsonError
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ..events.tool_invocation import FailureReason, InvocationFailed, Notice, ToolInvocation
 from .calls.call_follower import CallFollower
-from .calls.field_spec import FILE_TOOLS, FieldSpec
+from .calls.field_spec import FieldSpec
+from .calls.known_file_tools import KNOWN_FILE_TOOLS
 from .calls.same_arguments import arguments_digest, value_digest
 from .calls.segment_end import error_detail
 from .calls.segment_metadata import called_name, told_arguments
@@ -57,7 +58,7 @@ def to_invocations(
     tools: Tools | None = None,
     *,
     keep_segments: Literal[False] = False,
-    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[SegmentEvent | Notice, CallResult]: ...
@@ -66,7 +67,7 @@ def to_invocations(
     tools: Tools | None = None,
     *,
     keep_segments: bool,
-    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[SegmentEvent | Notice, Result]: ...
@@ -77,7 +78,7 @@ def to_invocations(
     tools: Tools | None = None,
     *,
     keep_segments: bool = False,
-    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[SegmentEvent | Notice, Result]:

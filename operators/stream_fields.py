@@ -9,20 +9,28 @@ from typing import Any, Literal, TypeAlias
 from msgspec.structs import replace
 
 from ..events.errors import UsageError
-from ..events.fragment import Fragment, JsonError, Path
-from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart, Status
+from ..events.fragment import Fragment
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ..events.tool_invocation import Notice
 from .calls.call_follower import CallFollower
 from .calls.field_spec import FieldSpec
 from .calls.known_file_tools import KNOWN_FILE_TOOLS
-from .calls.segment_end import error_detail
-from .calls.segment_metadata import RESERVED
-from .calls.specs_by_tool import checked_specs, spec_by_type, specs_by_tool
-from .calls.streamed_arguments import StreamedArguments
+from .calls.segment_metadata import spec_by_type
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
-from .engine.stage import Operator, StageChain, lift, stage
-from .engine.state import Stateful
+from .engine.stage import Operator, lift, stage
+from .fields.field_call import (
+    FieldCall,
+    free_form_pieces,
+    is_due,
+    known_metadata,
+    shown_arguments,
+    stripped,
+    taken,
+    verdict,
+)
+from .fields.specs_by_tool import checked_specs, specs_by_tool
+from .fields.streamed_arguments import StreamedArguments
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.json_machine import JsonMachine
 from .machines.path_tree import path_tree, read_path
@@ -85,92 +93,7 @@ def stream_fields(
     return lift(partial(_StreamFields, by_tool, fields, limits, deferred=deferred, ignore_case=ignore_case))
 
 
-class _FieldCall(Stateful):
-    """One call of a tool with a spec: its arguments so far, and the text that is not emitted yet."""
-
-    STATE = (
-        "arguments",
-        "chosen",
-        "content",
-        "content_length",
-        "due",
-        "duplicate",
-        "error",
-        "fragments",
-        "free_form_length",
-        "held",
-        "is_late",
-        "is_text",
-        "machine",
-        "metadata",
-        "name",
-        "no_object",
-        "open_value",
-        "opened",
-        "raw",
-        "segment_id",
-        "started",
-        "stripping",
-        "turn_id",
-    )
-    __slots__ = (*STATE, "limits", "field_path", "live_path", "segment_type", "spec", "specs")
-
-    def __init__(self, specs: tuple[FieldSpec, ...], limits: Limits, start: SegmentStart, name: str) -> None:
-        self.specs = specs
-        self.chosen = 0 if len(specs) == 1 else -1
-        """The place of the spec that the call takes; -1 while several may fit."""
-        self.choose(self.chosen)
-        self.limits = limits
-        self.segment_id = start.segment_id
-        self.turn_id = start.turn_id
-        self.metadata = start.metadata
-        self.name = name
-        self.arguments: dict[str, Any] = {}  # those that are not streamed, as they close
-        self.open_value: FragmentAggregator | None = None  # the one of them that is open
-        self.content: list[str] = []  # decoded content that waits for START
-        self.content_length = 0
-        self.raw: list[str] = []  # source text that no event has accounted for yet, and its fragments
-        self.fragments: list[Fragment] = []
-        self.live_path: Path | None = None  # the path object of the open field, while text can go straight through
-        self.due: dict[str, Any] | None = None  # the metadata of START, known since START is due
-        self.opened = False  # the field
-        self.is_text = False  # the field is a string
-        self.duplicate = False
-        self.no_object = False  # the root is something else
-        self.error: JsonError | None = None  # from text that was not parsed before
-        self.started = False
-        self.machine: JsonMachine | None = None  # for events that are not parsed yet
-        self.free_form_length = 0  # of text without fragments
-        markers = self.spec.markers
-        self.stripping = None if markers is None else stage(strip_markers(*markers))
-        self.is_late = False  # no field has come within the limit
-        self.held: list[AnySegmentEvent] = []
-        """The events before START, to be emitted unchanged if the call does not fit a spec that is not strict.
-
-        It stays empty if markers are removed from the content, because these events would contain them.
-        """
-
-    @property
-    def needs_field(self) -> bool:
-        """Whether the call is only taken for one of this spec when its field has opened."""
-        return not self.spec.strict and self.spec.field in self.spec.required
-
-    def choose(self, place: int) -> None:
-        """Take one of the specs; with -1 none yet."""
-        self.chosen = place
-        self.spec = self.specs[max(place, 0)]
-        self.segment_type = self.spec.segment_type
-        self.field_path: Path = (self.spec.field,) if place >= 0 else (-1,)
-
-    def load(self, state: Any, /) -> None:
-        super().load(state)
-        self.choose(self.chosen)
-
-    def new_part(self, name: str, _state: Any, /) -> FragmentAggregator | JsonMachine:
-        return FragmentAggregator() if name == "open_value" else JsonMachine(self.limits)
-
-
-class _StreamFields(CallFollower[_FieldCall | StreamedArguments]):
+class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
     def __init__(
         self,
         specs: dict[str, tuple[FieldSpec, ...]],
@@ -215,10 +138,10 @@ class _StreamFields(CallFollower[_FieldCall | StreamedArguments]):
         other: Any = event
         return (other,)
 
-    def new_part(self, _name: str, state: Any, /) -> _FieldCall | StreamedArguments:
+    def new_part(self, _name: str, state: Any, /) -> FieldCall | StreamedArguments:
         return self._followed(self._tool(state["name"]), SegmentStart("", None), "")
 
-    def _opened(self, start: SegmentStart) -> _FieldCall | StreamedArguments | None:
+    def _opened(self, start: SegmentStart) -> FieldCall | StreamedArguments | None:
         metadata = start.metadata
         if start.segment_type != "tool_call" or metadata.get("executed_by") == "provider":
             return None
@@ -226,16 +149,18 @@ class _StreamFields(CallFollower[_FieldCall | StreamedArguments]):
         tool = self._tool(name)
         return self._followed(tool, start, name) if tool in self._specs else None
 
-    def _followed(self, tool: str, start: SegmentStart, name: str) -> _FieldCall | StreamedArguments:
+    def _followed(self, tool: str, start: SegmentStart, name: str) -> FieldCall | StreamedArguments:
         specs = self._specs[tool]
         if tool in self._trees:
             return StreamedArguments(specs[0], self._trees[tool], self._limits, start, name)
-        return _FieldCall(specs, self._limits, start, name)
+        markers = specs[0].markers
+        stripping = None if markers is None else stage(strip_markers(*markers))
+        return FieldCall(specs, self._limits, start, name, stripping)
 
     def _tool(self, name: str) -> str:
         return name.casefold() if self._ignore_case else name
 
-    def _started(self, call: _FieldCall | StreamedArguments, start: SegmentStart) -> list[Segment]:
+    def _started(self, call: FieldCall | StreamedArguments, start: SegmentStart) -> list[Segment]:
         if isinstance(call, StreamedArguments):
             return [start, *call.take(start)]
         events: list[Segment] = []
@@ -246,7 +171,7 @@ class _StreamFields(CallFollower[_FieldCall | StreamedArguments]):
             call.held.append(start)
         return events
 
-    def _content(self, call: _FieldCall | StreamedArguments, event: SegmentContent) -> list[Segment]:
+    def _content(self, call: FieldCall | StreamedArguments, event: SegmentContent) -> list[Segment]:
         if isinstance(call, StreamedArguments):
             return [event, *call.take(event)]
         text = self._take(call, event)
@@ -269,7 +194,7 @@ class _StreamFields(CallFollower[_FieldCall | StreamedArguments]):
         call.live_path = call.field_path if straight else None
         return events
 
-    def _ended(self, call: _FieldCall | StreamedArguments, end: SegmentEnd) -> list[Segment]:
+    def _ended(self, call: FieldCall | StreamedArguments, end: SegmentEnd) -> list[Segment]:
         if isinstance(call, StreamedArguments):
             return _ended_with(call, end)
         text = self._take(call, end, ending=True)
@@ -280,54 +205,54 @@ class _StreamFields(CallFollower[_FieldCall | StreamedArguments]):
         if not call.started:
             if text:
                 call.content.append(text)
-            self._give_start(call, _known(call) if call.due is None else call.due, events)
+            self._give_start(call, known_metadata(call) if call.due is None else call.due, events)
         elif text:
             self._give_content(call, text, events)
         status, reason = end.status, end.reason
         metadata = {**call.metadata, **self._streamed(call), **end.metadata}
         metadata.pop("arguments", None)  # the content, once more
-        metadata |= _shown(call)
+        metadata |= shown_arguments(call)
         if status in ("complete", None):
-            status, reason, error = _verdict(call, reason)
+            status, reason, error = verdict(call, reason)
             if error is not None:
                 metadata["error"] = error
-        raw, fragments = _taken(call)
+        raw, fragments = taken(call)
         kind, pieces = call.segment_type, fragments or None
         events.append(
             SegmentEnd(call.segment_id, kind, status, reason, metadata, turn_id=end.turn_id, raw=raw, fragments=pieces)
         )
         return events
 
-    def _give_start(self, call: _FieldCall, known: dict[str, Any], events: list[Segment]) -> None:
+    def _give_start(self, call: FieldCall, known: dict[str, Any], events: list[Segment]) -> None:
         call.started = True
         call.held.clear()
         metadata = {**call.metadata, **self._streamed(call), **known}
-        raw, fragments = _taken(call)
+        raw, fragments = taken(call)
         kind, pieces = call.segment_type, fragments or None
         events.append(SegmentStart(call.segment_id, kind, metadata, turn_id=call.turn_id, raw=raw, fragments=pieces))
         if call.content:
             self._give_content(call, "".join(call.content), events)
             call.content.clear()
 
-    def _give_content(self, call: _FieldCall, text: str, events: list[Segment]) -> None:
-        raw, fragments = _taken(call)
+    def _give_content(self, call: FieldCall, text: str, events: list[Segment]) -> None:
+        raw, fragments = taken(call)
         kind = call.segment_type
         events.append(SegmentContent(call.segment_id, kind, text, turn_id=call.turn_id, raw=raw, fragments=fragments))
 
-    def _take(self, call: _FieldCall, event: AnySegmentEvent, *, ending: bool = False) -> str:
+    def _take(self, call: FieldCall, event: AnySegmentEvent, *, ending: bool = False) -> str:
         """Process an event's source text and fragments; return the new text of the streamed field."""
         fragments: Iterable[Fragment] = event.fragments or ()
         raw = event.raw
         if event.fragments is None:
             if call.metadata.get("kind") == "text":
-                raw, fragments = _free_form(call, event)
+                raw, fragments = free_form_pieces(call, event)
             elif type(event) is SegmentContent:
                 raw = raw or event.delta
                 fragments = self._parsed(call, raw)
         if raw:
             call.raw.append(raw)
         if call.stripping is not None:
-            fragments = _stripped(call, call.stripping, fragments, ending=ending)
+            fragments = stripped(call, call.stripping, fragments, ending=ending)
         pieces: list[str] = []
         for piece in fragments:
             call.fragments.append(piece)
@@ -345,18 +270,18 @@ class _StreamFields(CallFollower[_FieldCall | StreamedArguments]):
                 self._settle(call, piece)
         return "".join(pieces)
 
-    def _settle(self, call: _FieldCall, piece: Fragment) -> None:
+    def _settle(self, call: FieldCall, piece: Fragment) -> None:
         """Take the first spec whose START is due with this piece."""
         too_much = call.content_length > self._limits.deferred_length
         for place, spec in enumerate(call.specs):
-            if (call.chosen < 0 or spec.field == call.spec.field) and (too_much or _is_due(call, spec)):
+            if (call.chosen < 0 or spec.field == call.spec.field) and (too_much or is_due(call, spec)):
                 if place != call.chosen:
                     call.choose(place)
-                call.due = _known(call)
+                call.due = known_metadata(call)
                 return
         call.is_late = call.needs_field and not call.is_text and piece.at > self._limits.deferred_length
 
-    def _field(self, call: _FieldCall, piece: Fragment, pieces: list[str]) -> bool:
+    def _field(self, call: FieldCall, piece: Fragment, pieces: list[str]) -> bool:
         """Process a fragment of the field; return False if it is not a string, and thus an ordinary argument."""
         if piece.kind == "TEXT":
             call.field_path = piece.path
@@ -376,7 +301,7 @@ class _StreamFields(CallFollower[_FieldCall | StreamedArguments]):
         call.is_text = bool(piece.value == '"')
         return call.is_text
 
-    def _argument(self, call: _FieldCall, piece: Fragment) -> None:
+    def _argument(self, call: FieldCall, piece: Fragment) -> None:
         if call.open_value is None:
             call.open_value = FragmentAggregator()
         call.open_value.feed(piece)
@@ -384,12 +309,12 @@ class _StreamFields(CallFollower[_FieldCall | StreamedArguments]):
             call.arguments[str(piece.path[0])] = call.open_value.value
             call.open_value = None
 
-    def _streamed(self, call: _FieldCall) -> dict[str, Any]:
+    def _streamed(self, call: FieldCall) -> dict[str, Any]:
         """Return the metadata with the field's name, where the segment's type does not tell it."""
         field = call.spec.field
         return {} if self._fields.get(call.segment_type, field) == field else {"streamed": field}
 
-    def _parsed(self, call: _FieldCall, text: str) -> list[Fragment]:
+    def _parsed(self, call: FieldCall, text: str) -> list[Fragment]:
         if call.machine is None:
             call.machine = JsonMachine(self._limits)
         items = call.machine.feed(text)
@@ -410,89 +335,3 @@ def _ended_with(call: StreamedArguments, end: SegmentEnd) -> list[Segment]:
     if call.duplicate and end.status in ("complete", None):
         end = replace(end, status="failed", reason="duplicate_key")
     return [*events, end]
-
-
-def _is_due(call: _FieldCall, spec: FieldSpec) -> bool:
-    if not spec.required:
-        return call.opened
-    return all(call.is_text if name == spec.field else name in call.arguments for name in spec.required)
-
-
-def _free_form(call: _FieldCall, event: AnySegmentEvent) -> tuple[str, list[Fragment]]:
-    """Return the text of a free-form call that nobody has parsed, and its fragments as the argument `input`."""
-    raw, pieces = event.raw, list[Fragment]()
-    at, path = call.free_form_length, ("input",)
-    if type(event) is SegmentContent:
-        raw = raw or event.delta
-        if raw:
-            pieces += () if at else (Fragment((), "OPEN", "{"), Fragment(path, "OPEN", '"'))
-            pieces.append(Fragment(path, "TEXT", raw, at))
-            call.free_form_length += len(raw)
-    elif type(event) is SegmentEnd and at and event.status in ("complete", None):
-        pieces += Fragment(path, "DONE", None, at), Fragment((), "DONE", None, at)
-    return raw, pieces
-
-
-def _known(call: _FieldCall) -> dict[str, Any]:
-    """Return those arguments known so far that the spec lists as metadata."""
-    names = call.spec.metadata
-    return {name: call.arguments[name] for name in names if name in call.arguments and name not in RESERVED}
-
-
-def _shown(call: _FieldCall) -> dict[str, Any]:
-    """Return the arguments that were not streamed, as END metadata; those with reserved names one level down."""
-    shown = {name: value for name, value in call.arguments.items() if name not in RESERVED}
-    hidden = {name: value for name, value in call.arguments.items() if name in RESERVED}
-    if call.opened and not call.content_length and call.spec.field not in call.arguments:
-        hidden[call.spec.field] = ""  # an empty content has no CONTENT that would tell it from none
-    return {**shown, "arguments": hidden} if hidden else shown
-
-
-def _verdict(call: _FieldCall, reason: str | None) -> tuple[Status, str | None, dict[str, Any] | None]:
-    """Return status, reason and error for a call whose segment ended as complete."""
-    if call.machine is not None and call.error is None:
-        call.error = next((item for item in call.machine.close() if isinstance(item, JsonError)), None)
-    if call.error is not None:
-        if call.error.reason == "truncated":
-            return "truncated", None, error_detail(call.error)
-        return "failed", call.error.reason, error_detail(call.error)
-    if call.duplicate:
-        return "failed", "duplicate_key", None
-    if call.no_object:
-        return "failed", "invalid", {"loc": [], "msg": "arguments must be an object", "type": "dict_type"}
-    required = call.spec.required if call.spec.strict else ()
-    for name in required:
-        if name not in call.arguments and not (name == call.spec.field and call.is_text):
-            return "failed", "missing_path", {"loc": [name], "msg": "missing", "type": "missing"}
-    return "complete", reason, None
-
-
-def _taken(call: _FieldCall) -> tuple[str, tuple[Fragment, ...]]:
-    taken = "".join(call.raw), tuple(call.fragments)
-    call.raw.clear()
-    call.fragments.clear()
-    return taken
-
-
-def _stripped(
-    call: _FieldCall,
-    stripping: StageChain[str, str],
-    fragments: Iterable[Fragment],
-    *,
-    ending: bool,
-) -> list[Fragment]:
-    """Remove the markers from the field's fragments, so that they are not in the invocation either."""
-    given: list[Fragment] = []
-    for piece in fragments:
-        if call.stripping is not None and piece.path == call.field_path and piece.kind in ("TEXT", "DONE"):
-            texts = stripping.feed(piece.value) if piece.kind == "TEXT" else stripping.close()
-            if piece.kind == "DONE":
-                call.stripping = None
-            if texts:
-                given.append(Fragment(piece.path, "TEXT", "".join(texts), piece.at))
-            if piece.kind == "TEXT":
-                continue
-        given.append(piece)
-    if ending and call.stripping is not None and (rest := stripping.close()):
-        given.append(Fragment(call.field_path, "TEXT", "".join(rest), 0))
-    return given

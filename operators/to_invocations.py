@@ -18,13 +18,13 @@ from .calls.field_spec import FieldSpec
 from .calls.known_file_tools import KNOWN_FILE_TOOLS
 from .calls.same_arguments import arguments_digest, value_digest
 from .calls.segment_end import error_detail
-from .calls.segment_metadata import called_name, told_arguments
-from .calls.specs_by_tool import spec_by_type, specs_by_tool
+from .calls.segment_metadata import called_name, spec_by_type, told_arguments
 from .calls.validated import validated
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
 from .engine.state import Stateful
+from .fields.specs_by_tool import specs_by_tool
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.whole_json import decode_json
 from .schemas.tool_parameters import known_name

@@ -153,7 +153,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "fragments that were given are kept",
-        (Edit("operators/stream_fields.py", "    call.fragments.clear()\n", ""),),
+        (Edit("operators/fields/field_call.py", "    call.fragments.clear()\n", ""),),
         (f"{LAWS} content", f"{LAWS} fragments"),
     ),
     Mutant(
@@ -844,7 +844,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a built-in spec refuses a call",
         (
             Edit(
-                "operators/stream_fields.py",
+                "operators/fields/field_call.py",
                 "required = call.spec.required if call.spec.strict else ()",
                 "required = call.spec.required",
             ),

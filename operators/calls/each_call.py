@@ -11,8 +11,7 @@ from ..engine.limits import Limits
 from ..engine.stage import Operator, lift
 from .call_follower import CallFollower, FollowedCall
 from .field_spec import FieldSpec
-from .segment_metadata import Specs, called_name
-from .specs_by_tool import spec_by_type
+from .segment_metadata import Specs, called_name, spec_by_type
 
 
 class CallMachine(FollowedCall, Protocol):

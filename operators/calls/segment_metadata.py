@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...events.segment_event import SegmentEnd, SegmentStart
@@ -18,6 +18,15 @@ RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "ar
 
 Specs = Mapping[str, FieldSpec]
 """Field specs by segment type."""
+
+
+def spec_by_type(specs: Iterable[FieldSpec]) -> dict[str, FieldSpec]:
+    """Return the first spec of each segment type, which says what a segment means that was read back from JSON."""
+    by_type: dict[str, FieldSpec] = {}
+    for spec in specs:
+        if not spec.paths:  # the segments of several arguments are not calls
+            by_type.setdefault(spec.segment_type, spec)
+    return by_type
 
 
 def called_name(start: SegmentStart, specs: Specs) -> str | None:

@@ -24,7 +24,7 @@ from penstock.operators import (
     to_segments,
 )
 from penstock.operators.calls.known_file_tools import CATALOGUE, KnownTool
-from penstock.operators.calls.specs_by_tool import specs_by_tool
+from penstock.operators.fields.specs_by_tool import specs_by_tool
 from penstock.pipeline import Pipeline, tool
 
 SEGMENTS = to_segments(turn_id="t")

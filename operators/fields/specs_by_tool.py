@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from ...events.errors import UsageError
+from ..calls.field_spec import FieldSpec
 from ..machines.path_tree import read_path
-from .field_spec import FieldSpec
 
 
 def specs_by_tool(
@@ -43,15 +43,6 @@ def specs_by_tool(
         elif names:
             by_tool[key] = [spec for spec in several if names >= _needed(spec)]
     return {tool: tuple(several) for tool, several in by_tool.items() if several}
-
-
-def spec_by_type(specs: Iterable[FieldSpec]) -> dict[str, FieldSpec]:
-    """Return the first spec of each segment type, which says what a segment means that was read back from JSON."""
-    by_type: dict[str, FieldSpec] = {}
-    for spec in specs:
-        if not spec.paths:  # the segments of several arguments are not calls
-            by_type.setdefault(spec.segment_type, spec)
-    return by_type
 
 
 def checked_specs(given: object, owner: str) -> tuple[FieldSpec, ...]:

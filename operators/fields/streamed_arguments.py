@@ -7,12 +7,12 @@ from typing import Any
 
 from ...events.fragment import Fragment, JsonError, Path
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
+from ..calls.field_spec import FieldSpec
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..machines.fragment_aggregator import FragmentAggregator
 from ..machines.json_machine import JsonMachine
 from ..machines.path_tree import PathNode, following
-from .field_spec import FieldSpec
 
 
 class StreamedArguments(Stateful):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from penstock.operators import Dialect, adrive, compose, drive, lift, parse_text, stage, to_invocations, to_segments
-    from penstock.pipeline import Answer, Pipeline, Tool, tool
+    from penstock.pipeline import Answer, Pipeline, Streamed, Tool, tool
     from penstock.sinks import acollect, collect, notebook_view, terminal_view
     from penstock.sources import from_stream
 
@@ -47,6 +47,7 @@ __all__ = [
     "SegmentEnd",
     "SegmentEvent",
     "SegmentStart",
+    "Streamed",
     "Tool",
     "ToolCallDelta",
     "ToolInvocation",

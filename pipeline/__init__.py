@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .strategies.text_strategies import xml as xml
     from .strategies.text_strategy import TextStrategy
     from .tools.file_tools import FILE_TOOL_DEFINITIONS
+    from .tools.streamed import Streamed
     from .tools.tool import Tool, as_tools, tool
     from .tools.tool_choice import tool_choice
     from .tools.tool_schemas import tool_schemas
@@ -43,6 +44,7 @@ __all__ = [
     "Run",
     "Settings",
     "StrategyEvent",
+    "Streamed",
     "TextStrategy",
     "Tool",
     "api_tool_call",
@@ -83,6 +85,7 @@ _FILES: Final = {
     ),
     "strategies.text_strategy": ("TextStrategy",),
     "tools.file_tools": ("FILE_TOOL_DEFINITIONS",),
+    "tools.streamed": ("Streamed",),
     "tools.tool": ("Tool", "as_tools", "tool"),
     "tools.tool_choice": ("tool_choice",),
     "tools.tool_schemas": ("tool_schemas",),

@@ -14,13 +14,18 @@ from msgspec.structs import fields
 
 from ..events.errors import UsageError
 from ..operators.calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
+from ..operators.calls.known_file_tools import KNOWN_FILE_TOOLS
 from ..operators.catalogue.dialects_named import dialect_name
 from ..operators.engine.limits import Limits
 from ..operators.engine.stage import Operator, compose
 from ..operators.engine.step import Step, quoted, short_form
 from ..operators.schemas.value_typing import TypingRules
 
-_CONSTANTS: Final[Mapping[str, Any]] = {"FILE_TOOLS": FILE_TOOLS, "MARKED_FILE_TOOLS": MARKED_FILE_TOOLS}
+_CONSTANTS: Final[Mapping[str, Any]] = {
+    "FILE_TOOLS": FILE_TOOLS,
+    "KNOWN_FILE_TOOLS": KNOWN_FILE_TOOLS,
+    "MARKED_FILE_TOOLS": MARKED_FILE_TOOLS,
+}
 _VALUES: Final = (FieldSpec, Limits, TypingRules)
 """The types of values that are written as a call of their class."""
 _TAKEN: Final = ("Pipeline", "Settings", "set", "frozenset")
@@ -111,7 +116,7 @@ class ChainCode:
         given: list[str] = []
         for field in fields(value):
             each = getattr(value, field.name)
-            if field.required and field.name in positional:
+            if field.name in positional and (field.required or (field.name == "field" and each)):
                 given.append(self._item(each, name))
             elif each != field.default and not (field.name == "segment_type" and each == getattr(value, "tool", "")):
                 given.append(f"{field.name}={self._item(each, name)}")

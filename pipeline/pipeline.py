@@ -214,7 +214,14 @@ class Pipeline:
         for run in runs:
             run.cancel(reason)
 
-    def tool_schemas(self, provider: str, *, names: Iterable[str] | None = None, strict: bool = False) -> Any:
+    def tool_schemas(
+        self,
+        provider: str,
+        *,
+        names: Iterable[str] | None = None,
+        strict: bool = False,
+        eager_input_streaming: bool | None = None,
+    ) -> Any:
         """Return the tools in the form of a provider's request, a list; None without tools.
 
         Works like the function `tool_schemas`, with the pipeline's tools. It also returns None for a strategy that
@@ -224,7 +231,8 @@ class Pipeline:
         if dialect_in(self.chain) is not None:
             provider_of(provider)  # raises for an unknown provider
             return None
-        return schemas_for(self.tools or (), provider, names, strict=strict)
+        tools = self.tools or ()
+        return schemas_for(tools, provider, names, strict=strict, eager_input_streaming=eager_input_streaming)
 
     def instructions(self) -> str:
         """Return the text for a system prompt that describes the tools and how to call them in text.

@@ -180,7 +180,10 @@ OPTIONS = st.fixed_dictionaries(
         "limits": st.builds(Limits, depth=st.integers(1, 999), open_calls=st.integers(1, 9)),
         "tools": st.lists(st.sampled_from([look, WriteFile, write_file]), unique=True),
         "fields": st.lists(
-            st.builds(FieldSpec, st.text(min_size=1, max_size=3).map("x{}".format), st.text(), st.tuples(st.text())),
+            st.builds(
+                FieldSpec, st.text(min_size=1, max_size=3).map("x{}".format), st.text(min_size=1), st.tuples(st.text())
+            )
+            | st.builds(FieldSpec, st.sampled_from(("y", "z")), paths=st.sampled_from((("a", "b[*].c"), ("a",)))),
             unique_by=lambda spec: spec.tool,
         ),
     },

@@ -203,7 +203,8 @@ class _ParseText(Stateful):
             segments.media(chunk, events)
         if chunk.tool_calls:
             segments.take_calls(chunk.tool_calls, events)
-        segments.other(chunk, events)
+        if chunk.provider_events or chunk.raw or chunk.error is not None or chunk.message is not None:
+            segments.other(chunk, events)
         if chunk.finish_reason is not None or chunk.is_complete:
             segments.take_finish(chunk, events)
         answer.engine.choose_way()

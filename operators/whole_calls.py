@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
+from ..events.answer_end import AnswerEnd
+from ..events.provider_event import ProviderEvent
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
+from ..events.tool_invocation import Notice
 from .calls.segment_end import OpenSegments, end_status
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
@@ -13,6 +16,7 @@ from .engine.state import Stateful
 
 Identity: TypeAlias = tuple[str | None, str]
 End: TypeAlias = tuple[Status, str | None]
+Held: TypeAlias = AnySegmentEvent | Notice | ProviderEvent | AnswerEnd
 
 
 # Any event: it may be placed between any two operators, with or without invocations among the events.
@@ -43,7 +47,7 @@ class _WholeCalls(Stateful):
     STATE = ("_broken", "_open", "_queue", "_undecided")
 
     def __init__(self) -> None:
-        self._queue: list[AnySegmentEvent] = []
+        self._queue: list[Held] = []
         """The held events, from the START of the first undecided call on."""
         self._undecided: set[Identity] = set()
         self._broken: dict[Identity, End] = {}
@@ -51,6 +55,9 @@ class _WholeCalls(Stateful):
         self._open = OpenSegments()
 
     def feed(self, event: Any) -> Iterable[Any]:
+        if self._queue and isinstance(event, Notice | ProviderEvent | AnswerEnd):
+            self._queue.append(event)
+            return ()
         if not isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             return (event,)
         identity = event.turn_id, event.segment_id
@@ -72,24 +79,30 @@ class _WholeCalls(Stateful):
         self._undecided.clear()
         return [*self._decided(), *self._open.ends(how)]
 
-    def _decided(self) -> list[AnySegmentEvent]:
+    def _decided(self) -> list[Held]:
         """Return the events before the next undecided call, removed from the queue."""
-        queue, events, count = self._queue, list[AnySegmentEvent](), 0
+        queue, events, count = self._queue, list[Held](), 0
         for count, event in enumerate(queue):  # noqa: B007 - where it stopped
+            if isinstance(event, Notice | ProviderEvent | AnswerEnd):
+                events.append(event)
+                continue
             identity = event.turn_id, event.segment_id
             if identity in self._undecided:
                 break
             if identity not in self._broken:
                 events.append(self._passed(event))
             elif isinstance(event, SegmentStart):
-                raw = "".join(each.raw for each in queue if (each.turn_id, each.segment_id) == identity)
-                events += _text(event, raw, *self._broken[identity])
+                events += _text(event, self._raw_of(identity), *self._broken[identity])
             elif isinstance(event, SegmentEnd):
                 del self._broken[identity]
         else:
             count = len(queue)
         del queue[:count]
         return events
+
+    def _raw_of(self, identity: Identity) -> str:
+        segments = (each for each in self._queue if isinstance(each, SegmentStart | SegmentContent | SegmentEnd))
+        return "".join(each.raw for each in segments if (each.turn_id, each.segment_id) == identity)
 
     def _passed(self, event: AnySegmentEvent) -> AnySegmentEvent:
         if not isinstance(event, SegmentContent):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, cast
 
 from ..events.errors import UsageError
 from ..events.fragment import Fragment, JsonError, Path
-from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart, Status
-from ..events.tool_invocation import Notice
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
+from .calls.answer_segments import Segment, SegmentInput
 from .calls.call_follower import CallFollower
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .calls.segment_end import error_detail
@@ -22,8 +22,6 @@ from .machines.fragment_aggregator import FragmentAggregator
 from .machines.json_machine import JsonMachine
 from .strip_markers import strip_markers
 
-Segment: TypeAlias = AnySegmentEvent | Notice
-
 
 @public_operator
 def stream_fields(
@@ -32,7 +30,7 @@ def stream_fields(
     start: Literal["deferred", "immediate"] = "deferred",
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[SegmentEvent | Notice, Segment]:
+) -> Operator[SegmentInput, Segment]:
     r"""Turn calls of named tools into segments of their own type that stream one decoded argument.
 
         tool_call segment   --S--C {"path": "a.py", "con--C tent": "x--C = 1\n"}--E--|
@@ -146,7 +144,7 @@ class _StreamFields(CallFollower[_FieldCall]):
         self._deferred = deferred
         self._limits = limits
 
-    def feed(self, event: SegmentEvent | Notice) -> Sequence[Segment]:
+    def feed(self, event: SegmentInput) -> Sequence[Segment]:
         if type(event) is SegmentContent:
             call = self._calls.get((event.turn_id, event.segment_id))
             if call is None:

@@ -9,10 +9,13 @@ from typing import Any, Literal, Protocol, TypeAlias, cast, get_args, overload
 from msgspec.structs import replace
 from pydantic import BaseModel
 
+from ..events.answer_end import AnswerEnd
 from ..events.errors import UsageError
 from ..events.fragment import JsonError
-from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
+from ..events.provider_event import ProviderEvent
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import FailureReason, InvocationFailed, Notice, ToolInvocation
+from .calls.answer_segments import SegmentInput
 from .calls.call_follower import CallFollower
 from .calls.field_spec import FILE_TOOLS, FieldSpec
 from .calls.same_arguments import arguments_digest, value_digest
@@ -45,7 +48,7 @@ class ToolLike(Protocol):
 
 
 Tools: TypeAlias = Mapping[str, Model | ToolLike] | Iterable[type[BaseModel] | ToolLike]
-CallResult: TypeAlias = ToolInvocation | InvocationFailed | Notice
+CallResult: TypeAlias = ToolInvocation | InvocationFailed | Notice | ProviderEvent | AnswerEnd
 Result: TypeAlias = AnySegmentEvent | CallResult
 
 _REASONS = frozenset(get_args(FailureReason))
@@ -59,7 +62,7 @@ def to_invocations(
     fields: Iterable[FieldSpec] = FILE_TOOLS,
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[SegmentEvent | Notice, CallResult]: ...
+) -> Operator[SegmentInput, CallResult]: ...
 @overload
 def to_invocations(
     tools: Tools | None = None,
@@ -68,7 +71,7 @@ def to_invocations(
     fields: Iterable[FieldSpec] = FILE_TOOLS,
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[SegmentEvent | Notice, Result]: ...
+) -> Operator[SegmentInput, Result]: ...
 
 
 @public_operator
@@ -79,7 +82,7 @@ def to_invocations(
     fields: Iterable[FieldSpec] = FILE_TOOLS,
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[SegmentEvent | Notice, Result]:
+) -> Operator[SegmentInput, Result]:
     """Turn each tool call into one `ToolInvocation` or one `InvocationFailed` when its segment ends.
 
         segments                        --S call--C--C--E call------|
@@ -154,7 +157,7 @@ class _ToInvocations(CallFollower[_Call]):
         self._invoked: dict[tuple[str | None, str, str], str] = {}
         """The ids of the invocations, by turn, provider's id, and digest of name and arguments."""
 
-    def feed(self, event: SegmentEvent | Notice) -> Iterable[Result]:
+    def feed(self, event: SegmentInput) -> Iterable[Result]:
         if type(event) is SegmentContent:
             call = self._calls.get((event.turn_id, event.segment_id))
             if call is not None:

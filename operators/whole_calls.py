@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 from ..events.answer_end import AnswerEnd
 from ..events.provider_event import ProviderEvent
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
-from ..events.tool_invocation import Notice
 from .calls.segment_end import OpenSegments, end_status
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
@@ -16,7 +15,7 @@ from .engine.state import Stateful
 
 Identity: TypeAlias = tuple[str | None, str]
 End: TypeAlias = tuple[Status, str | None]
-Held: TypeAlias = AnySegmentEvent | Notice | ProviderEvent | AnswerEnd
+Held: TypeAlias = AnySegmentEvent | ProviderEvent | AnswerEnd
 
 
 # Any event: it may be placed between any two operators, with or without invocations among the events.
@@ -55,7 +54,7 @@ class _WholeCalls(Stateful):
         self._open = OpenSegments()
 
     def feed(self, event: Any) -> Iterable[Any]:
-        if self._queue and isinstance(event, Notice | ProviderEvent | AnswerEnd):
+        if self._queue and isinstance(event, ProviderEvent | AnswerEnd):
             self._queue.append(event)
             return ()
         if not isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
@@ -83,7 +82,7 @@ class _WholeCalls(Stateful):
         """Return the events before the next undecided call, removed from the queue."""
         queue, events, count = self._queue, list[Held](), 0
         for count, event in enumerate(queue):  # noqa: B007 - where it stopped
-            if isinstance(event, Notice | ProviderEvent | AnswerEnd):
+            if isinstance(event, ProviderEvent | AnswerEnd):
                 events.append(event)
                 continue
             identity = event.turn_id, event.segment_id
@@ -113,8 +112,9 @@ class _WholeCalls(Stateful):
 def _text(start: SegmentStart, raw: str, status: Status, reason: str | None) -> list[AnySegmentEvent]:
     """Return the events of a text segment in place of those of a broken call."""
     segment_id, turn_id = f"{start.segment_id}:text", start.turn_id
+    metadata = {name: value for name, value in start.metadata.items() if name == "choice"}
     return [
-        SegmentStart(segment_id, "text", turn_id=turn_id),
+        SegmentStart(segment_id, "text", metadata, turn_id=turn_id),
         SegmentContent(segment_id, "text", raw, turn_id=turn_id, raw=raw),
         SegmentEnd(segment_id, "text", status, reason, turn_id=turn_id),
     ]

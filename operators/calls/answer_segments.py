@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import ChunkResponse, FinishReason, ToolCallDelta
 from ...events.provider_event import ProviderEvent
-from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
+from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart, Status
 from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
 from ..engine.stage import Completed, How
@@ -20,6 +20,9 @@ from .native_calls import NativeCalls
 from .segment_end import end_status
 
 Segment: TypeAlias = AnySegmentEvent | Notice | ProviderEvent | AnswerEnd
+"""What an operator emits that makes segments."""
+SegmentInput: TypeAlias = SegmentEvent | Notice | ProviderEvent | AnswerEnd
+"""What an operator takes that reads segments."""
 
 REGULAR: frozenset[FinishReason] = frozenset(("stop", "tool_calls", "pause"))
 """Finish reasons with which the model itself ended the answer, unless the chunk says `is_cut`."""

@@ -23,7 +23,7 @@ from reactivex.disposable import Disposable
 from reactivex.subject import Subject
 
 from penstock.events.answer_end import AnswerEnd
-from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
+from penstock.events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from penstock.events.provider_event import ProviderEvent
 from penstock.events.segment_event import SegmentEvent, SegmentStart
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
@@ -114,7 +114,19 @@ TROUBLE = (
 )
 """A late name, malformed JSON, a repeated key, no arguments, null, and a call that never ends."""
 
-CHUNKS = (TALK, WRITING, SIDE_BY_SIDE, TROUBLE, WRITING[:4])
+GROUNDED = (
+    ChunkResponse(model="m", response_id="r", usage=TokenUsage(9, 0, 9)),
+    *call(0, "srv", "search", '{"query": "x"}', done=True),
+    ChunkResponse(provider_events=(ProviderEvent("tool_result", {"n": [1]}, "anthropic", segment_id="srv"),)),
+    ChunkResponse(content="It is <", raw=({"type": "unknown"},), api="anthropic"),
+    ChunkResponse(provider_events=(ProviderEvent("citation", {"url": "u"}, "anthropic"),)),
+    ChunkResponse(content="tool_x", choice=1, error={"detail": "moderated"}),
+    ChunkResponse(content=" 21 °C", finish_reason="pause", finish_reason_raw="pause_turn"),
+    ChunkResponse(usage=TokenUsage(9, 4, 13), message={"role": "assistant"}, api="anthropic"),
+)
+"""What only a provider has, what is true of the whole response, and an answer that goes on in another turn."""
+
+CHUNKS = (TALK, WRITING, SIDE_BY_SIDE, TROUBLE, GROUNDED, WRITING[:4])
 
 JSON_TEXTS = (
     ('{"a": "h', "i\\", "n\\ud8", '3d\\ude00", "b', '": [1, {"a": tr', "ue}, -1.5e", '3], "content": ""}'),

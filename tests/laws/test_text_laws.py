@@ -70,7 +70,7 @@ def test_answers_that_come_side_by_side_are_read_each_for_itself(random: Random)
         given_events[choice] += chain.feed(ChunkResponse(finish_reason="stop", choice=choice))
     names = {event.segment_id: choice for choice, events in enumerate(given_events) for event in events}
     closing = chain.close()
-    ends = [(each.choice, each.status) for each in closing if isinstance(each, AnswerEnd)]
+    ends = sorted((each.choice, each.status) for each in closing if isinstance(each, AnswerEnd))
     assert ends == [(choice, "complete") for choice in range(3)]
     for event in (each for each in closing if not isinstance(each, AnswerEnd)):
         choice = names.get(event.segment_id, -1)

@@ -93,8 +93,9 @@ def to_invocations(
     >>> from penstock.operators import drive, to_segments
     >>> call = ToolCallDelta(0, "call_1", "add", '{"a": 1, "b": 2}')
     >>> chunks = [ChunkResponse(tool_calls=(call,)), ChunkResponse(finish_reason="tool_calls")]
-    >>> [(each.name, each.arguments) for each in drive(chunks, to_segments(), to_invocations())]
-    [('add', {'a': 1, 'b': 2})]
+    >>> invocation, answer_end = drive(chunks, to_segments(), to_invocations())
+    >>> invocation.name, invocation.arguments
+    ('add', {'a': 1, 'b': 2})
 
     Only a call whose segment ended as `complete` is invoked, once per (turn_id, id); every other call becomes an
     `InvocationFailed` with its reason and all its text. For a call that repeats the id, name and arguments of another

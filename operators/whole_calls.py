@@ -33,6 +33,7 @@ def whole_calls() -> Operator[Any, Any]:
     SegmentStart(segment_id='t:call_0:text', segment_type='text', turn_id='t')
     SegmentContent(segment_id='t:call_0:text', segment_type='text', delta='<tool_call>{"name": "f", ...)
     SegmentEnd(segment_id='t:call_0:text', segment_type='text', status='complete', turn_id='t')
+    AnswerEnd(turn_id='t')
 
     Use it after `parse_text`, if you show calls only when they are complete and prefer a broken call as text to a
     failure. Events after a held call are held too, to keep the order; native calls and other events are held for no

@@ -29,8 +29,8 @@ def short_line(event: Any) -> str:
 
     >>> short_line(SegmentContent("call_1", "write_file", "x = 1"))
     "CONTENT write_file call_1 'x = 1'"
-    >>> short_line(AnswerEnd(status="truncated", finish_reason="length", usage=TokenUsage(12, 30, 42)))
-    'ANSWER truncated finish=length tokens=12+30'
+    >>> short_line(AnswerEnd(status="truncated", finish_reason="length", model="m"))
+    'ANSWER truncated finish=length model=m'
     >>> short_line(ToolInvocation("call_1", name="add", arguments={"a": 1}))
     '→ add(a=1)'
     """

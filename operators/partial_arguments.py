@@ -36,7 +36,8 @@ def partial_arguments(
     >>> from penstock.events import ChunkResponse, ToolCallDelta
     >>> from penstock.operators import drive, to_segments
     >>> call = ToolCallDelta(0, "call_1", "add", '{"a": [1, 2], "b": "x')
-    >>> for event in drive([ChunkResponse(tool_calls=(call,))], to_segments(), partial_arguments()):
+    >>> *events, answer_end = drive([ChunkResponse(tool_calls=(call,))], to_segments(), partial_arguments())
+    >>> for event in events:
     ...     print(event.snapshot(), event.is_finished(("a",)), event.is_finished(("b",)), event.status)
     {'a': [1, 2], 'b': 'x'} True False None
     {'a': [1, 2], 'b': 'x'} True False truncated

@@ -61,6 +61,7 @@ class Pipeline:
     SegmentStart(segment_id='t:text_0', segment_type='text', turn_id='t')
     SegmentContent(segment_id='t:text_0', segment_type='text', delta='Hi', turn_id='t', raw='Hi')
     SegmentEnd(segment_id='t:text_0', segment_type='text', status='complete', turn_id='t')
+    AnswerEnd(turn_id='t', finish_reason='stop')
 
     - `strategy`: a name, an operator, several in a list, or a function that makes one of `tools=` and options, as
       `api_tool_call` is, or a `Dialect`. The default is PENSTOCK_STREAM_PARSER, else `api_tool_call` for a provider's

@@ -1404,6 +1404,45 @@ MUTANTS: tuple[Mutant, ...] = (
         (Edit("pipeline/recordings/checked_stream.py", "    _refuse_what_is_no_stream(body)\n    try", "    try"),),
         ("tests/pipeline/recordings/test_checked_stream.py",),
     ),
+    Mutant(
+        "an answer that failed has no end",
+        (
+            Edit(
+                "operators/to_segments.py",
+                "            if choice.has_begun:\n",
+                "            if choice.has_begun and how.__class__.__name__ != 'Failed':\n",
+            ),
+        ),
+        (f"{LAWS} every_answer_has_one_end",),
+    ),
+    Mutant(
+        "an answer that finished has two ends",
+        (
+            Edit(
+                "operators/to_segments.py",
+                "                events.append(self._totals.end_of(choice, how, choice.finish, self.ids))\n",
+                "                end = self._totals.end_of(choice, how, choice.finish, self.ids)\n"
+                "                events += [end, end] if choice.finish else [end]\n",
+            ),
+        ),
+        (f"{LAWS} every_answer_has_one_end",),
+    ),
+    Mutant(
+        "only the first choice shows the usage",
+        (
+            Edit(
+                "operators/calls/answer_totals.py",
+                "            self.usage,\n            self.model,\n",
+                "            None if answer.number else self.usage,\n            self.model,\n",
+            ),
+        ),
+        (f"{LAWS} every_answer_has_one_end",),
+    ),
+    Mutant(
+        "a call in text does not begin its answer",
+        (Edit("operators/text/outside_text.py", "        self._answer.begun = True\n", ""),),
+        ("tests/operators/calls/test_answer_totals.py",),
+    ),
 )
 
 

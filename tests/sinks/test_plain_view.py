@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 from segment_events import content, end, file, start, together, whole
 
 from penstock.events import (
+    AnswerEnd,
     InvocationFailed,
     Notice,
     ProviderError,
+    ProviderEvent,
     SegmentContent,
     SegmentEnd,
     SegmentStart,
     ToolInvocation,
+    ToolResult,
 )
 from penstock.sinks.plain_view import plain_view
 
@@ -186,3 +189,33 @@ def test_a_file_that_has_its_own_way_with_what_it_cannot_say_keeps_it():
     plain_view(output)([ToolInvocation("c", name="f")])
     output.seek(0)
     assert output.read() == "? f()\n"
+
+
+CUT = AnswerEnd(status="truncated", finish_reason="length")
+
+
+def test_an_answer_that_is_not_complete_has_a_line_and_one_that_is_has_none():
+    assert plain(*whole("text", "Hi"), CUT) == "Hi\n! the answer is truncated: length\n"
+    assert plain(*whole("text", "Hi"), AnswerEnd(), ProviderEvent("citation", {}), ToolResult("c")) == "Hi\n"
+    assert plain(CUT, AnswerEnd(choice=1, status="paused"), *whole("text", "on")) == (
+        "! the answer is truncated: length\n! answer 1 is paused\non\n"
+    )
+
+
+def test_an_error_of_the_stream_is_not_told_as_the_end_of_the_answer_too():
+    error = ProviderError("overloaded")
+
+    def broken():
+        yield AnswerEnd(status="failed", error={"detail": error.detail})
+        raise error
+
+    output = io.StringIO()
+    with pytest.raises(ProviderError):
+        plain_view(output)(broken())
+    assert output.getvalue() == f"✗ {error}\n"
+
+
+def test_a_result_that_is_an_error_has_a_line():
+    assert plain(ToolResult("c", error="no city"), ToolResult("d", denied="not now")) == (
+        "✗ c failed: no city\n✗ d was not run: not now\n"
+    )

@@ -22,7 +22,15 @@ from rich.syntax import Syntax
 from segment_events import content, end, file, start, together, whole
 from terminal_screen import TerminalScreen
 
-from penstock.events import InvocationFailed, Notice, ProviderError, ToolCallUpdate, ToolInvocation
+from penstock.events import (
+    AnswerEnd,
+    InvocationFailed,
+    Notice,
+    ProviderError,
+    ToolCallUpdate,
+    ToolInvocation,
+    ToolResult,
+)
 from penstock.sinks.plain_view import PlainTarget
 from penstock.sinks.terminal import code_rows
 from penstock.sinks.terminal.file_tail import FileTail
@@ -647,3 +655,16 @@ def test_what_is_kept_of_a_file_does_not_grow_with_it():
     kept: Iterable[str] = tail.last(10**6)
     assert sum(map(len, kept)) < 500_000
     assert tail.count == 20_001
+
+
+def test_an_answer_that_is_not_complete_and_a_result_that_is_an_error_have_lines():
+    cut = AnswerEnd(status="truncated", finish_reason="length")
+    assert "! the answer is truncated: length" in shown(*whole("text", "Hi"), cut)
+    assert "answer" not in shown(*whole("text", "Hi"), AnswerEnd(), ToolResult("c"))
+    assert "✗ c failed: no city" in shown(ToolResult("c", error="no city"))
+
+
+def test_an_error_of_the_stream_is_not_told_as_the_end_of_the_answer_too():
+    played = Played()
+    played.feed(AnswerEnd(status="failed", error={"detail": "overloaded"}))
+    assert played.close(ProviderError("overloaded")).count("overloaded") == 1

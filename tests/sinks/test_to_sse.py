@@ -186,7 +186,9 @@ def test_tool_call_updates_stand_for_the_segments_of_calls_and_for_no_others():
     assert "".join(each["arguments"] for each in updates) == '{"path": "a", "content": "xyz"}'
     assert {each["messageId"] for each in updates} == {"r"}
     assert [each["isComplete"] for each in updates] == [False] * (len(updates) - 1) + [True]
-    assert (events[-1]["type"], events[-1]["arguments"]) == ("TOOL_INVOCATION", {"path": "a", "content": "xyz"})
+    *_, invocation, answer_end = events
+    assert (invocation["type"], invocation["arguments"]) == ("TOOL_INVOCATION", {"path": "a", "content": "xyz"})
+    assert (answer_end["type"], answer_end["turn_id"], answer_end["status"]) == ("ANSWER_END", "r", "complete")
     assert terminal == {"type": "STREAM_END"}
     named = [each["messageId"] for each in sent(message_id="m") if "messageId" in each]
     assert named == ["m"] * len(updates)

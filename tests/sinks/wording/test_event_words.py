@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.events import InvocationFailed, ProviderError, ToolInvocation, UsageError
+from penstock.events import AnswerEnd, InvocationFailed, ProviderError, ToolInvocation, UsageError
 from penstock.sinks.wording.event_words import ending, event_line, stream_error, subject
 
 
@@ -75,3 +75,20 @@ def test_an_end_that_is_fine_needs_no_words():
 )
 def test_a_segment_is_about_its_path_or_its_first_text(metadata: dict[str, Any], about: str):
     assert subject(metadata) == about
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        (AnswerEnd(finish_reason="stop"), ""),
+        (AnswerEnd(status="truncated"), "! the answer is truncated"),
+        (AnswerEnd(status="paused", finish_reason="pause", finish_reason_raw="pause_turn"), "is paused: pause_turn"),
+        (AnswerEnd(choice=2, status="interrupted"), "! answer 2 was interrupted"),
+        (AnswerEnd(status="failed", error={"detail": "over\x1bloaded"}), "failed: over"),
+    ],
+)
+def test_the_end_of_an_answer_says_why_it_is_not_complete(end: AnswerEnd, said: str):
+    line = event_line(end)
+    assert said in line
+    assert bool(said) == bool(line)
+    assert "\x1b" not in line

@@ -14,7 +14,7 @@ from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...events.tool_result import ToolResult
 from ...sinks.collect import Collected, Segment, collect
 from .answer_calls import CallsOfMessage, in_text
-from .answer_parts import AnswerCall, parts_of
+from .answer_parts import parts_of
 from .message_form import MessageForm, Notices, left_out
 from .message_forms import form_of
 

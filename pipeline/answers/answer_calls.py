@@ -48,14 +48,14 @@ class CallsOfMessage:
         """Return the call of the answer that is meant by one of the message."""
         if wanted.id:
             for call in rest:
-                if self._call_id(call.id) == wanted.id:
+                if wanted.id in (call.id, self._call_id(call.id)):
                     return call
             for call in rest:
                 if call.id.startswith(f"{wanted.id}#"):  # the id came again
                     return call
         # Without an id, or with one that came too late for the answer, it is the first of its name.
         named = (call for call in rest if wanted.name in (call.name, ""))
-        return next((call for call in named if self._call_id(call.id) not in self._ids), None)
+        return next((call for call in named if self._ids.isdisjoint((call.id, self._call_id(call.id)))), None)
 
     def _check(self, calls: Sequence[AnswerCall]) -> None:
         for call in calls:

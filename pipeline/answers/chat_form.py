@@ -75,9 +75,9 @@ def _sendable(message: dict[str, Any], notices: Notices, *, rules: _Rules) -> di
     if not rules.is_openai and "refusal" in said and "content" not in said:
         said["content"] = said.pop("refusal")
     key = rules.reasoning
-    if key is not None and key not in said:
-        texts = [said[each] for each in _REASONING if isinstance(said.get(each), str)]
-        said |= {key: text for text in texts[:1]}
+    text = next((said[each] for each in _REASONING if isinstance(said.get(each), str)), None)
+    if key is not None and text is not None:
+        said.setdefault(key, text)
     sent: dict[str, Any] = {"role": "assistant"}
     if "content" in message or "content" in said:
         sent["content"] = _content(said.get("content", message.get("content")), notices, rules)
@@ -105,14 +105,14 @@ def _content(content: Any, notices: Notices, rules: _Rules) -> Any:
 
 
 def _call(call: dict[str, Any], place: int, notices: Notices, rules: _Rules) -> dict[str, Any]:
-    for key in call:
-        if key not in rules.call_keys and key not in ("index", "custom") and call[key]:
+    for key, value in call.items():
+        if value and key not in rules.call_keys and key not in ("index", "custom"):
             left_out(notices, f"{key} of a call", rules.name)
     call_id = call.get("id")
     if not call_id or call_id == "null":  # Mistral's word for none
         call_id = f"call_{place}"
     sent = {"type": "function"} | {key: value for key, value in call.items() if key in rules.call_keys and value}
-    sent["id"] = rules.call_id(call_id)
+    sent["id"] = rules.call_id(call_id) if rules.is_mistral else call_id
     if custom := call.get("custom"):
         if rules.is_openai:
             return {**sent, "custom": {"name": custom.get("name") or "", "input": custom.get("input") or ""}}
@@ -160,10 +160,10 @@ def _plain(parts: Sequence[AnswerPart], notices: Notices, *, rules: _Rules) -> d
             texts[key] = texts.get(key, "") + part.text
         elif part.call.is_free_form:
             custom = {"name": part.call.name, "input": part.call.arguments.get("input", "")}
-            calls.append({"id": part.call.id, "type": "custom", "custom": custom})
+            calls.append({"id": rules.call_id(part.call.id), "type": "custom", "custom": custom})
         else:
             function = {"name": part.call.name, "arguments": part.call.arguments_json}
-            calls.append({"id": part.call.id, "function": function})
+            calls.append({"id": rules.call_id(part.call.id), "function": function})
     return _sendable({**texts, "tool_calls": calls}, notices, rules=rules)
 
 

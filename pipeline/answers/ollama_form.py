@@ -13,12 +13,12 @@ from .result_text import result_text
 
 _NAME = "ollama"
 _KEYS = {"text": "content", "refusal": "content", "reasoning": "thinking"}
-_SENT = frozenset(("content", "thinking", "images"))
+_SENT = ("content", "thinking", "images")
 
 
 def _sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
-    for key in message:
-        if key not in _SENT and key not in ("role", "tool_calls") and message[key]:
+    for key, value in message.items():
+        if value and key not in (*_SENT, "role", "tool_calls"):
             left_out(notices, key, _NAME)
     sent = {key: value for key, value in message.items() if key in _SENT and value is not None}
     if calls := message.get("tool_calls"):

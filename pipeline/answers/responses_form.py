@@ -57,8 +57,8 @@ def _item(item: dict[str, Any], notices: Notices) -> dict[str, Any] | None:
 
 def _with_keys(value: dict[str, Any], keys: frozenset[str], notices: Notices) -> dict[str, Any]:
     """Return what an object has under some keys; a Notice says what it has under others."""
-    for key in value:
-        if key not in keys and key not in BOOKKEEPING and value[key]:
+    for key, each in value.items():
+        if each and key not in keys and key not in BOOKKEEPING:
             left_out(notices, f"{key} of {value['type']}", _NAME)
     return {key: each for key, each in value.items() if key in keys and each is not None}
 

@@ -7,7 +7,7 @@ import pkgutil
 from collections.abc import Iterator
 from functools import cache
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, Union, cast, get_args
 
 import anthropic.types.beta
 import openai.types.chat
@@ -17,6 +17,9 @@ from mistralai.client import models as mistral
 from ollama import Message
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+_BLOCK = Union[  # noqa: UP007 - its members are computed
+    tuple(kind for kind in get_args(anthropic.types.beta.BetaContentBlockParam) if hasattr(kind, "__total__"))
+]
 MISTRALS = {"assistant": mistral.AssistantMessage, "tool": mistral.ToolMessage, "user": mistral.UserMessage}
 
 
@@ -30,6 +33,11 @@ def check_request(api: str, entries: list[Any]) -> None:
                 check_model(MISTRALS[entry["role"]], entry)
             case "ollama":
                 check_model(Message, entry)
+            case "anthropic":
+                _read_all(_typed_dict(api).validate_python(entry))
+                # The message's own type takes the models of responses for blocks, too, and these take any key.
+                for block in entry["content"] if isinstance(entry["content"], list) else ():
+                    _read_all(_typed_dict("anthropic block").validate_python(block))
             case _:
                 _read_all(_typed_dict(api).validate_python(entry))
 
@@ -66,11 +74,13 @@ def _read_all(value: Any) -> None:
 
 @cache
 def _typed_dict(api: str) -> TypeAdapter[Any]:
-    package, kind = {
+    kinds: dict[str, tuple[ModuleType, Any]] = {
         "openai-chat": (openai.types.chat, openai.types.chat.ChatCompletionMessageParam),
         "openai-responses": (openai.types.responses, openai.types.responses.ResponseInputItemParam),
         "anthropic": (anthropic.types.beta, anthropic.types.beta.BetaMessageParam),
-    }[api]
+        "anthropic block": (anthropic.types.beta, _BLOCK),
+    }
+    package, kind = kinds[api]
     _forbid_unknown_keys(package)
     return TypeAdapter(kind)
 

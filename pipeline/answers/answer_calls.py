@@ -66,7 +66,6 @@ class CallsOfMessage:
                 )
                 raise UsageError(message)
         known = {call.id for call in calls}
-        known |= {call.duplicate_of for call in calls if call.duplicate_of is not None}
         unknown = [each for each in self._results if each not in known]
         if unknown:
             names = ", ".join(map(repr, sorted(known))) or "none"

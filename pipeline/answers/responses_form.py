@@ -100,7 +100,7 @@ def _plain(parts: Sequence[AnswerPart], notices: Notices) -> list[dict[str, Any]
     items: list[dict[str, Any]] = []
     for part in said_parts(parts, notices, _NAME, ("text", "refusal")):
         if part.call is None:
-            items.append({"role": "assistant", "content": part.text})
+            items.append({"type": "message", "role": "assistant", "content": part.text})
         else:
             said = {"call_id": _call_id(part.call.id), "name": part.call.name}
             if part.call.is_free_form:

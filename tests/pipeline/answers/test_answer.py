@@ -122,7 +122,7 @@ def test_results_that_do_not_fit_are_refused(results: Any, message: str):
 
 
 def test_an_unknown_provider_is_refused_with_the_known_ones():
-    with pytest.raises(UsageError, match="unknown provider 'opnai'; known are 'openai-chat'.*'openrouter'"):
+    with pytest.raises(UsageError, match=r"unknown provider 'opnai'; known are 'openai-chat'.*'openrouter'"):
         Answer([]).message("opnai")
 
 

@@ -64,7 +64,7 @@ VALUES = st.one_of(
 def results_for(ids: Sequence[str]) -> st.SearchStrategy[list[ToolResult]]:
     """Draw a result for each call, in any order."""
     one = st.one_of(st.builds(dict, value=VALUES), st.just({"error": "no disk"}), st.just({"denied": "not on Sundays"}))
-    several = st.tuples(*(one.map(lambda said, id=each: ToolResult(id, **said)) for each in ids))
+    several = st.tuples(*(one.map(lambda said, call_id=each: ToolResult(call_id, **said)) for each in ids))
     return several.flatmap(st.permutations)
 
 
@@ -83,8 +83,7 @@ def ids_of(entries: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
     calls: list[str] = []
     results: list[str] = []
     for entry in entries:
-        for call in entry.get("tool_calls", ()):
-            calls.append(call.get("id") or call["function"]["name"])
+        calls += [call.get("id") or call["function"]["name"] for call in entry.get("tool_calls", ())]
         blocks: Any = entry.get("parts") or entry.get("content")
         for block in blocks if isinstance(blocks, list) else ():
             if block.get("type") == "tool_use":

@@ -36,7 +36,10 @@ def test_blocks_go_back_as_they_came(blocks: list[Any]):
 
 @pytest.mark.parametrize("text", ["", " \n", None])
 def test_a_text_that_says_nothing_is_not_sent(text: str | None):
-    assert sent([{"type": "text", "text": text}, {"type": "text", "text": "Hi"}]) == ([{"type": "text", "text": "Hi"}], [])
+    assert sent([{"type": "text", "text": text}, {"type": "text", "text": "Hi"}]) == (
+        [{"type": "text", "text": "Hi"}],
+        [],
+    )
 
 
 @pytest.mark.parametrize("signature", [{}, {"signature": ""}, {"signature": None}])
@@ -46,7 +49,14 @@ def test_thinking_that_was_cut_is_left_out_with_a_notice(signature: dict[str, An
 
 
 def test_nulls_of_a_block_are_not_sent_and_citations_are_without_what_only_answers_have():
-    citation = {"type": "char_location", "cited_text": "t", "document_index": 0, "document_title": None, "start_char_index": 0, "end_char_index": 1}
+    citation = {
+        "type": "char_location",
+        "cited_text": "t",
+        "document_index": 0,
+        "document_title": None,
+        "start_char_index": 0,
+        "end_char_index": 1,
+    }
     blocks = [
         {"type": "text", "text": "Hi", "citations": [{**citation, "file_id": None}]},
         {"type": "text", "text": "Hi", "citations": None},
@@ -59,7 +69,9 @@ def test_nulls_of_a_block_are_not_sent_and_citations_are_without_what_only_answe
     ]
 
 
-@pytest.mark.parametrize(("value", "notices"), [(None, []), ("", []), ('{"a', ["arguments that are not a JSON object"])])
+@pytest.mark.parametrize(
+    ("value", "notices"), [(None, []), ("", []), ('{"a', ["arguments that are not a JSON object"])]
+)
 def test_input_that_is_not_an_object_is_sent_as_an_empty_one(value: Any, notices: list[str]):
     block = {"type": "tool_use", "id": "toolu_1", "name": "now", "input": value}
     assert sent([block]) == ([{**block, "input": {}}], notices)

@@ -45,7 +45,9 @@ def test_a_relative_gets_back_what_it_wants_of_its_reasoning_and_nothing_else(na
 
 
 def test_openai_gets_no_reasoning_and_a_notice_says_so():
-    message, notices = sent("openai-chat", {"content": "Hi", "reasoning_content": "hm", "channel": "final", "parsed": None})
+    message, notices = sent(
+        "openai-chat", {"content": "Hi", "reasoning_content": "hm", "channel": "final", "parsed": None}
+    )
     assert message == {"role": "assistant", "content": "Hi"}
     assert notices == ["reasoning_content", "channel"]
 
@@ -66,18 +68,24 @@ def test_the_reasoning_of_another_provider_goes_to_those_that_take_it_as_text():
 
 @pytest.mark.parametrize("arguments", ["", " ", None, "null"])
 def test_a_call_without_arguments_has_an_empty_object(arguments: str | None):
-    message, notices = sent("openai-chat", {"tool_calls": [{**CALL, "function": {"name": "now", "arguments": arguments}}]})
+    message, notices = sent(
+        "openai-chat", {"tool_calls": [{**CALL, "function": {"name": "now", "arguments": arguments}}]}
+    )
     assert (arguments_of(message), notices) == (["{}"], [])
 
 
 @pytest.mark.parametrize("arguments", ['{"a": 1', "[1]", '"a"', "NaN", "[" * 5_000])
 def test_arguments_that_are_not_an_object_are_left_out_with_a_notice(arguments: str):
-    message, notices = sent("openai-chat", {"tool_calls": [{**CALL, "function": {"name": "now", "arguments": arguments}}]})
+    message, notices = sent(
+        "openai-chat", {"tool_calls": [{**CALL, "function": {"name": "now", "arguments": arguments}}]}
+    )
     assert (arguments_of(message), notices) == (["{}"], ["arguments that are not a JSON object"])
 
 
 def test_arguments_that_came_as_an_object_are_written_as_json():
-    message, notices = sent("mistral", {"tool_calls": [{**CALL, "function": {"name": "now", "arguments": {"a": None, "é": [1]}}}]})
+    message, notices = sent(
+        "mistral", {"tool_calls": [{**CALL, "function": {"name": "now", "arguments": {"a": None, "é": [1]}}}]}
+    )
     assert (arguments_of(message), notices) == (['{"a": null, "é": [1]}'], [])
 
 
@@ -134,7 +142,9 @@ def test_content_of_several_parts_goes_to_mistral_as_it_is_and_to_others_as_text
 def test_a_free_form_call_goes_to_openai_as_it_is_and_to_relatives_as_a_function():
     assert sent("openai-chat", {"tool_calls": [CUSTOM]})[0]["tool_calls"] == [CUSTOM]
     function = {"name": "sql", "arguments": '{"input": "select 1"}'}
-    assert sent("groq", {"tool_calls": [CUSTOM]})[0]["tool_calls"] == [{"id": "call_1", "type": "function", "function": function}]
+    assert sent("groq", {"tool_calls": [CUSTOM]})[0]["tool_calls"] == [
+        {"id": "call_1", "type": "function", "function": function}
+    ]
     call = ToolCallDelta(0, "call_1", "sql", "select 1", kind="text")
     chunks = [ChunkResponse(tool_calls=(call,), finish_reason="tool_calls")]
     answer = Answer(drive(chunks, to_segments(), to_invocations(keep_segments=True)))
@@ -170,5 +180,8 @@ def test_results_for_mistral_have_the_tools_name():
     call = ToolCallDelta(0, "abcdefghi", "now", "{}")
     answer = Answer(drive([ChunkResponse(tool_calls=(call,))], to_segments(), to_invocations(keep_segments=True)))
     assert answer.to_messages("mistral", [ToolResult("abcdefghi", value=1)])[1] == {
-        "role": "tool", "tool_call_id": "abcdefghi", "name": "now", "content": "1",
+        "role": "tool",
+        "tool_call_id": "abcdefghi",
+        "name": "now",
+        "content": "1",
     }

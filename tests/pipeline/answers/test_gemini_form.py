@@ -6,7 +6,11 @@ from penstock import Answer, ChunkResponse, ToolCallDelta, ToolResult, drive
 from penstock.events import AnswerEnd
 from penstock.operators import to_invocations, to_segments
 
-CALLS = (ToolCallDelta(0, None, "now", '{"zone": null}'), ToolCallDelta(1, None, "now", "{}"), ToolCallDelta(2, None, "look", "{}"))
+CALLS = (
+    ToolCallDelta(0, None, "now", '{"zone": null}'),
+    ToolCallDelta(1, None, "now", "{}"),
+    ToolCallDelta(2, None, "look", "{}"),
+)
 
 
 def test_parts_go_back_as_they_came_with_their_signatures_the_empty_ones_too():
@@ -27,10 +31,15 @@ def test_a_message_without_parts_is_not_sent():
 
 
 def test_the_first_call_of_another_providers_answer_has_the_word_that_stands_for_a_signature():
-    answer = Answer(drive([ChunkResponse(content="Hi", tool_calls=CALLS)], to_segments(), to_invocations(keep_segments=True)))
+    answer = Answer(
+        drive([ChunkResponse(content="Hi", tool_calls=CALLS)], to_segments(), to_invocations(keep_segments=True))
+    )
     assert answer.message("gemini")["parts"] == [
         {"text": "Hi"},
-        {"functionCall": {"name": "now", "args": {"zone": None}}, "thoughtSignature": "skip_thought_signature_validator"},
+        {
+            "functionCall": {"name": "now", "args": {"zone": None}},
+            "thoughtSignature": "skip_thought_signature_validator",
+        },
         {"functionCall": {"name": "now", "args": {}}},
         {"functionCall": {"name": "look", "args": {}}},
     ]
@@ -39,7 +48,11 @@ def test_the_first_call_of_another_providers_answer_has_the_word_that_stands_for
 def test_results_are_objects_in_the_order_of_the_calls():
     answer = Answer(drive([ChunkResponse(tool_calls=CALLS)], to_segments(), to_invocations(keep_segments=True)))
     first, second, third = (each.id for each in answer.invocations)
-    results = [ToolResult(third, denied="no"), ToolResult(second, value=float("nan")), ToolResult(first, value={"a": 1})]
+    results = [
+        ToolResult(third, denied="no"),
+        ToolResult(second, value=float("nan")),
+        ToolResult(first, value={"a": 1}),
+    ]
     entries = answer.to_messages("gemini", results)
     check_request("gemini", entries)
     assert entries[1] == {

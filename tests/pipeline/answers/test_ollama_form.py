@@ -37,7 +37,12 @@ def test_another_providers_reasoning_is_thinking_and_results_have_the_tools_name
     entries = answer.to_messages("ollama", [ToolResult("c", value="12:00")])
     check_request("ollama", entries)
     assert entries == [
-        {"role": "assistant", "thinking": "hm", "content": "Hi", "tool_calls": [{"function": {"name": "now", "arguments": {}}}]},
+        {
+            "role": "assistant",
+            "thinking": "hm",
+            "content": "Hi",
+            "tool_calls": [{"function": {"name": "now", "arguments": {}}}],
+        },
         {"role": "tool", "tool_name": "now", "content": "12:00"},
     ]
     assert answer.notices("ollama") == []

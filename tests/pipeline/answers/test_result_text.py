@@ -46,7 +46,7 @@ def test_a_text_is_itself_and_any_other_value_json(value: Any, text: str):
 @pytest.mark.parametrize("value", [object(), b"\xff", "\ud800", ["\ud800"], ValueError("x"), open, lambda: 1])
 def test_what_json_cannot_represent_is_refused_with_the_calls_id(value: Any):
     with pytest.raises(
-        UsageError, match="the result of call 'c' cannot be written as JSON .* pass text, or plain data"
+        UsageError, match=r"the result of call 'c' cannot be written as JSON .* pass text, or plain data"
     ):
         result_text(ToolResult("c", value=value))
 

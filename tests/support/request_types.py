@@ -17,10 +17,12 @@ from mistralai.client import models as mistral
 from ollama import Message
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-_BLOCK = Union[  # noqa: UP007 - its members are computed
-    tuple(kind for kind in get_args(anthropic.types.beta.BetaContentBlockParam) if hasattr(kind, "__total__"))
-]
-MISTRALS = {"assistant": mistral.AssistantMessage, "tool": mistral.ToolMessage, "user": mistral.UserMessage}
+_BLOCKS = tuple(kind for kind in get_args(anthropic.types.beta.BetaContentBlockParam) if hasattr(kind, "__total__"))
+MISTRALS: dict[str, Any] = {
+    "assistant": mistral.AssistantMessage,
+    "tool": mistral.ToolMessage,
+    "user": mistral.UserMessage,
+}
 
 
 def check_request(api: str, entries: list[Any]) -> None:
@@ -58,7 +60,7 @@ def _lost(given: Any, known: Any, place: str) -> Iterator[str]:
             else:
                 yield f"{place}.{key}"
     elif isinstance(given, list) and isinstance(known, list):
-        for one, other in zip(cast("list[Any]", given), cast("list[Any]", known), strict=True):
+        for one, other in zip(given, known, strict=True):
             yield from _lost(one, other, place)
 
 
@@ -78,7 +80,7 @@ def _typed_dict(api: str) -> TypeAdapter[Any]:
         "openai-chat": (openai.types.chat, openai.types.chat.ChatCompletionMessageParam),
         "openai-responses": (openai.types.responses, openai.types.responses.ResponseInputItemParam),
         "anthropic": (anthropic.types.beta, anthropic.types.beta.BetaMessageParam),
-        "anthropic block": (anthropic.types.beta, _BLOCK),
+        "anthropic block": (anthropic.types.beta, Union[_BLOCKS]),  # noqa: UP007 - its members are computed
     }
     package, kind = kinds[api]
     _forbid_unknown_keys(package)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import date
+from functools import partial
 from typing import Any
 
 import pytest
@@ -63,9 +64,15 @@ VALUES = st.one_of(
 
 def results_for(ids: Sequence[str]) -> st.SearchStrategy[list[ToolResult]]:
     """Draw a result for each call, in any order."""
-    one = st.one_of(st.builds(dict, value=VALUES), st.just({"error": "no disk"}), st.just({"denied": "not on Sundays"}))
-    several = st.tuples(*(one.map(lambda said, call_id=each: ToolResult(call_id, **said)) for each in ids))
+    one: st.SearchStrategy[dict[str, Any]] = st.one_of(
+        st.builds(dict, value=VALUES), st.just({"error": "no disk"}), st.just({"denied": "not on Sundays"})
+    )
+    several = st.tuples(*(one.map(partial(_result, each)) for each in ids))
     return several.flatmap(st.permutations)
+
+
+def _result(call_id: str, said: dict[str, Any]) -> ToolResult:
+    return ToolResult(call_id, **said)
 
 
 def checked(name: str, entries: list[dict[str, Any]]) -> None:

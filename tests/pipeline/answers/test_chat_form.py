@@ -96,7 +96,14 @@ def test_own_arguments_keep_their_text():
 
 
 def test_nulls_and_empty_lists_are_not_sent():
-    odd = {"content": None, "tool_calls": [], "function_call": None, "audio": None, "refusal": None, "annotations": []}
+    odd: dict[str, Any] = {
+        "content": None,
+        "tool_calls": [],
+        "function_call": None,
+        "audio": None,
+        "refusal": None,
+        "annotations": [],
+    }
     message, notices = sent("openai-chat", odd)
     assert message == {"role": "assistant", "content": None}
     assert form_of("openai-chat").entries(message) == []

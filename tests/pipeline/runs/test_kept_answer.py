@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from penstock import ChunkResponse, Pipeline, ProviderError, ToolCallDelta, ToolResult, UsageError
+from penstock import ChunkResponse, Pipeline, ProviderError, SegmentContent, ToolCallDelta, ToolResult, UsageError
 
 CALL = ToolCallDelta(0, "call_1", "now", "{}")
 CHUNKS = [ChunkResponse(content="Hi"), ChunkResponse(tool_calls=(CALL,), finish_reason="tool_calls")]
@@ -27,7 +27,7 @@ def test_a_run_has_its_answer_once_the_loop_is_over():
 def test_a_run_that_was_left_has_what_came():
     with Pipeline().stream(CHUNKS) as run:
         for event in run:
-            if event.type == "SEGMENT_CONTENT":
+            if isinstance(event, SegmentContent):
                 break
     assert (run.answer.text, run.answer.status) == ("Hi", "interrupted")
     assert run.answer.to_messages("openai") == [{"role": "assistant", "content": "Hi"}]

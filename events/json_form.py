@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias, cast
 
 import msgspec
+from pydantic_core import to_jsonable_python
 
 from .answer_end import AnswerEnd
 from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
@@ -80,7 +81,7 @@ def to_dict(event: Event | SegmentEvent) -> dict[str, Any]:
         return _segment(event)
     if isinstance(event, ToolInvocation):
         event = msgspec.structs.replace(event, model=None)
-    plain: dict[str, Any] = _with_lists(msgspec.to_builtins(event))
+    plain: dict[str, Any] = _with_lists(msgspec.to_builtins(event, enc_hook=to_jsonable_python))
     if isinstance(event, ToolInvocation):
         del plain["model"]
     return plain

@@ -130,6 +130,8 @@ class Collector(Generic[E]):
     def _segment(self, event: AnySegmentEvent) -> None:
         identity = (event.turn_id, event.segment_id)
         if isinstance(event, SegmentStart):
+            if identity in self._open:
+                self._end(identity)
             segment = Segment(event.segment_id, event.segment_type or "", turn_id=event.turn_id)
             self.collected.segments.append(segment)
             self._open[identity] = (segment, [], [])

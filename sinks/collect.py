@@ -10,6 +10,7 @@ from reactivex import Observable
 from reactivex import operators as rx
 from typing_extensions import TypeVar
 
+from ..events.output import Output, OutputFailed
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.showing.shown_by import shown_by
 from ..events.tool_invocation import InvocationFailed, ToolInvocation
@@ -35,13 +36,15 @@ E = TypeVar("E", default=Any)
 
 
 class Collected(Struct, Generic[E]):
-    """All events of a stream in order, and the segments, invocations and failures made from them."""
+    """All events of a stream in order, and the segments, invocations, failures and outputs made from them."""
 
     events: list[E] = field(default_factory=list[E])
     segments: list[Segment] = field(default_factory=list[Segment])
     """The segments in the order of their STARTs."""
     invocations: list[ToolInvocation] = field(default_factory=list[ToolInvocation])
     failures: list[InvocationFailed] = field(default_factory=list[InvocationFailed])
+    outputs: list[Output | OutputFailed] = field(default_factory=list[Output | OutputFailed])
+    """The results of a structured answer; usually one."""
 
     @property
     def text(self) -> str:
@@ -76,6 +79,8 @@ class _Fold(Generic[E]):
             self.collected.invocations.append(event)
         elif isinstance(event, InvocationFailed):
             self.collected.failures.append(event)
+        elif isinstance(event, Output | OutputFailed):
+            self.collected.outputs.append(event)
 
     def close(self) -> Collected[E]:
         for identity in list(self._open):

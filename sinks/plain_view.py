@@ -8,6 +8,7 @@ from typing import IO, Any, TypeAlias
 
 from msgspec import Struct, field
 
+from ..events.output import OutputFailed
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from .running.sink import TwinSink, each_event
@@ -66,7 +67,7 @@ class PlainTarget:
                 self._unsettled = None
             self._settle()
             self._print(event_line(event))
-        elif isinstance(event, Notice):
+        elif isinstance(event, Notice | OutputFailed):
             self._settle()
             self._print(event_line(event))
 

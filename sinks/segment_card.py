@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..events.event_card import PROSE, TONES, brief_card, short_value
+from ..events.output import Output, OutputFailed
 from ..events.segment_event import SegmentStart
 from ..events.showing.card import Card, MimeBundle, first_of, mime_bundle
 from ..events.showing.excerpt import Excerpt, counted
@@ -13,7 +14,7 @@ from .collect import Collected, Segment
 
 FOR_PROGRAMS = frozenset(("native", "kind", "error"))
 """Keys of metadata that are not shown; an error is shown with the failure that follows."""
-RESULTS = (ToolInvocation, InvocationFailed, Notice)
+RESULTS = (ToolInvocation, InvocationFailed, Notice, Output, OutputFailed)
 
 
 def segment_card(segment: Segment, excerpt: Excerpt | None = None) -> Card:

@@ -7,6 +7,7 @@ from typing import Any
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.fragment import Path
 from ...events.json_form import to_dict
+from ...events.output import Output, OutputFailed
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import (
     InvocationFailed,
@@ -41,7 +42,7 @@ def short_line(event: Any) -> str:
         case ToolCallUpdate():
             end = [event.status or "complete"] if event.is_complete else [_text(event.arguments)]
             words = [event.tool_name, event.tool_call_id, *end]
-        case ToolInvocation() | InvocationFailed() | Notice():
+        case ToolInvocation() | InvocationFailed() | Notice() | Output() | OutputFailed():
             return event_line(event)
         case _:
             words = [_text(to_dict(event))]

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
+from ...events.output import OutputFailed
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ..wording.event_words import event_line, stream_error
@@ -21,9 +22,10 @@ FLOWS: dict[str, tuple[Kind, str, str, str]] = {
     "run_bash": ("line", "bold", "$ ", "  "),
 }
 """For each segment type: kind of block, style, prefix of the first row, prefix of the other rows."""
-STYLES: dict[type[ToolInvocation | InvocationFailed | Notice], str] = {
+STYLES: dict[type[ToolInvocation | InvocationFailed | Notice | OutputFailed], str] = {
     ToolInvocation: "bold green",
     InvocationFailed: "red",
+    OutputFailed: "red",
     Notice: "yellow",
 }
 
@@ -49,10 +51,10 @@ class TerminalPage:
         if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             self._settle()
             return self._segment(event)
-        if not isinstance(event, ToolInvocation | InvocationFailed | Notice):
+        if not isinstance(event, ToolInvocation | InvocationFailed | Notice | OutputFailed):
             return False
         line = OneLine(event_line(event), STYLES[type(event)])
-        call = None if isinstance(event, Notice) else self._call((event.turn_id, event.id))
+        call = None if isinstance(event, Notice | OutputFailed) else self._call((event.turn_id, event.id))
         if call is None:
             self._blocks.append(line)
         else:

@@ -11,6 +11,11 @@ from ...events.fragment import Fragment
 from ...events.json_form import Event
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ...events.tool_invocation import InvocationFailed, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
+from ...operators.partial_arguments import PartialArguments
+from ...operators.partial_output import PartialOutput
+
+LIVE = (PartialArguments, PartialOutput)
+"""Values with a live view, which are not written; the segments have their text."""
 
 _Identity: TypeAlias = tuple[str | None, str]
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from ...events.errors import PenstockError
+from ...events.output import Output, OutputFailed
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...events.url_secrets import without_credentials
 from ...operators.calls.segment_metadata import RESERVED
@@ -20,8 +21,8 @@ TOO_LONG = 200
 """The length from which only the number of characters of a text is shown, as for texts of several lines."""
 
 
-def event_line(event: Verdict | Notice) -> str:
-    """Return the line for an invocation, a failure or a notice.
+def event_line(event: Verdict | Notice | Output | OutputFailed) -> str:
+    """Return the line for an invocation, an output, a failure or a notice.
 
     >>> event_line(ToolInvocation("call_1", name="write_file", arguments={"path": "a.py", "content": "x" * 430}))
     "→ write_file(path='a.py', content=<430 characters>)"
@@ -30,9 +31,13 @@ def event_line(event: Verdict | Notice) -> str:
     """
     if isinstance(event, Notice):
         return printable(f"! {event.detail}")
-    if isinstance(event, InvocationFailed):
+    if isinstance(event, InvocationFailed | OutputFailed):
         details = f" ({_detail(event.errors[0])})" if event.errors else ""
+        if isinstance(event, OutputFailed):
+            return printable(f"✗ no output: {event.reason}{details}")
         return printable(f"✗ {event.name or 'a call without a name'} is not run: {event.reason}{details}")
+    if isinstance(event, Output):
+        return printable(f"→ output {shortened(repr(event.data), TOO_LONG)}")
     arguments = ", ".join(f"{name}={_value(value)}" for name, value in event.arguments.items())
     return printable(f"→ {event.name}({arguments})")
 

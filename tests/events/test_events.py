@@ -17,6 +17,8 @@ from penstock.events import (
     InvocationFailed,
     JsonError,
     Notice,
+    Output,
+    OutputFailed,
     PenstockError,
     ProviderError,
     SegmentContent,
@@ -34,6 +36,7 @@ from penstock.events import (
     to_dict,
     to_json,
 )
+from penstock.events.output import OutputFailure
 from penstock.events.segment_event import SegmentEventType, Status
 
 TYPES: tuple[type[Any], ...] = get_args(Event)
@@ -125,6 +128,17 @@ STRATEGIES: dict[type[Any], st.SearchStrategy[Any]] = {
     ToolInvocation: invocations,
     InvocationFailed: failures,
     Notice: st.builds(Notice, texts, texts),
+    Output: st.builds(
+        lambda segment_id, turn_id, data, raw: Output(segment_id, turn_id, data, data, raw), texts, maybe, plain, texts
+    ),
+    OutputFailed: st.builds(
+        OutputFailed,
+        texts,
+        maybe,
+        texts,
+        st.sampled_from(get_args(OutputFailure)),
+        st.lists(objects, max_size=2).map(tuple),
+    ),
 }
 
 
@@ -178,6 +192,18 @@ def test_the_json_of_an_invocation_leaves_its_model_out() -> None:
     event = ToolInvocation("i", None, "f", {"a": 1}, model=object())
     assert "model" not in to_dict(event)
     assert from_json(to_json(event)) == ToolInvocation("i", None, "f", {"a": 1})
+
+
+def test_the_json_of_an_output_has_the_plain_data_for_its_value() -> None:
+    event = Output("s", "t", object(), {"a": [1]}, '{"a": [1]}')
+    assert to_dict(event) == {
+        "type": "OUTPUT",
+        "segment_id": "s",
+        "turn_id": "t",
+        "value": {"a": [1]},
+        "raw": '{"a": [1]}',
+    }
+    assert from_json(to_json(event)) == Output("s", "t", {"a": [1]}, {"a": [1]}, '{"a": [1]}')
 
 
 def test_the_json_of_a_tool_call_update_has_the_documented_names() -> None:
@@ -343,6 +369,8 @@ EXAMPLES: dict[type[Any], Any] = {
     ToolInvocation: ToolInvocation("i", None, "f", {"a": [1]}),
     InvocationFailed: InvocationFailed("i", name="f", reason="invalid", errors=({"loc": ["a"]},)),
     Notice: Notice("c", "d"),
+    Output: Output("s", "t", {"a": [1]}, {"a": [1]}, '{"a": [1]}'),
+    OutputFailed: OutputFailed("s", "t", "{", "truncated", ({"at": 1},)),
 }
 
 

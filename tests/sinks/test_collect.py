@@ -11,12 +11,21 @@ from penstock.events import (
     ChunkResponse,
     InvocationFailed,
     Notice,
+    Output,
+    OutputFailed,
     SegmentContent,
     SegmentEnd,
     SegmentStart,
     ToolCallDelta,
 )
-from penstock.operators import adrive, drive, stream_fields, to_invocations, to_segments
+from penstock.operators import (
+    adrive,
+    drive,
+    partial_output,
+    stream_fields,
+    to_invocations,
+    to_segments,
+)
 from penstock.sinks.collect import Segment, acollect, collect
 
 CHAIN = (to_segments(turn_id="t"), stream_fields(), to_invocations(keep_segments=True))
@@ -63,6 +72,7 @@ def test_segments_stand_in_the_order_of_their_starts_with_all_that_their_events_
 
 def test_nothing_gives_nothing() -> None:
     result = collect([])
+    assert result.outputs == []
     assert (result.events, result.segments, result.invocations, result.failures, result.text) == ([], [], [], [], "")
 
 
@@ -142,3 +152,9 @@ def test_a_failure_alone_is_collected() -> None:
 def test_an_observable_is_collected_too() -> None:
     given = collect(reactivex.of(*CHUNKS).pipe(to_segments(turn_id="t")))
     assert given == collect(drive(CHUNKS, to_segments(turn_id="t")))
+
+
+def test_results_of_structured_answers_are_collected():
+    chunks = [ChunkResponse(content="[1"), ChunkResponse(reasoning="hm"), ChunkResponse(content="[2]")]
+    outputs = collect(drive(chunks, to_segments(turn_id="t"), partial_output())).outputs
+    assert [type(each) for each in outputs] == [OutputFailed, Output]

@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from segment_events import content, end, file, start, together, whole
 
-from penstock.events import InvocationFailed, Notice, ProviderError, ToolInvocation
+from penstock.events import (
+    InvocationFailed,
+    Notice,
+    OutputFailed,
+    ProviderError,
+    ToolInvocation,
+)
 from penstock.sinks.plain_view import plain_view
 
 
@@ -85,6 +91,7 @@ def test_two_calls_about_the_same_are_told_apart():
         (ToolInvocation("i", name="f", arguments={"a": "x" * 5000}), "→ f(a=<5,000 characters>)\n"),
         (InvocationFailed("i", name="f\a", reason="truncated"), "✗ f\\x07 is not run: truncated\n"),
         (Notice("late", "so late"), "! so late\n"),
+        (OutputFailed("s", reason="malformed"), "✗ no output: malformed\n"),
     ],
 )
 def test_what_is_run_and_what_is_not_has_a_line(event: Any, line: str):

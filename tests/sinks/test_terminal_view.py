@@ -22,7 +22,14 @@ from rich.syntax import Syntax
 from segment_events import content, end, file, start, together, whole
 from terminal_screen import TerminalScreen
 
-from penstock.events import InvocationFailed, Notice, ProviderError, ToolCallUpdate, ToolInvocation
+from penstock.events import (
+    InvocationFailed,
+    Notice,
+    OutputFailed,
+    ProviderError,
+    ToolCallUpdate,
+    ToolInvocation,
+)
 from penstock.sinks.plain_view import PlainTarget
 from penstock.sinks.terminal import code_rows
 from penstock.sinks.terminal.file_tail import FileTail
@@ -275,6 +282,7 @@ def test_a_call_that_failed_keeps_its_arguments_and_says_why():
     [
         ([InvocationFailed("i", name="f", reason="unknown_tool")], "✗ f is not run: unknown_tool", "31"),
         ([Notice("late", "so late")], "! so late", "33"),
+        ([OutputFailed("s", reason="refusal")], "✗ no output: refusal", "31"),
         ([ToolInvocation("i", name="f", arguments={"a": 1})], "→ f(a=1)", "1;32"),
         (whole("refusal", "I cannot."), "refused: I cannot.", "33"),
         (whole("media", "https://x.y/a.png", media_type="image"), "image https://x.y/a.png", "2"),

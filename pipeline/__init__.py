@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from .outputs.output_options import output_options
+    from .outputs.output_type import OutputType
     from .pipeline import Pipeline
     from .runs.async_run import AsyncRun
     from .runs.run import Run
@@ -37,6 +39,7 @@ __all__ = [
     "FILE_TOOL_DEFINITIONS",
     "STRATEGIES",
     "AsyncRun",
+    "OutputType",
     "Pipeline",
     "Run",
     "Settings",
@@ -49,6 +52,7 @@ __all__ = [
     "harmony",
     "hermes",
     "json_answer",
+    "output_options",
     "pass_through",
     "pythonic",
     "qwen3_coder",
@@ -60,6 +64,8 @@ __all__ = [
 ]
 
 _FILES: Final = {
+    "outputs.output_options": ("output_options",),
+    "outputs.output_type": ("OutputType",),
     "pipeline": ("Pipeline",),
     "runs.async_run": ("AsyncRun",),
     "runs.run": ("Run",),

@@ -69,7 +69,7 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
         if not self.coerce:
             force_setattr(self, "validates", True)  # noqa: FBT003 - the value itself
         if self.validates and self.model is None:
-            check_schema(parameters, self.name)
+            check_schema(parameters, f"the parameters of tool {self.name!r}")
 
     def validate(self, arguments: dict[str, Any]) -> BaseModel | None:
         """Return the model's instance of a call's arguments, None without a model; raises pydantic's `ValidationError`.

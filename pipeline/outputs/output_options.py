@@ -20,7 +20,7 @@ def output_options(output_type: Any, provider: str, *, name: str | None = None, 
     """Return the keyword arguments of a provider's request that ask for a structured answer.
 
     >>> output_options(list[int], "gemini")["response_json_schema"]
-    {'type': 'array', 'items': {'type': 'integer'}}
+    {'items': {'type': 'integer'}, 'type': 'array'}
 
     - `output_type`: a type that pydantic's `TypeAdapter` takes, or a JSON Schema; for `str`, which needs none of this,
       the result is empty.

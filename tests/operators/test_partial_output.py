@@ -161,6 +161,18 @@ def test_what_is_not_json_fails_with_its_text(data: st.DataObject):
         assert [repr(each.value) for each in made if isinstance(each, Output)] == [repr(expected)]
 
 
+@given(st.data())
+def test_the_result_does_not_depend_on_the_chunks(data: st.DataObject):
+    text = data.draw(
+        nearly_json_texts() | json_texts().flatmap(fences) | st.sampled_from(["```\n1``x", "``` \n[]\n````"])
+    )
+    finish = data.draw(st.sampled_from(["stop", "length", "error", None]))
+    operator = compose(TO_SEGMENTS, partial_output(as_text=data.draw(st.booleans()), fenced=data.draw(st.booleans())))
+    whole = results(chunks_of([text] if text else [], finish), operator)
+    assert repr(results(chunks_of(data.draw(cuts(text)), finish), operator)) == repr(whole)
+    assert repr(results(chunks_of(text, finish), operator)) == repr(whole)
+
+
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):

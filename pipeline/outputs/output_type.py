@@ -49,8 +49,8 @@ class OutputType:
     @property
     def name(self) -> str:
         """The type's name: that of its class, or the title of its schema."""
-        if isinstance(self.given, Mapping):
-            return str(cast("Mapping[str, Any]", self.given).get("title", "output"))
+        if self._fixed_schema is not None:
+            return str(self._fixed_schema.get("title", "output"))
         return str(self.given.__name__) if isinstance(self.given, type) else repr(self.given)
 
     @cached_property
@@ -92,9 +92,7 @@ class OutputType:
 
     def _without_nulls(self, data: Any) -> Any:
         try:
-            if isinstance(data, dict):
-                return without_nulls(cast("dict[str, Any]", data), self.schema)
-            return without_nulls(data, self.schema) if isinstance(data, list) else data
+            return without_nulls(data, self.schema) if type(data) in (dict, list) else data
         except UsageError:  # a type without a JSON Schema
             return data
 

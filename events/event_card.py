@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import fields
 
 from .answer_end import AnswerEnd
 from .chunk_response import ChunkResponse
+from .output import Output, OutputFailed
 from .provider_event import ProviderEvent
 from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from .showing.card import Card, MimeBundle, Tone, first_of, mime_bundle
@@ -49,7 +50,12 @@ def card_of(event: object) -> Card:  # noqa: PLR0911 - one line for each type
         case ToolInvocation():
             return Card(f"→ {event.name}", "run", "good", _call_facts(event), rows=_rows(event.arguments))
         case InvocationFailed():
-            return _failure(event)
+            return _failure(event, event.name or "a call", f"not run: {event.reason}", event.id)
+        case Output():
+            kind = type(event.value).__name__
+            return Card("output", kind, "good", (event.segment_id,), rows=tuple(_value_rows(event.data)))
+        case OutputFailed():
+            return _failure(event, "no output", event.reason, event.segment_id)
         case Notice():
             return Card("notice", event.code, "warning", body=event.detail, prose=True)
         case AnswerEnd():
@@ -101,14 +107,20 @@ def _segment_event(event: AnySegmentEvent) -> Card:
     )
 
 
-def _failure(event: InvocationFailed) -> Card:
+def _failure(event: InvocationFailed | OutputFailed, title: str, badge: str, segment_id: str) -> Card:
     errors: Iterable[tuple[str, Any]] = (
         (f"error {number}" if len(event.errors) > 1 else "error", error) for number, error in enumerate(event.errors, 1)
     )
-    facts = (event.id, f"{counted(len(event.raw), 'character')} came")
-    return Card(
-        event.name or "a call", f"not run: {event.reason}", "bad", facts, ending(event.raw, 8, 800), rows=tuple(errors)
-    )
+    facts = (segment_id, f"{counted(len(event.raw), 'character')} came")
+    return Card(title, badge, "bad", facts, ending(event.raw, 8, 800), rows=tuple(errors))
+
+
+def _value_rows(data: Any) -> Iterator[tuple[str, Any]]:
+    """Yield an object's entries; any other value as one row."""
+    if isinstance(data, dict):
+        yield from cast("dict[str, Any]", data).items()
+    else:
+        yield "value", data
 
 
 def _answer_end(event: AnswerEnd) -> Card:

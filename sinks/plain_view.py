@@ -9,6 +9,7 @@ from typing import IO, Any, TypeAlias
 from msgspec import Struct, field
 
 from ..events.answer_end import AnswerEnd
+from ..events.output import OutputFailed
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ..events.tool_result import ToolResult
@@ -76,7 +77,7 @@ class PlainTarget:
                 self._unsettled = None
             self._settle()
             self._print(event_line(event))
-        elif isinstance(event, Notice | ToolResult):
+        elif isinstance(event, Notice | ToolResult | OutputFailed):
             self._settle()
             if line := event_line(event):
                 self._print(line)

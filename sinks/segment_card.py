@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..events.answer_end import AnswerEnd
 from ..events.event_card import PROSE, TONES, brief_card, short_value
+from ..events.output import Output, OutputFailed
 from ..events.provider_event import ProviderEvent
 from ..events.segment_event import SegmentStart
 from ..events.showing.card import Card, MimeBundle, first_of, mime_bundle
@@ -17,7 +18,7 @@ from .wording.event_words import subject
 
 FOR_PROGRAMS = frozenset(("native", "kind", "error", "call_id", "streamed"))
 """Keys of metadata that are not shown; an error is shown with the failure that follows."""
-TOLD = (ToolInvocation, InvocationFailed, Notice, AnswerEnd, ProviderEvent, ToolResult)
+TOLD = (ToolInvocation, InvocationFailed, Notice, AnswerEnd, ProviderEvent, ToolResult, Output, OutputFailed)
 """The events that have a card of their own."""
 
 

@@ -58,6 +58,8 @@ RESPONSES = "tests/sources/openai/test_openai_responses.py"
 SERVERS = "tests/sources/replay/test_server_bounds.py"
 ENDS = "tests/pipeline/cli/test_cli_ends.py"
 SECRETS = "tests/events/test_url_secrets.py"
+OUTPUT = "tests/operators/test_partial_output.py"
+OUTPUT_TYPE = "tests/pipeline/outputs/test_output_type.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -1442,6 +1444,32 @@ MUTANTS: tuple[Mutant, ...] = (
         "a call in text does not begin its answer",
         (Edit("operators/text/outside_text.py", "        self._answer.begun = True\n", ""),),
         ("tests/operators/calls/test_answer_totals.py",),
+    ),
+    Mutant(
+        "a number that was cut is an output",
+        (
+            Edit(
+                "operators/partial_output.py",
+                'self._reader.close(cut=end.status not in ("complete", None))',
+                "self._reader.close(cut=False)",
+            ),
+        ),
+        (f"{OUTPUT} without_a_whole_value",),
+    ),
+    Mutant(
+        "an output of a broken stream",
+        (Edit("operators/partial_output.py", 'elif status in ("complete", "truncated"):', "elif status:"),),
+        (f"{OUTPUT} broken_stream",),
+    ),
+    Mutant(
+        "text behind the fence is dropped",
+        (Edit("operators/machines/answer_text.py", "            self._closer(text[at - before :])\n", ""),),
+        (f"{OUTPUT} without_a_whole_value",),
+    ),
+    Mutant(
+        "pydantic validates the fence, too",
+        (Edit("operators/partial_output.py", "self._validated(raw[reader.span])", "self._validated(raw)"),),
+        (f"{OUTPUT_TYPE} any_type",),
     ),
 )
 

@@ -65,9 +65,7 @@ class Answer:
 
     @property
     def expects_reply(self) -> bool:
-        """Whether the model goes on once `to_messages(...)` is sent: it called tools that are not its provider's, or
-        paused.
-        """
+        """Whether the model goes on once `to_messages(...)` is sent: it paused, or called tools of the client."""
         return self.status == "paused" or (self.status in ("complete", "truncated") and bool(self._calls))
 
     @property

@@ -8,6 +8,7 @@ from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.fragment import Path
 from ...events.json_form import to_dict
+from ...events.output import Output, OutputFailed
 from ...events.provider_event import ProviderEvent
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import (
@@ -45,7 +46,7 @@ def short_line(event: Any) -> str:
         case ToolCallUpdate():
             end = [event.status or "complete"] if event.is_complete else [_text(event.arguments)]
             words = [event.tool_name, event.tool_call_id, *end]
-        case ToolInvocation() | InvocationFailed() | Notice():
+        case ToolInvocation() | InvocationFailed() | Notice() | Output() | OutputFailed():
             return event_line(event)
         case AnswerEnd():
             words = ["ANSWER", *_answer(event)]

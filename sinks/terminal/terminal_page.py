@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from ...events.answer_end import AnswerEnd
+from ...events.output import OutputFailed
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...events.tool_result import ToolResult
@@ -26,6 +27,7 @@ FLOWS: dict[str, tuple[Kind, str, str, str]] = {
 STYLES: dict[type[Told], str] = {
     ToolInvocation: "bold green",
     InvocationFailed: "red",
+    OutputFailed: "red",
     Notice: "yellow",
     AnswerEnd: "yellow",
     ToolResult: "red",
@@ -61,11 +63,11 @@ class TerminalPage:
         if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             self._settle()
             return self._segment(event)
-        if not isinstance(event, ToolInvocation | InvocationFailed | Notice | ToolResult):
+        if not isinstance(event, ToolInvocation | InvocationFailed | Notice | ToolResult | OutputFailed):
             return False
         return self._told(event)
 
-    def _told(self, event: ToolInvocation | InvocationFailed | Notice | ToolResult) -> bool:
+    def _told(self, event: ToolInvocation | InvocationFailed | Notice | ToolResult | OutputFailed) -> bool:
         lines = self._line(event)
         if not lines:
             return False

@@ -15,6 +15,7 @@ from ...events.tool_invocation import ToolCallUpdate
 from ...operators.calls.segment_end import OpenSegments, end_status
 from ...operators.engine.stage import Failed, How, stage
 from ...operators.tool_call_updates import tool_call_updates
+from .final_events import LIVE
 from .for_browsers import for_browsers
 
 UiProtocol: TypeAlias = Literal["segments", "tool_call_updates"]
@@ -65,7 +66,7 @@ class UiFrames:
         self.error: Exception | None = None
 
     def feed(self, event: Any) -> list[bytes]:
-        if self._select is not None and not self._select(event):
+        if isinstance(event, LIVE) or (self._select is not None and not self._select(event)):
             return []
         return [self._encoded(each) for each in self._protocol.feed(event)]
 

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from ...events.answer_end import AnswerEnd, AnswerStatus
 from ...events.errors import PenstockError
+from ...events.output import Output, OutputFailed
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...events.tool_result import ToolResult
 from ...events.url_secrets import without_credentials
@@ -16,7 +17,7 @@ from ...operators.machines.path_tree import write_path
 from .printable import printable, shortened
 
 Verdict: TypeAlias = ToolInvocation | InvocationFailed
-Told: TypeAlias = Verdict | Notice | AnswerEnd | ToolResult
+Told: TypeAlias = Verdict | Notice | Output | OutputFailed | AnswerEnd | ToolResult
 """The events that views show in a line of their own, if `event_line` has one."""
 PROSE = frozenset(("text", "reasoning", "refusal"))
 """The types of segments with prose; all others are calls, their files, or media."""
@@ -49,9 +50,13 @@ def event_line(event: Told) -> str:
         return printable(next(said, ""))
     if isinstance(event, Notice):
         return printable(f"! {event.detail}")
-    if isinstance(event, InvocationFailed):
+    if isinstance(event, InvocationFailed | OutputFailed):
         details = f" ({_detail(event.errors[0])})" if event.errors else ""
+        if isinstance(event, OutputFailed):
+            return printable(f"✗ no output: {event.reason}{details}")
         return printable(f"✗ {event.name or 'a call without a name'} is not run: {event.reason}{details}")
+    if isinstance(event, Output):
+        return printable(f"→ output {shortened(repr(event.data), TOO_LONG)}")
     arguments = ", ".join(f"{name}={_value(value)}" for name, value in event.arguments.items())
     return printable(f"→ {event.name}({arguments})")
 

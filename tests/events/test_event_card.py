@@ -20,6 +20,8 @@ from penstock.events import (
     ChunkResponse,
     InvocationFailed,
     Notice,
+    Output,
+    OutputFailed,
     ProviderEvent,
     SegmentContent,
     SegmentEnd,
@@ -57,6 +59,9 @@ EVENTS: list[Any] = [
     ChunkResponse(content="Hi", tool_calls=(ToolCallDelta(3, "c", "f", "{"),), usage=TokenUsage(1, 2, 3)),
     Segment("s", "text", content="Hello", status="complete"),
     Collected(),
+    Output("s", "t", {"a": 1}, {"a": 1}, '{"a": 1}'),
+    Output("s", "t", [1], [1], "[1]"),
+    OutputFailed("s", "t", '{"a', "truncated", ({"at": 3, "expected": "a value"},)),
 ]
 
 

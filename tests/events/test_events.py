@@ -19,6 +19,8 @@ from penstock.events import (
     InvocationFailed,
     JsonError,
     Notice,
+    Output,
+    OutputFailed,
     PenstockError,
     ProviderError,
     ProviderEvent,
@@ -40,6 +42,7 @@ from penstock.events import (
     to_json,
 )
 from penstock.events.chunk_response import FinishReason
+from penstock.events.output import OutputFailure
 from penstock.events.segment_event import SegmentEventType, Status
 
 TYPES: tuple[type[Any], ...] = get_args(Event)
@@ -164,6 +167,17 @@ STRATEGIES: dict[type[Any], st.SearchStrategy[Any]] = {
     AnswerEnd: answer_ends,
     ProviderEvent: provider_events,
     ToolResult: results,
+    Output: st.builds(
+        lambda segment_id, turn_id, data, raw: Output(segment_id, turn_id, data, data, raw), texts, maybe, plain, texts
+    ),
+    OutputFailed: st.builds(
+        OutputFailed,
+        texts,
+        maybe,
+        texts,
+        st.sampled_from(get_args(OutputFailure)),
+        st.lists(objects, max_size=2).map(tuple),
+    ),
 }
 
 
@@ -234,6 +248,18 @@ def test_a_tool_has_one_result(two: dict[str, Any]) -> None:
         ToolResult("c", **two)
     with pytest.raises(UsageError):
         from_json(msgspec.json.encode({"type": "TOOL_RESULT", "id": "c", **two}))
+
+
+def test_the_json_of_an_output_has_the_plain_data_for_its_value() -> None:
+    event = Output("s", "t", object(), {"a": [1]}, '{"a": [1]}')
+    assert to_dict(event) == {
+        "type": "OUTPUT",
+        "segment_id": "s",
+        "turn_id": "t",
+        "value": {"a": [1]},
+        "raw": '{"a": [1]}',
+    }
+    assert from_json(to_json(event)) == Output("s", "t", {"a": [1]}, {"a": [1]}, '{"a": [1]}')
 
 
 def test_the_json_of_a_tool_call_update_has_the_documented_names() -> None:
@@ -402,6 +428,8 @@ EXAMPLES: dict[type[Any], Any] = {
     AnswerEnd: AnswerEnd("t", 1, "failed", usage=TokenUsage(1, 2, 3), error={"detail": "x"}, message={"role": "a"}),
     ProviderEvent: ProviderEvent("citation", {"url": "u"}, turn_id="t", segment_id="s"),
     ToolResult: ToolResult("c", "t", value={"a": [1]}),
+    Output: Output("s", "t", {"a": [1]}, {"a": [1]}, '{"a": [1]}'),
+    OutputFailed: OutputFailed("s", "t", "{", "truncated", ({"at": 1},)),
 }
 
 

@@ -12,6 +12,8 @@ from penstock.events import (
     ChunkResponse,
     InvocationFailed,
     Notice,
+    Output,
+    OutputFailed,
     ProviderEvent,
     SegmentContent,
     SegmentEnd,
@@ -20,7 +22,7 @@ from penstock.events import (
     ToolCallDelta,
     ToolResult,
 )
-from penstock.operators import adrive, drive, stream_fields, to_invocations, to_segments
+from penstock.operators import adrive, drive, partial_output, stream_fields, to_invocations, to_segments
 from penstock.sinks.collect import Collected, Collector, Segment, acollect, collect, total_usage
 
 CHAIN = (to_segments(turn_id="t"), stream_fields(), to_invocations(keep_segments=True))
@@ -67,6 +69,7 @@ def test_segments_stand_in_the_order_of_their_starts_with_all_that_their_events_
 
 def test_nothing_gives_nothing() -> None:
     result = collect([])
+    assert result.outputs == []
     assert (result.events, result.segments, result.invocations, result.failures, result.text) == ([], [], [], [], "")
 
 
@@ -188,3 +191,9 @@ def test_a_collector_need_not_keep_the_events() -> None:
         collector.feed(event)
     kept = collect(drive(CHUNKS, *CHAIN))
     assert collector.close() == Collected([], *(getattr(kept, name) for name in Collected.__struct_fields__[1:]))
+
+
+def test_results_of_structured_answers_are_collected():
+    chunks = [ChunkResponse(content="[1"), ChunkResponse(reasoning="hm"), ChunkResponse(content="[2]")]
+    outputs = collect(drive(chunks, to_segments(turn_id="t"), partial_output())).outputs
+    assert [type(each) for each in outputs] == [OutputFailed, Output]

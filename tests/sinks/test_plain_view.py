@@ -15,6 +15,7 @@ from penstock.events import (
     AnswerEnd,
     InvocationFailed,
     Notice,
+    OutputFailed,
     ProviderError,
     ProviderEvent,
     SegmentContent,
@@ -106,6 +107,7 @@ def test_two_calls_about_the_same_are_told_apart():
         (ToolInvocation("i", name="f", arguments={"a": "x" * 5000}), "→ f(a=<5,000 characters>)\n"),
         (InvocationFailed("i", name="f\a", reason="truncated"), "✗ f\\x07 is not run: truncated\n"),
         (Notice("late", "so late"), "! so late\n"),
+        (OutputFailed("s", reason="malformed"), "✗ no output: malformed\n"),
     ],
 )
 def test_what_is_run_and_what_is_not_has_a_line(event: Any, line: str):

@@ -26,6 +26,7 @@ from penstock.events import (
     AnswerEnd,
     InvocationFailed,
     Notice,
+    OutputFailed,
     ProviderError,
     ToolCallUpdate,
     ToolInvocation,
@@ -283,6 +284,7 @@ def test_a_call_that_failed_keeps_its_arguments_and_says_why():
     [
         ([InvocationFailed("i", name="f", reason="unknown_tool")], "✗ f is not run: unknown_tool", "31"),
         ([Notice("late", "so late")], "! so late", "33"),
+        ([OutputFailed("s", reason="refusal")], "✗ no output: refusal", "31"),
         ([ToolInvocation("i", name="f", arguments={"a": 1})], "→ f(a=1)", "1;32"),
         (whole("refusal", "I cannot."), "refused: I cannot.", "33"),
         (whole("media", "https://x.y/a.png", media_type="image"), "image https://x.y/a.png", "2"),

@@ -33,7 +33,12 @@ from penstock.events import (
     from_json,
     to_json,
 )
-from penstock.operators import adrive
+from penstock.operators import (
+    adrive,
+    drive,
+    partial_output,
+    to_segments,
+)
 from penstock.pipeline import api_tool_call
 from penstock.sinks.to_sse import HEARTBEAT, SSE_HEADERS, to_sse
 from penstock.sinks.web.frame_pump import AHEAD
@@ -157,6 +162,13 @@ def test_the_headers_say_what_it_is_and_that_nobody_may_hold_it_back():
 
 def test_a_dictionary_goes_out_as_it_is():
     assert objects_in(chunks_of([{"type": "MINE", "n": 1}]))[0] == {"type": "MINE", "n": 1}
+
+
+def test_live_values_are_not_sent():
+    events = list(drive([ChunkResponse(content="[1]")], to_segments(turn_id="t"), partial_output()))
+    assert [each["type"] for each in objects_in(chunks_of(events))] == [
+        *("SEGMENT_START", "SEGMENT_CONTENT", "SEGMENT_END", "OUTPUT", "STREAM_END"),
+    ]
 
 
 def test_select_says_which_events_go_out():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.events import AnswerEnd, InvocationFailed, ProviderError, ToolInvocation, UsageError
+from penstock.events import AnswerEnd, InvocationFailed, Output, OutputFailed, ProviderError, ToolInvocation, UsageError
 from penstock.sinks.wording.event_words import ending, event_line, stream_error, subject
 
 
@@ -27,6 +27,13 @@ from penstock.sinks.wording.event_words import ending, event_line, stream_error,
 )
 def test_a_failure_says_its_reason_and_what_is_wrong_first(errors: tuple[dict[str, Any], ...], said: str):
     assert event_line(InvocationFailed("i", name="f", reason="invalid", errors=errors)) == f"✗ f is not run: {said}"
+
+
+def test_an_output_and_its_failure_have_a_line():
+    assert event_line(Output("s", data={"a": [1]})) == "→ output {'a': [1]}"
+    assert event_line(OutputFailed("s", reason="invalid", errors=({"loc": ["a"], "msg": "no"},))) == (
+        "✗ no output: invalid (a: no)"
+    )
 
 
 def test_a_call_that_has_no_name_is_not_called_nothing():

@@ -12,9 +12,7 @@ from typing import Any
 from openai import OpenAI
 from recordings import keys_or_recordings
 
-from penstock.events import ProviderError
-from penstock.pipeline import Pipeline
-from penstock.sinks import collect, terminal_view
+from penstock import Pipeline, ProviderError, ToolResult, terminal_view
 
 FOLDER = Path("chat_files").resolve()
 
@@ -28,23 +26,18 @@ def write_file(path: str, content: str) -> str:
     return f"{file.write_text(content, encoding='utf-8')} characters written"
 
 
-pipeline = Pipeline(tools=[write_file], sinks=[terminal_view(), collect])
+pipeline = Pipeline(tools=[write_file], sinks=[terminal_view()])
 run = {tool.name: tool.run for tool in pipeline.tools or ()}
 
 
 def ask(request: Any, messages: list[Any]) -> bool:
-    """Show one answer, run what it calls, and give whether the model is to be told of that."""
+    """Show one answer, run what it calls, and return whether the model is to be told of that."""
     with pipeline.stream(partial(request, messages=messages)) as events:
-        list(events)  # the sinks have them
-    _, answer = events.results
-    said: list[Any] = [{"role": "assistant", "content": answer.text}]
-    for call in (*answer.invocations, *answer.failures):
-        function = {"name": call.name, "arguments": call.raw}
-        said[0].setdefault("tool_calls", []).append({"id": call.id, "type": "function", "function": function})
-        result = run[call.name](call) if call in answer.invocations else f"not run: {call.reason}"
-        said.append({"role": "tool", "tool_call_id": call.id, "content": result})
-    messages += said
-    return len(said) > 1
+        list(events)  # the view shows them
+    answer = events.answer
+    results = [ToolResult(call.id, value=run[call.name](call)) for call in answer.invocations]
+    messages += answer.to_messages("openai-chat", results)
+    return answer.expects_reply
 
 
 with suppress(EOFError, KeyboardInterrupt), keys_or_recordings("chat_two_files", "chat_written"), OpenAI() as client:

@@ -3,6 +3,7 @@
 from .aggregate_fragments import PathValue, aggregate_fragments
 from .argument_progress import argument_progress
 from .calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
+from .calls.known_file_tools import KNOWN_FILE_TOOLS
 from .catalogue.dialect_for import dialect_for
 from .detect_text_calls import detect_text_calls
 from .engine.drive import adrive, drive
@@ -30,6 +31,7 @@ from .writing.render_call import render_call
 
 __all__ = [
     "FILE_TOOLS",
+    "KNOWN_FILE_TOOLS",
     "MARKED_FILE_TOOLS",
     "Completed",
     "Dialect",

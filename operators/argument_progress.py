@@ -9,7 +9,8 @@ from ..events.segment_event import AnySegmentEvent
 from ..events.tool_invocation import ToolCallArgumentProgress
 from .calls.call_arguments import CallArguments
 from .calls.each_call import each_call
-from .calls.field_spec import FILE_TOOLS, FieldSpec
+from .calls.field_spec import FieldSpec
+from .calls.known_file_tools import KNOWN_FILE_TOOLS
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator
@@ -19,7 +20,7 @@ from .engine.stage import Operator
 def argument_progress(
     *,
     keep_segments: bool = False,
-    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[Any, Any]:
     """Emit each piece of each call's arguments as a `ToolCallArgumentProgress`, as soon as it is certain.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from types import EllipsisType
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from ..events.errors import UsageError
 from ..events.fragment import Fragment, JsonError
@@ -14,8 +14,7 @@ from .engine.public_operator import public_operator
 from .engine.stage import Completed, How, Operator, lift
 from .engine.state import Stateful
 from .machines.json_machine import JsonMachine
-
-FieldPath: TypeAlias = tuple[str | int | EllipsisType, ...]
+from .machines.path_tree import FieldPath, PathNode, following, path_tree
 
 
 @public_operator
@@ -58,26 +57,12 @@ def _as_path(path: object) -> FieldPath:
     raise UsageError(message)
 
 
-class _Node:
-    """One key or index of the chosen paths, with those that may follow it."""
-
-    __slots__ = ("chosen", "following")
-
-    def __init__(self) -> None:
-        self.following: dict[str | int | EllipsisType, _Node] = {}
-        self.chosen = False
-
-
-def _following(nodes: tuple[_Node, ...], step: str | int) -> tuple[_Node, ...]:
-    return tuple(node.following[way] for node in nodes for way in (step, ...) if way in node.following)
-
-
 class _Container:
     """An open container with chosen paths below it, and its keys on the way to them."""
 
     __slots__ = ("nodes", "seen")
 
-    def __init__(self, nodes: tuple[_Node, ...], seen: Iterable[str] = ()) -> None:
+    def __init__(self, nodes: tuple[PathNode, ...], seen: Iterable[str] = ()) -> None:
         self.nodes = nodes
         self.seen = set(seen)
 
@@ -87,12 +72,7 @@ class _ExtractJsonFields(Stateful):
 
     def __init__(self, paths: tuple[FieldPath, ...], limits: Limits) -> None:
         self._machine = JsonMachine(limits)
-        self._root = _Node()
-        for path in paths:
-            node = self._root
-            for step in path:
-                node = node.following.setdefault(step, _Node())
-            node.chosen = True
+        self._root = path_tree(paths)
         self._around: list[_Container] = []
         """The open containers that lead to chosen paths, from the root on."""
         self._depth = -1
@@ -122,11 +102,11 @@ class _ExtractJsonFields(Stateful):
         super().load(state)
         # The path to the innermost of these containers is how the machine's own path begins.
         steps = self._machine.path
-        nodes: tuple[_Node, ...] = (self._root,)
+        nodes: tuple[PathNode, ...] = (self._root,)
         self._around = []
         for depth, seen in enumerate(state["seen"]):
             if depth:
-                nodes = _following(nodes, steps[depth - 1])
+                nodes = following(nodes, steps[depth - 1])
             self._around.append(_Container(nodes, seen))
 
     def _select(self, fragments: Sequence[Fragment | JsonError]) -> Sequence[Fragment | JsonError]:
@@ -154,10 +134,10 @@ class _ExtractJsonFields(Stateful):
     def _open(self, fragment: Fragment) -> JsonError | None:
         """Return how to treat a value that opens: pass it, skip it, or look inside."""
         path = fragment.path
-        nodes: tuple[_Node, ...] = (self._root,)
+        nodes: tuple[PathNode, ...] = (self._root,)
         if path:
             container, step = self._around[-1], path[-1]
-            nodes = _following(container.nodes, step)
+            nodes = following(container.nodes, step)
             if nodes and type(step) is str:
                 if step in container.seen:
                     return JsonError("duplicate_key", fragment.at, "a key that is not there yet", step, path)

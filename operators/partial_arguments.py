@@ -11,7 +11,8 @@ from ..events.fragment import Fragment, Path
 from ..events.segment_event import AnySegmentEvent, SegmentEnd, SegmentStart, Status
 from .calls.call_arguments import CallArguments
 from .calls.each_call import each_call
-from .calls.field_spec import FILE_TOOLS, FieldSpec
+from .calls.field_spec import FieldSpec
+from .calls.known_file_tools import KNOWN_FILE_TOOLS
 from .calls.segment_metadata import Specs
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
@@ -24,7 +25,7 @@ from .machines.live_view import ObjectView
 def partial_arguments(
     *,
     keep_segments: bool = False,
-    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[Any, Any]:
     """Emit a `PartialArguments` whenever a call's arguments have grown, and one at the call's end.

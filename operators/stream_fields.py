@@ -1,34 +1,50 @@
-"""`stream_fields`: turn calls of named tools into segments whose content is one decoded argument."""
+"""`stream_fields`: turn the streamed arguments of calls into segments whose content is decoded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
+
+from msgspec.structs import replace
 
 from ..events.errors import UsageError
-from ..events.fragment import Fragment, JsonError, Path
-from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart, Status
+from ..events.fragment import Fragment
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ..events.tool_invocation import Notice
 from .calls.call_follower import CallFollower
-from .calls.field_spec import FILE_TOOLS, FieldSpec
-from .calls.segment_end import error_detail
-from .calls.segment_metadata import RESERVED
+from .calls.field_spec import FieldSpec
+from .calls.known_file_tools import KNOWN_FILE_TOOLS
+from .calls.segment_metadata import spec_by_type
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
-from .engine.stage import Operator, StageChain, lift, stage
-from .engine.state import Stateful
+from .engine.stage import Operator, lift, stage
+from .fields.field_call import (
+    FieldCall,
+    free_form_pieces,
+    is_due,
+    known_metadata,
+    shown_arguments,
+    stripped,
+    taken,
+    verdict,
+)
+from .fields.specs_by_tool import checked_specs, specs_by_tool
+from .fields.streamed_arguments import StreamedArguments
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.json_machine import JsonMachine
+from .machines.path_tree import path_tree, read_path
 from .strip_markers import strip_markers
+from .to_invocations import Tools
 
 Segment: TypeAlias = AnySegmentEvent | Notice
 
 
 @public_operator
 def stream_fields(
-    specs: Iterable[FieldSpec] = FILE_TOOLS,
+    specs: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     *,
+    tools: Tools | None = None,
     start: Literal["deferred", "immediate"] = "deferred",
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
@@ -51,102 +67,53 @@ def stream_fields(
     is strict. Every argument, streamed or not, still reaches `to_invocations`; the END's
     metadata has those that were not streamed. A streamed key that is repeated fails its call (`duplicate_key`).
 
-    - `specs`: the tools and their fields; `FILE_TOOLS` are those of write_file, edit_file, patch_file and run_bash;
-      with `()` everything passes unchanged.
+    Of a tool with several streamed arguments, or nested ones, the call stays a `tool_call` segment. Each of these
+    arguments is a segment beside it, with the id `{call id}/edits/0/new_text`, the spec's type, and `call_id`,
+    `tool_name`, `path` and the shown `arguments` in its metadata; it ends before its call.
+
+    - `specs`: the tools and their fields; `FILE_TOOLS` are those of write_file, edit_file, patch_file and run_bash,
+      `KNOWN_FILE_TOOLS` also those of known agents; with `()` only the tools' own count. Of several specs for one tool
+      that are not strict, a call takes the first that fits.
+    - `tools`: the tools, as for `to_invocations`; a `Pipeline` passes its own. What they stream themselves
+      (`Tool.streamed`) is added, and specs that are not strict and whose arguments they lack are left out.
     - `start`: with `deferred`, START waits for the metadata that the spec requires, or, if it requires none, for the
       beginning of the field; at most until `limits.deferred_length` characters of content are held. With `immediate`,
-      START directly follows that of the call, and metadata that arrives later is in the END.
+      START directly follows that of the call, metadata that arrives later is in the END, and only the first spec of a
+      tool counts.
     - `ignore_case`: whether the case of tool names is ignored, for models that write calls as text; the call keeps the
       name as it was written.
     """
     if start not in ("deferred", "immediate"):
         message = f"start must be 'deferred' or 'immediate', got {start!r}"
         raise UsageError(message)
-    by_tool: dict[str, FieldSpec] = {}
-    given: object = specs
-    if isinstance(given, str | FieldSpec) or not hasattr(given, "__iter__"):
-        message = f"stream_fields takes an iterable of FieldSpecs, such as FILE_TOOLS; got {given!r}"
-        raise UsageError(message)
-    for spec in specs:
-        if not isinstance(cast("object", spec), FieldSpec):
-            message = f"stream_fields takes FieldSpec(tool, field, ...), got {spec!r}"
-            raise UsageError(message)
-        if spec.tool in by_tool:
-            message = f"two specs are for the tool {spec.tool!r}; keep one"
-            raise UsageError(message)
-        by_tool[spec.tool] = spec
-    return lift(partial(_StreamFields, by_tool, limits, deferred=start == "deferred", ignore_case=ignore_case))
+    checked = checked_specs(specs, "stream_fields")
+    by_tool = specs_by_tool(checked, tools, ignore_case=ignore_case)
+    fields = {kind: spec.field for kind, spec in spec_by_type(checked).items()}
+    deferred = start == "deferred"
+    return lift(partial(_StreamFields, by_tool, fields, limits, deferred=deferred, ignore_case=ignore_case))
 
 
-class _FieldCall(Stateful):
-    """One call of a tool with a spec: its arguments so far, and the text that is not emitted yet."""
-
-    STATE = (
-        "arguments",
-        "content",
-        "content_length",
-        "due",
-        "duplicate",
-        "error",
-        "fragments",
-        "held",
-        "machine",
-        "metadata",
-        "name",
-        "no_object",
-        "open_value",
-        "opened",
-        "raw",
-        "segment_id",
-        "started",
-        "stripping",
-        "turn_id",
-    )
-    __slots__ = (*STATE, "limits", "field_path", "live_path", "segment_type", "spec")
-
-    def __init__(self, spec: FieldSpec, limits: Limits, start: SegmentStart, name: str) -> None:
-        self.spec = spec
-        self.limits = limits
-        self.segment_type = spec.segment_type
-        self.segment_id = start.segment_id
-        self.turn_id = start.turn_id
-        self.metadata = start.metadata
-        self.name = name
-        self.arguments: dict[str, Any] = {}  # those that are not streamed, as they close
-        self.open_value: FragmentAggregator | None = None  # the one of them that is open
-        self.content: list[str] = []  # decoded content that waits for START
-        self.content_length = 0
-        self.raw: list[str] = []  # source text that no event has accounted for yet, and its fragments
-        self.fragments: list[Fragment] = []
-        self.field_path: Path = (spec.field,)
-        self.live_path: Path | None = None  # the path object of the open field, while text can go straight through
-        self.due: dict[str, Any] | None = None  # the metadata of START, known since START is due
-        self.opened = False
-        self.duplicate = False
-        self.no_object = False  # the root is something else
-        self.error: JsonError | None = None  # from text that was not parsed before
-        self.started = False
-        self.machine: JsonMachine | None = None  # for events that are not parsed yet
-        self.stripping = None if spec.markers is None else stage(strip_markers(*spec.markers))
-        self.held: list[AnySegmentEvent] = []
-        """The events before START, to be emitted unchanged if the call does not fit a spec that is not strict.
-
-        It stays empty if markers are removed from the content, because these events would contain them.
-        """
-
-    def new_part(self, name: str, _state: Any, /) -> FragmentAggregator | JsonMachine:
-        return FragmentAggregator() if name == "open_value" else JsonMachine(self.limits)
-
-
-class _StreamFields(CallFollower[_FieldCall]):
-    def __init__(self, specs: dict[str, FieldSpec], limits: Limits, *, deferred: bool, ignore_case: bool) -> None:
+class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
+    def __init__(
+        self,
+        specs: dict[str, tuple[FieldSpec, ...]],
+        fields: dict[str, str],
+        limits: Limits,
+        *,
+        deferred: bool,
+        ignore_case: bool,
+    ) -> None:
         super().__init__(keep_segments=True)
-        self._specs = {tool.casefold(): spec for tool, spec in specs.items()} if ignore_case else specs
+        self._specs = {tool: _of_one_kind(several, deferred=deferred) for tool, several in specs.items()}
+        paths = {tool: several[0].paths for tool, several in self._specs.items() if several[0].paths}
+        self._trees = {tool: path_tree(map(read_path, those)) for tool, those in paths.items()}
+        self._fields = fields
+        """The fields that segments have by their type; others are named in the metadata."""
         self._ignore_case = ignore_case
         self._deferred = deferred
         self._limits = limits
 
-    def feed(self, event: SegmentEvent | Notice) -> Sequence[Segment]:
+    def feed(self, event: Any) -> Sequence[Segment]:
         if type(event) is SegmentContent:
             call = self._calls.get((event.turn_id, event.segment_id))
             if call is None:
@@ -168,34 +135,44 @@ class _StreamFields(CallFollower[_FieldCall]):
             return self._content(call, event)
         if type(event) is SegmentStart or type(event) is SegmentEnd:
             return self._border(event)
-        other: Any = event
-        return (other,)
+        return (event,)
 
-    def new_part(self, _name: str, state: Any, /) -> _FieldCall:
-        spec = self._specs[self._tool(state["name"])]
-        return _FieldCall(spec, self._limits, SegmentStart("", None), "")
+    def new_part(self, _name: str, state: Any, /) -> FieldCall | StreamedArguments:
+        return self._followed(self._tool(state["name"]), SegmentStart("", None), "")
 
-    def _opened(self, start: SegmentStart) -> _FieldCall | None:
+    def _opened(self, start: SegmentStart) -> FieldCall | StreamedArguments | None:
         metadata = start.metadata
         if start.segment_type != "tool_call" or metadata.get("executed_by") == "provider":
             return None
         name = metadata.get("tool_name", "")
-        spec = self._specs.get(self._tool(name))
-        return None if spec is None else _FieldCall(spec, self._limits, start, name)
+        tool = self._tool(name)
+        return self._followed(tool, start, name) if tool in self._specs else None
+
+    def _followed(self, tool: str, start: SegmentStart, name: str) -> FieldCall | StreamedArguments:
+        specs = self._specs[tool]
+        if tool in self._trees:
+            return StreamedArguments(specs[0], self._trees[tool], self._limits, start, name)
+        markers = specs[0].markers
+        stripping = None if markers is None else stage(strip_markers(*markers))
+        return FieldCall(specs, self._limits, start, name, stripping)
 
     def _tool(self, name: str) -> str:
         return name.casefold() if self._ignore_case else name
 
-    def _started(self, call: _FieldCall, start: SegmentStart) -> list[Segment]:
+    def _started(self, call: FieldCall | StreamedArguments, start: SegmentStart) -> list[Segment]:
+        if isinstance(call, StreamedArguments):
+            return [start, *call.take(start)]
         events: list[Segment] = []
         self._take(call, start)
         if not self._deferred:
             self._give_start(call, {}, events)
-        elif call.spec.required and not call.spec.strict and call.spec.markers is None:
+        elif (call.spec.required or call.chosen < 0) and not call.spec.strict and call.spec.markers is None:
             call.held.append(start)
         return events
 
-    def _content(self, call: _FieldCall, event: SegmentContent) -> list[Segment]:
+    def _content(self, call: FieldCall | StreamedArguments, event: SegmentContent) -> list[Segment]:
+        if isinstance(call, StreamedArguments):
+            return [event, *call.take(event)]
         text = self._take(call, event)
         events: list[Segment] = []
         if call.started:
@@ -208,63 +185,73 @@ class _StreamFields(CallFollower[_FieldCall]):
                 call.held.append(event)
             if call.due is not None:
                 self._give_start(call, call.due, events)
+            elif call.is_late and call.held and isinstance(start := call.held[0], SegmentStart):
+                del self._calls[call.turn_id, call.segment_id]
+                self._others.note(start)
+                return [*call.held]
         straight = call.started and call.content_length > 0 and not (call.raw or call.duplicate or call.stripping)
         call.live_path = call.field_path if straight else None
         return events
 
-    def _ended(self, call: _FieldCall, end: SegmentEnd) -> list[Segment]:
+    def _ended(self, call: FieldCall | StreamedArguments, end: SegmentEnd) -> list[Segment]:
+        if isinstance(call, StreamedArguments):
+            return _ended_with(call, end)
         text = self._take(call, end, ending=True)
         events: list[Segment] = []
-        if call.held and call.due is None and end.status in ("complete", None):
+        if call.held and call.due is None and (end.status in ("complete", None) or call.needs_field):
+            end = replace(end, segment_type=call.held[0].segment_type)
             return [*call.held, end]
         if not call.started:
             if text:
                 call.content.append(text)
-            self._give_start(call, _known(call) if call.due is None else call.due, events)
+            self._give_start(call, known_metadata(call) if call.due is None else call.due, events)
         elif text:
             self._give_content(call, text, events)
         status, reason = end.status, end.reason
-        metadata = {**call.metadata, **end.metadata}
+        metadata = {**call.metadata, **self._streamed(call), **end.metadata}
         metadata.pop("arguments", None)  # the content, once more
-        metadata |= _shown(call)
+        metadata |= shown_arguments(call)
         if status in ("complete", None):
-            status, reason, error = _verdict(call, reason)
+            status, reason, error = verdict(call, reason)
             if error is not None:
                 metadata["error"] = error
-        raw, fragments = _taken(call)
+        raw, fragments = taken(call)
         kind, pieces = call.segment_type, fragments or None
         events.append(
             SegmentEnd(call.segment_id, kind, status, reason, metadata, turn_id=end.turn_id, raw=raw, fragments=pieces)
         )
         return events
 
-    def _give_start(self, call: _FieldCall, known: dict[str, Any], events: list[Segment]) -> None:
+    def _give_start(self, call: FieldCall, known: dict[str, Any], events: list[Segment]) -> None:
         call.started = True
         call.held.clear()
-        metadata = {**call.metadata, **known}
-        raw, fragments = _taken(call)
+        metadata = {**call.metadata, **self._streamed(call), **known}
+        raw, fragments = taken(call)
         kind, pieces = call.segment_type, fragments or None
         events.append(SegmentStart(call.segment_id, kind, metadata, turn_id=call.turn_id, raw=raw, fragments=pieces))
         if call.content:
             self._give_content(call, "".join(call.content), events)
             call.content.clear()
 
-    def _give_content(self, call: _FieldCall, text: str, events: list[Segment]) -> None:
-        raw, fragments = _taken(call)
+    def _give_content(self, call: FieldCall, text: str, events: list[Segment]) -> None:
+        raw, fragments = taken(call)
         kind = call.segment_type
         events.append(SegmentContent(call.segment_id, kind, text, turn_id=call.turn_id, raw=raw, fragments=fragments))
 
-    def _take(self, call: _FieldCall, event: AnySegmentEvent, *, ending: bool = False) -> str:
+    def _take(self, call: FieldCall, event: AnySegmentEvent, *, ending: bool = False) -> str:
         """Process an event's source text and fragments; return the new text of the streamed field."""
         fragments: Iterable[Fragment] = event.fragments or ()
         raw = event.raw
-        if event.fragments is None and type(event) is SegmentContent:
-            raw = raw or event.delta
-            fragments = self._parsed(call, raw)
+        if event.fragments is None:
+            if call.metadata.get("kind") == "text":
+                raw, fragments = free_form_pieces(call, event)
+            elif type(event) is SegmentContent:
+                raw = raw or event.delta
+                fragments = self._parsed(call, raw)
         if raw:
             call.raw.append(raw)
         if call.stripping is not None:
-            fragments = _stripped(call, call.stripping, fragments, ending=ending)
+            fragments = stripped(call, call.stripping, fragments, ending=ending)
         pieces: list[str] = []
         for piece in fragments:
             call.fragments.append(piece)
@@ -273,19 +260,27 @@ class _StreamFields(CallFollower[_FieldCall]):
                 call.no_object = call.no_object or piece.value not in ("{", None)
             if not path or call.duplicate:
                 continue
+            if call.chosen < 0 and piece.value == '"' and len(path) == 1 and piece.kind == "OPEN":
+                call.choose(next((place for place, spec in enumerate(call.specs) if spec.field == path[0]), -1))
             if not (path == call.field_path and self._field(call, piece, pieces)):
                 self._argument(call, piece)
             # At the very piece, and not at the end of its chunk: what START says must not depend on the cutting.
-            if call.due is None and not call.started and self._is_due(call):
-                call.due = _known(call)
+            if call.due is None and not call.started:
+                self._settle(call, piece)
         return "".join(pieces)
 
-    def _is_due(self, call: _FieldCall) -> bool:
-        required = call.spec.required
-        known = all(name in call.arguments for name in required) if required else call.opened
-        return known or call.content_length > self._limits.deferred_length
+    def _settle(self, call: FieldCall, piece: Fragment) -> None:
+        """Take the first spec whose START is due with this piece."""
+        too_much = call.content_length > self._limits.deferred_length
+        for place, spec in enumerate(call.specs):
+            if (call.chosen < 0 or spec.field == call.spec.field) and (too_much or is_due(call, spec)):
+                if place != call.chosen:
+                    call.choose(place)
+                call.due = known_metadata(call)
+                return
+        call.is_late = call.needs_field and not call.is_text and piece.at > self._limits.deferred_length
 
-    def _field(self, call: _FieldCall, piece: Fragment, pieces: list[str]) -> bool:
+    def _field(self, call: FieldCall, piece: Fragment, pieces: list[str]) -> bool:
         """Process a fragment of the field; return False if it is not a string, and thus an ordinary argument."""
         if piece.kind == "TEXT":
             call.field_path = piece.path
@@ -297,11 +292,15 @@ class _StreamFields(CallFollower[_FieldCall]):
         if call.opened:
             call.duplicate = True
             return True
+        if call.needs_field and piece.at > self._limits.deferred_length:  # the call passes as it is
+            call.field_path = (-1,)
+            return False
         call.opened = True
         call.field_path = piece.path
-        return bool(piece.value == '"')
+        call.is_text = bool(piece.value == '"')
+        return call.is_text
 
-    def _argument(self, call: _FieldCall, piece: Fragment) -> None:
+    def _argument(self, call: FieldCall, piece: Fragment) -> None:
         if call.open_value is None:
             call.open_value = FragmentAggregator()
         call.open_value.feed(piece)
@@ -309,7 +308,12 @@ class _StreamFields(CallFollower[_FieldCall]):
             call.arguments[str(piece.path[0])] = call.open_value.value
             call.open_value = None
 
-    def _parsed(self, call: _FieldCall, text: str) -> list[Fragment]:
+    def _streamed(self, call: FieldCall) -> dict[str, Any]:
+        """Return the metadata with the field's name, where the segment's type does not tell it."""
+        field = call.spec.field
+        return {} if self._fields.get(call.segment_type, field) == field else {"streamed": field}
+
+    def _parsed(self, call: FieldCall, text: str) -> list[Fragment]:
         if call.machine is None:
             call.machine = JsonMachine(self._limits)
         items = call.machine.feed(text)
@@ -317,66 +321,16 @@ class _StreamFields(CallFollower[_FieldCall]):
         return [item for item in items if isinstance(item, Fragment)]
 
 
-def _known(call: _FieldCall) -> dict[str, Any]:
-    """Return those arguments known so far that the spec lists as metadata."""
-    names = call.spec.metadata
-    return {name: call.arguments[name] for name in names if name in call.arguments and name not in RESERVED}
+def _of_one_kind(specs: tuple[FieldSpec, ...], *, deferred: bool) -> tuple[FieldSpec, ...]:
+    """Return the specs that may be for one call: the first if it has several paths, else those with a field."""
+    if specs[0].paths or not deferred:
+        return specs[:1]
+    return tuple(spec for spec in specs if not spec.paths)
 
 
-def _shown(call: _FieldCall) -> dict[str, Any]:
-    """Return the arguments that were not streamed, as END metadata; those with reserved names one level down."""
-    shown = {name: value for name, value in call.arguments.items() if name not in RESERVED}
-    hidden = {name: value for name, value in call.arguments.items() if name in RESERVED}
-    if call.opened and not call.content_length and call.spec.field not in call.arguments:
-        hidden[call.spec.field] = ""  # an empty content has no CONTENT that would tell it from none
-    return {**shown, "arguments": hidden} if hidden else shown
-
-
-def _verdict(call: _FieldCall, reason: str | None) -> tuple[Status, str | None, dict[str, Any] | None]:
-    """Return status, reason and error for a call whose segment ended as complete."""
-    if call.machine is not None and call.error is None:
-        call.error = next((item for item in call.machine.close() if isinstance(item, JsonError)), None)
-    if call.error is not None:
-        if call.error.reason == "truncated":
-            return "truncated", None, error_detail(call.error)
-        return "failed", call.error.reason, error_detail(call.error)
-    if call.duplicate:
-        return "failed", "duplicate_key", None
-    if call.no_object:
-        return "failed", "invalid", {"loc": [], "msg": "arguments must be an object", "type": "dict_type"}
-    required = call.spec.required if call.spec.strict else ()
-    for name in required:
-        if name not in call.arguments:
-            return "failed", "missing_path", {"loc": [name], "msg": "missing", "type": "missing"}
-    return "complete", reason, None
-
-
-def _taken(call: _FieldCall) -> tuple[str, tuple[Fragment, ...]]:
-    taken = "".join(call.raw), tuple(call.fragments)
-    call.raw.clear()
-    call.fragments.clear()
-    return taken
-
-
-def _stripped(
-    call: _FieldCall,
-    stripping: StageChain[str, str],
-    fragments: Iterable[Fragment],
-    *,
-    ending: bool,
-) -> list[Fragment]:
-    """Remove the markers from the field's fragments, so that they are not in the invocation either."""
-    given: list[Fragment] = []
-    for piece in fragments:
-        if call.stripping is not None and piece.path == call.field_path and piece.kind in ("TEXT", "DONE"):
-            texts = stripping.feed(piece.value) if piece.kind == "TEXT" else stripping.close()
-            if piece.kind == "DONE":
-                call.stripping = None
-            if texts:
-                given.append(Fragment(piece.path, "TEXT", "".join(texts), piece.at))
-            if piece.kind == "TEXT":
-                continue
-        given.append(piece)
-    if ending and call.stripping is not None and (rest := stripping.close()):
-        given.append(Fragment(call.field_path, "TEXT", "".join(rest), 0))
-    return given
+def _ended_with(call: StreamedArguments, end: SegmentEnd) -> list[Segment]:
+    """Return the ENDs of a call and of its open argument."""
+    events = [*call.take(end), *call.cut(end.status, end.reason)]
+    if call.duplicate and end.status in ("complete", None):
+        end = replace(end, status="failed", reason="duplicate_key")
+    return [*events, end]

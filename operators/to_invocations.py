@@ -14,15 +14,17 @@ from ..events.fragment import JsonError
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ..events.tool_invocation import FailureReason, InvocationFailed, Notice, ToolInvocation
 from .calls.call_follower import CallFollower
-from .calls.field_spec import FILE_TOOLS, FieldSpec
+from .calls.field_spec import FieldSpec
+from .calls.known_file_tools import KNOWN_FILE_TOOLS
 from .calls.same_arguments import arguments_digest, value_digest
 from .calls.segment_end import error_detail
-from .calls.segment_metadata import called_name, told_arguments
+from .calls.segment_metadata import called_name, spec_by_type, told_arguments
 from .calls.validated import validated
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
 from .engine.state import Stateful
+from .fields.specs_by_tool import specs_by_tool
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.whole_json import decode_json
 from .schemas.tool_parameters import known_name
@@ -56,7 +58,7 @@ def to_invocations(
     tools: Tools | None = None,
     *,
     keep_segments: Literal[False] = False,
-    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[SegmentEvent | Notice, CallResult]: ...
@@ -65,7 +67,7 @@ def to_invocations(
     tools: Tools | None = None,
     *,
     keep_segments: bool,
-    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[SegmentEvent | Notice, Result]: ...
@@ -76,7 +78,7 @@ def to_invocations(
     tools: Tools | None = None,
     *,
     keep_segments: bool = False,
-    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[SegmentEvent | Notice, Result]:
@@ -110,8 +112,10 @@ def to_invocations(
     Arguments that are literally `null` count as `{}`; any other root that is not an object is `invalid`.
     """
     validators = None if tools is None else _validators(tools)
+    own = [spec for several in specs_by_tool((), tools).values() for spec in several]
+    by_type = spec_by_type((*fields, *own))
     return lift(
-        partial(_ToInvocations, validators, tuple(fields), limits, keep_segments=keep_segments, ignore_case=ignore_case)
+        partial(_ToInvocations, validators, by_type, limits, keep_segments=keep_segments, ignore_case=ignore_case)
     )
 
 
@@ -139,7 +143,7 @@ class _ToInvocations(CallFollower[_Call]):
     def __init__(
         self,
         validators: dict[str, Model | ToolLike] | None,
-        fields: tuple[FieldSpec, ...],
+        specs: dict[str, FieldSpec],
         limits: Limits,
         *,
         keep_segments: bool,
@@ -148,13 +152,13 @@ class _ToInvocations(CallFollower[_Call]):
         super().__init__(keep_segments=keep_segments)
         self._validators = validators
         self._ignore_case = ignore_case
-        self._specs = {spec.segment_type: spec for spec in fields}
+        self._specs = specs
         self._limits = limits
         self._settled: set[tuple[str | None, str]] = set()
         self._invoked: dict[tuple[str | None, str, str], str] = {}
         """The ids of the invocations, by turn, provider's id, and digest of name and arguments."""
 
-    def feed(self, event: SegmentEvent | Notice) -> Iterable[Result]:
+    def feed(self, event: Any) -> Iterable[Result]:
         if type(event) is SegmentContent:
             call = self._calls.get((event.turn_id, event.segment_id))
             if call is not None:
@@ -167,8 +171,7 @@ class _ToInvocations(CallFollower[_Call]):
             return (event,) if self._keep else ()
         if type(event) is SegmentStart or type(event) is SegmentEnd:
             return self._border(event)
-        other: Any = event
-        return (other,)
+        return (event,)
 
     def new_part(self, _name: str, _state: Any, /) -> _Call:
         return _Call(SegmentStart("", None), "")
@@ -271,7 +274,7 @@ class _ToInvocations(CallFollower[_Call]):
             # Other names are understood in what others wrote; what we wrote has the tool's name and its own names.
             arguments = told_arguments(call.metadata, None if "tool_name" in call.metadata else spec)
             if call.unparsed:
-                arguments[spec.field] = "".join(call.unparsed)
+                arguments[call.metadata.get("streamed", spec.field)] = "".join(call.unparsed)
             return arguments, None
         if not call.unparsed:
             return {}, None

@@ -10,7 +10,8 @@ from ..events.segment_event import AnySegmentEvent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import ToolCallUpdate
 from .calls.call_arguments import CallArguments
 from .calls.each_call import each_call
-from .calls.field_spec import FILE_TOOLS, FieldSpec
+from .calls.field_spec import FieldSpec
+from .calls.known_file_tools import KNOWN_FILE_TOOLS
 from .calls.segment_metadata import Specs
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
@@ -22,7 +23,7 @@ def tool_call_updates(
     *,
     message_id: str | None = None,
     keep_segments: bool = False,
-    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
 ) -> Operator[Any, Any]:
     """Emit `ToolCallUpdate`s for each call: its start, the deltas of its arguments, its completion.
 

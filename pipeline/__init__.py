@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from .answers.answer import Answer
     from .pipeline import Pipeline
     from .runs.async_run import AsyncRun
     from .runs.run import Run
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .strategies.text_strategies import xml as xml
     from .strategies.text_strategy import TextStrategy
     from .tools.file_tools import FILE_TOOL_DEFINITIONS
+    from .tools.streamed import Streamed
     from .tools.tool import Tool, as_tools, tool
     from .tools.tool_choice import tool_choice
     from .tools.tool_schemas import tool_schemas
@@ -36,11 +38,13 @@ if TYPE_CHECKING:
 __all__ = [
     "FILE_TOOL_DEFINITIONS",
     "STRATEGIES",
+    "Answer",
     "AsyncRun",
     "Pipeline",
     "Run",
     "Settings",
     "StrategyEvent",
+    "Streamed",
     "TextStrategy",
     "Tool",
     "api_tool_call",
@@ -60,6 +64,7 @@ __all__ = [
 ]
 
 _FILES: Final = {
+    "answers.answer": ("Answer",),
     "pipeline": ("Pipeline",),
     "runs.async_run": ("AsyncRun",),
     "runs.run": ("Run",),
@@ -80,6 +85,7 @@ _FILES: Final = {
     ),
     "strategies.text_strategy": ("TextStrategy",),
     "tools.file_tools": ("FILE_TOOL_DEFINITIONS",),
+    "tools.streamed": ("Streamed",),
     "tools.tool": ("Tool", "as_tools", "tool"),
     "tools.tool_choice": ("tool_choice",),
     "tools.tool_schemas": ("tool_schemas",),

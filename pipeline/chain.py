@@ -161,7 +161,7 @@ def _is_rx(given: object) -> bool:
     except TypeError:
         return False
     except ValueError:  # a function in C, of which Python knows no signature
-        return True
+        pass
     return True
 
 

@@ -14,18 +14,23 @@ from msgspec.structs import fields
 
 from ..events.errors import UsageError
 from ..operators.calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
+from ..operators.calls.known_file_tools import KNOWN_FILE_TOOLS
 from ..operators.catalogue.dialects_named import dialect_name
 from ..operators.engine.limits import Limits
 from ..operators.engine.stage import Operator, compose
 from ..operators.engine.step import Step, quoted, short_form
 from ..operators.schemas.value_typing import TypingRules
 
-_CONSTANTS: Final[Mapping[str, Any]] = {"FILE_TOOLS": FILE_TOOLS, "MARKED_FILE_TOOLS": MARKED_FILE_TOOLS}
+_CONSTANTS: Final[Mapping[str, Any]] = {
+    "FILE_TOOLS": FILE_TOOLS,
+    "KNOWN_FILE_TOOLS": KNOWN_FILE_TOOLS,
+    "MARKED_FILE_TOOLS": MARKED_FILE_TOOLS,
+}
 _VALUES: Final = (FieldSpec, Limits, TypingRules)
 """The types of values that are written as a call of their class."""
 _TAKEN: Final = ("Pipeline", "Settings", "set", "frozenset")
 """Names that the code uses already, so that nothing else may be called so."""
-_ADVICE: Final = "write the chain as a function, which can make it, and pass that as the strategy"
+_ADVICE: Final = "write a function that makes the chain, and pass it as the strategy"
 
 
 class ChainCode:
@@ -86,7 +91,7 @@ class ChainCode:
             return repr(value)
         if _is_operator(value):
             return self.operator(value)
-        if isinstance(value, _VALUES) and type(value) in _VALUES:
+        if isinstance(value, _VALUES):
             return self._struct(value, name)
         if type(value) in (tuple, list, set, frozenset, dict):
             return self._container(value, name)
@@ -106,15 +111,16 @@ class ChainCode:
         return f"[{inside}]" if kind == "list" else f"({inside}{',' if len(items) == 1 else ''})"
 
     def _struct(self, value: Struct, name: str) -> str:
-        kind = type(value)
+        kind = self.named(type(value), name)
+        positional = type(value).__match_args__
         given: list[str] = []
         for field in fields(value):
             each = getattr(value, field.name)
-            if field.required:
+            if field.name in positional and (field.required or (field.name == "field" and each)):
                 given.append(self._item(each, name))
             elif each != field.default and not (field.name == "segment_type" and each == getattr(value, "tool", "")):
                 given.append(f"{field.name}={self._item(each, name)}")
-        return self._written(kind, f"{kind.__name__}({', '.join(given)})")
+        return f"{kind}({', '.join(given)})"
 
     def _written(self, thing: object, code: str) -> str:
         name = code.partition("(")[0]
@@ -135,7 +141,7 @@ def _is_operator(value: object) -> TypeGuard[Operator[Any, Any]]:
 
 
 def _importable(thing: object) -> str:
-    """Return the name under which a thing can be imported from its module; empty if there is none."""
+    """Return a thing's name if it can be imported from its module by that name, else an empty string."""
     name = str(getattr(thing, "__qualname__", ""))
     module = sys.modules.get(str(getattr(thing, "__module__", "")))
     return name if module is not None and getattr(module, name, None) is thing else ""

@@ -27,12 +27,13 @@ from ..sources.from_stream import any_exception, any_machine, check_any_stream, 
 from ..sources.machine.choices import Choices
 from ..sources.streams.sdk_stream import translated
 from ..sources.streams.wake_stream import wake_stream
-from .chain import Chain, Part, chain_of, dialect_in, is_ours, operator_of, parted, place_of
+from .chain import Chain, Part, chain_of, dialect_in, is_ours, operator_of, parted
 from .changed_strategy import Change, ChangedStrategy
 from .pipeline_code import INDENT, pipeline_code
 from .providers.providers import provider_of
 from .runs.async_run import AsyncRun
 from .runs.flow import Flow
+from .runs.kept_answer import KeptAnswer
 from .runs.run import Run
 from .settings import DEFAULT_IN_TEXT, Settings, settings_from_environment
 from .strategies.strategy import StrategyEvent
@@ -73,6 +74,8 @@ class Pipeline:
       (`when_full="block"`), is dropped ("drop_sink"), or ends the stream ("fail"). If a sink raises, that is logged,
       and the others go on. After the stream, a sink that neither returns nor takes an event for `close_timeout` seconds
       is abandoned, with a `StuckSinkError`; after a cancel, a close or Ctrl-C it has that time in total.
+    - `keep_answer`: whether each run keeps what came, for `Run.answer`, and the assistant's message, for
+      `AnswerEnd.message`; without that a run needs no memory for what has passed.
     - `settings`: in place of the environment's. Further options go to the strategy: `fields=`, `start=`, `eager=`...
 
     A pipeline keeps no state of a stream: use it for many, also at the same time, in threads and in tasks. Wrong
@@ -93,6 +96,7 @@ class Pipeline:
         queue_size: int = 1024,
         when_full: WhenFull = "block",
         close_timeout: float = 10.0,
+        keep_answer: bool = True,
         settings: Settings | None = None,
         **options: Any,
     ) -> None:
@@ -112,10 +116,12 @@ class Pipeline:
             "queue_size": queue_size,
             "when_full": when_full,
             "close_timeout": close_timeout,
+            "keep_answer": keep_answer,
             "settings": settings,
             **options,
         }
         self._api = api
+        self._keeps_answer = keep_answer
         self._choices: Choices = choices
         self._limits = _checked_limits(options.get("limits"), settings)
         self._queue: dict[str, Any] = {"maxsize": queue_size, "when_full": when_full, "close_timeout": close_timeout}
@@ -134,7 +140,9 @@ class Pipeline:
             operator_of(self.chain, "sinks= run with stream(...), which")
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread starts a stream
         self._runs: WeakSet[Any] = WeakSet()
-        self._new_machine = any_machine(api, choices=choices, turn_id=turn_id, limits=self._limits, logprobs=logprobs)
+        self._new_machine = any_machine(
+            api, choices=choices, turn_id=turn_id, limits=self._limits, keep_message=keep_answer, logprobs=logprobs
+        )
         sink_lines(self.sinks, **self._queue)  # raises for wrong options
 
     def stream(self, source: Any, *, turn_id: str | None = None, sinks: Iterable[Callable[..., Any]] = ()) -> Run:
@@ -149,7 +157,7 @@ class Pipeline:
         """
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = FanOut(all_sinks, **self._queue) if all_sinks else None
-        return self._started(Run(_opened(source), self._flow(turn_id), fan_out))
+        return self._started(Run(_opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer)))
 
     def astream(self, source: Any, *, turn_id: str | None = None, sinks: Iterable[Callable[..., Any]] = ()) -> AsyncRun:
         """Return the events of a stream, for an async loop.
@@ -160,7 +168,9 @@ class Pipeline:
         """
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = AsyncFanOut(all_sinks, **self._queue) if all_sinks else None
-        return self._started(AsyncRun(_opened(source), self._flow(turn_id), fan_out))
+        return self._started(
+            AsyncRun(_opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer))
+        )
 
     def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[StrategyEvent]:
         """Return the events of a stream as an Observable; the request is sent on subscription.
@@ -204,7 +214,14 @@ class Pipeline:
         for run in runs:
             run.cancel(reason)
 
-    def tool_schemas(self, provider: str, *, names: Iterable[str] | None = None, strict: bool = False) -> Any:
+    def tool_schemas(
+        self,
+        provider: str,
+        *,
+        names: Iterable[str] | None = None,
+        strict: bool = False,
+        eager_input_streaming: bool | None = None,
+    ) -> Any:
         """Return the tools in the form of a provider's request, a list; None without tools.
 
         Works like the function `tool_schemas`, with the pipeline's tools. It also returns None for a strategy that
@@ -214,7 +231,8 @@ class Pipeline:
         if dialect_in(self.chain) is not None:
             provider_of(provider)  # raises for an unknown provider
             return None
-        return schemas_for(self.tools or (), provider, names, strict=strict)
+        tools = self.tools or ()
+        return schemas_for(tools, provider, names, strict=strict, eager_input_streaming=eager_input_streaming)
 
     def instructions(self) -> str:
         """Return the text for a system prompt that describes the tools and how to call them in text.
@@ -313,12 +331,10 @@ class Pipeline:
         options = {key: each for key, each in self._arguments.items() if key not in parameters}
         settings: Settings = known["settings"]
         strategy: Any = settings.strategy if known["strategy"] is None else known["strategy"]
-        several = [strategy] if is_ours(strategy) else strategy
-        place_of(self.chain, name)  # raises for a wrong name
         new = chain_of([operator], "replace" if how == "replace" else "insert")
         limits = {each: getattr(self._limits, each) for each in self._limits.__struct_fields__}
         known |= {
-            "strategy": ChangedStrategy(several, options, name, how, new),
+            "strategy": ChangedStrategy([strategy] if is_ours(strategy) else strategy, options, name, how, new),
             "settings": settings.model_copy(update={"limits": limits}),
         }
         return Pipeline(**known)

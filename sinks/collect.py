@@ -10,9 +10,13 @@ from reactivex import Observable
 from reactivex import operators as rx
 from typing_extensions import TypeVar
 
+from ..events.answer_end import AnswerEnd
+from ..events.chunk_response import TokenUsage
+from ..events.provider_event import ProviderEvent
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.showing.shown_by import shown_by
 from ..events.tool_invocation import InvocationFailed, ToolInvocation
+from ..events.tool_result import ToolResult
 
 
 class Segment(Struct):
@@ -35,13 +39,22 @@ E = TypeVar("E", default=Any)
 
 
 class Collected(Struct, Generic[E]):
-    """All events of a stream in order, and the segments, invocations and failures made from them."""
+    """All events of a stream in order, and what they are about: segments, calls, results, the ends of the answers."""
 
     events: list[E] = field(default_factory=list[E])
     segments: list[Segment] = field(default_factory=list[Segment])
     """The segments in the order of their STARTs."""
     invocations: list[ToolInvocation] = field(default_factory=list[ToolInvocation])
     failures: list[InvocationFailed] = field(default_factory=list[InvocationFailed])
+    provider_events: list[ProviderEvent] = field(default_factory=list[ProviderEvent])
+    results: list[ToolResult] = field(default_factory=list[ToolResult])
+    ends: list[AnswerEnd] = field(default_factory=list[AnswerEnd])
+    """How each answer ended: one for each choice of each turn."""
+
+    @property
+    def usage(self) -> TokenUsage | None:
+        """The tokens of all turns, each counted once however many choices it has; None if no provider told."""
+        return total_usage(self.ends)
 
     @property
     def text(self) -> str:
@@ -58,26 +71,58 @@ class Collected(Struct, Generic[E]):
     _repr_mimebundle_ = shown_by("penstock.sinks.segment_card", "collected_bundle")
 
 
+def total_usage(ends: Iterable[AnswerEnd]) -> TokenUsage | None:
+    """Return the sum of the usage of all turns; None if there is none.
+
+    >>> usage = TokenUsage(prompt=5, completion=2, total=7)
+    >>> total_usage([AnswerEnd("t", 0, usage=usage), AnswerEnd("t", 1, usage=usage)])
+    TokenUsage(prompt=5, completion=2, total=7, cached=0, reasoning=0)
+    """
+    of_turns = {end.turn_id: end.usage for end in ends if end.usage is not None}
+    if not of_turns:
+        return None
+    names = TokenUsage.__struct_fields__
+    return TokenUsage(**{name: sum(getattr(usage, name) for usage in of_turns.values()) for name in names})
+
+
 _Identity: TypeAlias = tuple[str | None, str]
 
 
-class _Fold(Generic[E]):
-    """Joins events to segments; the pieces of a text are joined once, at the segment's end."""
+class Collector(Generic[E]):
+    """Joins events to segments; the pieces of a text are joined once, at the segment's end.
 
-    def __init__(self) -> None:
+    `keep_events`: whether `Collected.events` is filled; without it, the events of a long text are not kept.
+    """
+
+    __slots__ = ("_keep", "_open", "collected")
+
+    def __init__(self, *, keep_events: bool = True) -> None:
         self.collected = Collected[E]()
+        self._keep = keep_events
         self._open: dict[_Identity, tuple[Segment, list[str], list[str]]] = {}
 
     def feed(self, event: E) -> None:
-        self.collected.events.append(event)
-        if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
-            self._segment(event)
-        elif isinstance(event, ToolInvocation):
-            self.collected.invocations.append(event)
-        elif isinstance(event, InvocationFailed):
-            self.collected.failures.append(event)
+        collected = self.collected
+        if self._keep:
+            collected.events.append(event)
+        match event:
+            case SegmentContent() | SegmentStart() | SegmentEnd():
+                self._segment(event)
+            case ToolInvocation():
+                collected.invocations.append(event)
+            case InvocationFailed():
+                collected.failures.append(event)
+            case ProviderEvent():
+                collected.provider_events.append(event)
+            case ToolResult():
+                collected.results.append(event)
+            case AnswerEnd():
+                collected.ends.append(event)
+            case _:
+                pass
 
     def close(self) -> Collected[E]:
+        """Return what was collected; a segment that is still open has no status."""
         for identity in list(self._open):
             self._end(identity)
         return self.collected
@@ -122,15 +167,15 @@ def collect(events: Iterable[E] | Observable[E]) -> Collected[E]:
     """
     if isinstance(events, Observable):
         events = events.pipe(rx.to_list()).run()
-    fold = _Fold[E]()
+    collector = Collector[E]()
     for event in events:
-        fold.feed(event)
-    return fold.close()
+        collector.feed(event)
+    return collector.close()
 
 
 async def acollect(events: AsyncIterable[E]) -> Collected[E]:
     """Read an async stream of events to its end and return a `Collected`; see `collect`."""
-    fold = _Fold[E]()
+    collector = Collector[E]()
     async for event in events:
-        fold.feed(event)
-    return fold.close()
+        collector.feed(event)
+    return collector.close()

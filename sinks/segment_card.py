@@ -10,8 +10,9 @@ from ..events.showing.card import Card, MimeBundle, first_of, mime_bundle
 from ..events.showing.excerpt import Excerpt, counted
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from .collect import Collected, Segment
+from .wording.event_words import subject
 
-FOR_PROGRAMS = frozenset(("native", "kind", "error"))
+FOR_PROGRAMS = frozenset(("native", "kind", "error", "call_id", "streamed"))
 """Keys of metadata that are not shown; an error is shown with the failure that follows."""
 RESULTS = (ToolInvocation, InvocationFailed, Notice)
 
@@ -45,7 +46,7 @@ def _facts(segment: Segment) -> tuple[str, ...]:
         for name, value in segment.metadata.items()
         if name not in FOR_PROGRAMS and (name != "tool_name" or value != segment.type)
     ]
-    said = (str(value) if name == "path" else f"{name}: {short_value(value)}" for name, value in told)
+    said = (subject(segment.metadata) if name == "path" else f"{name}: {short_value(value)}" for name, value in told)
     return tuple(first_of(said, len(told)))
 
 

@@ -23,6 +23,7 @@ def decode_sdk(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
     logprobs: bool = False,
 ) -> Operator[Any, ChunkResponse]:
     """Decode the objects of an SDK's stream, or the wire's JSON as dicts: for loops, with real backpressure.
@@ -40,7 +41,9 @@ def decode_sdk(
     SDK, and a fatal error inside the stream, is raised as `ProviderError` after the END of each open segment; other
     exceptions pass unchanged.
     """
-    return decode_through(any_machine(api, choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs))
+    return decode_through(
+        any_machine(api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message, logprobs=logprobs)
+    )
 
 
 def decode_through(new_machine: Callable[[], Machine]) -> Operator[Any, ChunkResponse]:

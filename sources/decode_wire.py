@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
@@ -32,6 +33,7 @@ def decode_wire(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
     logprobs: bool = False,
 ) -> Operator[bytes, ChunkResponse]:
     r"""Decode a provider's server-sent events, cut anywhere, without its SDK.
@@ -45,11 +47,14 @@ def decode_wire(
     ['Hi']
 
     `api` is `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini` or `ollama` (or an alias); `UsageError`
-    for another. A fatal error of the stream is a chunk with `error`, then a `ProviderError` at the next item or at the
-    end. Follows the WHATWG event-stream format and the providers' other framings; the bytes and the SDK's objects are
-    decoded to equal ChunkResponses.
+    for another. The other options are those of `from_wire`. A fatal error of the stream is a chunk with `error`, then a
+    `ProviderError` at the next item or at the end. Follows the WHATWG event-stream format and the providers' other
+    framings; the bytes and the SDK's objects are decoded to equal ChunkResponses.
     """
-    return lift(partial(_stage, api_of(api).name, choices, turn_id, limits, logprobs))
+    name = api_of(api).name
+    options: dict[str, Any] = {"choices": choices, "turn_id": turn_id, "limits": limits}
+    options |= {"keep_message": keep_message, "logprobs": logprobs}
+    return lift(partial(_stage, name, partial(checked_machine, name, **options)))
 
 
 class WireMachine(Stateful):
@@ -149,7 +154,5 @@ class _Unread(Stateful):
         self._machine.look_at(b"".join(self._pieces))
 
 
-def _stage(api: str, choices: Choices, turn_id: str | None, limits: Limits, logprobs: bool) -> MachineStage:  # noqa: FBT001
-    known = api_of(api)
-    machine = checked_machine(known.name, choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs)
-    return MachineStage(WireMachine(machine, known.new_decoder()))
+def _stage(api: str, new_machine: Callable[[], CheckedMachine]) -> MachineStage:
+    return MachineStage(WireMachine(new_machine(), api_of(api).new_decoder()))

@@ -18,6 +18,7 @@ def from_anthropic(
     *,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
     logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     """Stream a message of the Anthropic SDK, also of its beta, Bedrock and Vertex clients.
@@ -32,6 +33,7 @@ def from_anthropic(
     - `source`: what `messages.create(stream=True)` returned, sync or async, or a zero-argument callable (also async)
       that starts the request at subscription. An open stream has one subscriber. Anything else raises a `UsageError`.
     - `turn_id`: used to make ids for calls without one; else the message's id, else a random one.
+    - `keep_message`: whether the last chunk has the assistant's `message`, in the form in which the API takes it back.
     - `logprobs`: without effect; this API has none.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next event.
     - Errors of the provider and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
@@ -40,7 +42,14 @@ def from_anthropic(
     a fine-grained or cut call passes as it came, valid or not. Follows the Messages streaming reference.
     """
     check_anthropic_stream(source)
-    new_machine = partial(checked_machine, "anthropic-messages", turn_id=turn_id, limits=limits, logprobs=logprobs)
+    new_machine = partial(
+        checked_machine,
+        "anthropic-messages",
+        turn_id=turn_id,
+        limits=limits,
+        keep_message=keep_message,
+        logprobs=logprobs,
+    )
     return bridge(source, new_machine, check_anthropic_stream)
 
 

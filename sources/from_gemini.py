@@ -28,6 +28,7 @@ def from_gemini(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
     logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     """Stream an answer of `generate_content_stream`, of the Developer API or Vertex AI.
@@ -44,6 +45,8 @@ def from_gemini(
       else raises a `UsageError`, and so does a stream in which the SDK would run Python functions itself.
     - `choices`: which of several candidates: a number, or "all", where each chunk has its `choice`.
     - `turn_id`: used for the ids of calls without one; else the response's id, else a random one.
+    - `keep_message`: whether the last chunk of each choice has the assistant's `message`, in the form in which the API
+      takes it back.
     - `logprobs`: pass log probabilities as provider events of the kind `logprobs`; else they are left out.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next item. An async generator of
       your own around the SDK's closes it only when it is collected.
@@ -52,7 +55,15 @@ def from_gemini(
     Arguments streamed on Vertex AI come as they are, `PartialArgs` says how. Follows the generateContent reference.
     """
     check_choices(choices)
-    new_machine = partial(checked_machine, "gemini", choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs)
+    new_machine = partial(
+        checked_machine,
+        "gemini",
+        choices=choices,
+        turn_id=turn_id,
+        limits=limits,
+        keep_message=keep_message,
+        logprobs=logprobs,
+    )
     return bridge(translated(source, check_gemini_stream, gemini_exception), new_machine, _is_checked)
 
 

@@ -22,6 +22,7 @@ def from_ollama(
     *,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
     logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     """Stream an answer of Ollama's own `chat(..., stream=True)`.
@@ -37,13 +38,16 @@ def from_ollama(
       zero-argument callable (also async) that calls it at subscription. An open stream has one subscriber. Anything
       else raises a `UsageError`.
     - `turn_id`: used to make ids for calls, because the SDK has none; else a random one.
+    - `keep_message`: whether the last chunk has the assistant's `message`, in the form in which the API takes it back.
     - `logprobs`: pass log probabilities as provider events of the kind `logprobs`; else they are left out.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next item.
     - Errors of the server and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
 
     Ollama's OpenAI-compatible stream is for `from_openai_chat`. Follows Ollama's API document.
     """
-    new_machine = partial(checked_machine, "ollama", turn_id=turn_id, limits=limits, logprobs=logprobs)
+    new_machine = partial(
+        checked_machine, "ollama", turn_id=turn_id, limits=limits, keep_message=keep_message, logprobs=logprobs
+    )
     return bridge(translated(source, check_ollama_stream, ollama_exception), new_machine, _is_checked)
 
 

@@ -21,6 +21,7 @@ def from_openai_chat(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
     logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     """Stream a chat completion of the OpenAI SDK or of a compatible one.
@@ -36,6 +37,8 @@ def from_openai_chat(
       the request at subscription. An open stream has one subscriber. Anything else raises a `UsageError`.
     - `choices`: which of n answers: a number, or "all", where each chunk has its `choice`.
     - `turn_id`: used to make ids for calls without one; else the response's id, else a random one.
+    - `keep_message`: whether the last chunk of each choice has the assistant's `message`, in the form in which the API
+      takes it back.
     - `logprobs`: pass log probabilities as provider events of the kind `logprobs`; else they are left out.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next chunk.
     - Errors of the provider and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
@@ -45,7 +48,13 @@ def from_openai_chat(
     check_choices(choices)
     check_chat_stream(source)
     new_machine = partial(
-        checked_machine, "openai-chat", choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs
+        checked_machine,
+        "openai-chat",
+        choices=choices,
+        turn_id=turn_id,
+        limits=limits,
+        keep_message=keep_message,
+        logprobs=logprobs,
     )
     return bridge(source, new_machine, check_chat_stream)
 

@@ -18,6 +18,7 @@ def from_openai_responses(
     *,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
     logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     """Stream a Response of the OpenAI SDK or of a compatible one.
@@ -32,6 +33,7 @@ def from_openai_responses(
     - `source`: what `responses.create(stream=True)` returned, sync or async, or a zero-argument callable (also async)
       that starts the request at subscription. An open stream has one subscriber. Anything else raises a `UsageError`.
     - `turn_id`: used to make ids for calls without one; else the response's id, else a random one.
+    - `keep_message`: whether the last chunk has the assistant's `message`, in the form in which the API takes it back.
     - `logprobs`: pass log probabilities as provider events of the kind `logprobs`; else they are left out.
     - `dispose()` cancels and closes the HTTP response: async at once, sync at the next event.
     - Errors of the provider and of the connection are a chunk with `error`, then `on_error(ProviderError)`.
@@ -41,7 +43,14 @@ def from_openai_responses(
     the client's. Follows the Responses streaming reference.
     """
     check_responses_stream(source)
-    new_machine = partial(checked_machine, "openai-responses", turn_id=turn_id, limits=limits, logprobs=logprobs)
+    new_machine = partial(
+        checked_machine,
+        "openai-responses",
+        turn_id=turn_id,
+        limits=limits,
+        keep_message=keep_message,
+        logprobs=logprobs,
+    )
     return bridge(source, new_machine, check_responses_stream)
 
 

@@ -23,6 +23,7 @@ def from_recording(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
     logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     """Replay a file with the body of a streamed HTTP response, for any number of subscribers.
@@ -30,7 +31,7 @@ def from_recording(
         from_recording("answer.sse").pipe(to_segments()).subscribe(print)
 
     `api` as in `from_wire`; without it the provider is detected from the body. `UsageError` if that fails or the file
-    cannot be read. `chunk_size`: the bytes per chunk, by default the whole body.
+    cannot be read. `chunk_size`: the bytes per chunk, by default the whole body. The rest is as with `from_wire`.
     """
     try:
         body = Path(path).read_bytes()
@@ -43,5 +44,11 @@ def from_recording(
     size = chunk_size or max(len(body), 1)
     pieces = [body[start : start + size] for start in range(0, len(body), size)]
     return from_wire(
-        api or recognised_api(body), pieces, choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs
+        api or recognised_api(body),
+        pieces,
+        choices=choices,
+        turn_id=turn_id,
+        limits=limits,
+        keep_message=keep_message,
+        logprobs=logprobs,
     )

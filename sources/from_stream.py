@@ -18,7 +18,7 @@ from .machine.choices import Choices
 from .machine.machine import Machine
 from .machine.provider_error import provider_error
 from .recognition.any_provider import AnyProvider
-from .recognition.apis import APIS, NewMachine
+from .recognition.apis import APIS
 from .recognition.checked_machine import checked_machine
 from .streams.sdk_stream import translated
 from .streams.stream_bridge import bridge
@@ -35,6 +35,7 @@ def from_stream(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
     logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     """Stream the answer of any provider.
@@ -52,9 +53,12 @@ def from_stream(
     - `api`: as in `from_wire`; without it the provider is detected from the first item, and `UsageError` is raised if
       that fails. Leading keep-alives are skipped. If the named API understands no item, the stream ends with a
       `UsageError` that describes the items.
-    - `choices`, `turn_id`, `limits`, `logprobs`, `dispose()` and errors as with the provider's own source.
+    - `choices`, `turn_id`, `limits`, `keep_message`, `logprobs`, `dispose()` and errors as with the provider's own source.
     """
-    return stream_through(source, any_machine(api, choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs))
+    return stream_through(
+        source,
+        any_machine(api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message, logprobs=logprobs),
+    )
 
 
 def stream_through(source: object, new_machine: Callable[[], Machine]) -> Observable[ChunkResponse]:
@@ -68,6 +72,7 @@ def any_machine(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
     logprobs: bool = False,
 ) -> Callable[..., Machine]:
     """Return a function that makes the machine of an API; without a name, a machine that detects the API.
@@ -75,8 +80,10 @@ def any_machine(
     It may be called with another `turn_id=`.
     """
     check_choices(choices)
-    of_api: NewMachine = AnyProvider if api is None else partial(checked_machine, api)
-    new_machine = partial(of_api, choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs)
+    of_api: Callable[..., Machine] = AnyProvider if api is None else partial(checked_machine, api)
+    new_machine = partial(
+        of_api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message, logprobs=logprobs
+    )
     new_machine()  # options that the API refuses raise now, not in mid-stream
     return new_machine
 

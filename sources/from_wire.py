@@ -25,6 +25,7 @@ def from_wire(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
     logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
     r"""Decode an HTTP response's body, cut anywhere, from any client.
@@ -47,7 +48,13 @@ def from_wire(
     known = api_of(api)
     check_choices(choices)
     new_machine = partial(
-        checked_machine, known.name, choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs
+        checked_machine,
+        known.name,
+        choices=choices,
+        turn_id=turn_id,
+        limits=limits,
+        keep_message=keep_message,
+        logprobs=logprobs,
     )
     if isinstance(byte_chunks, bytes | bytearray):
         byte_chunks = [bytes(byte_chunks)]

@@ -153,7 +153,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "fragments that were given are kept",
-        (Edit("operators/stream_fields.py", "    call.fragments.clear()\n", ""),),
+        (Edit("operators/fields/field_call.py", "    call.fragments.clear()\n", ""),),
         (f"{LAWS} content", f"{LAWS} fragments"),
     ),
     Mutant(
@@ -844,7 +844,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a built-in spec refuses a call",
         (
             Edit(
-                "operators/stream_fields.py",
+                "operators/fields/field_call.py",
                 "required = call.spec.required if call.spec.strict else ()",
                 "required = call.spec.required",
             ),
@@ -961,8 +961,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "pipeline/tools/tool.py",
-                '("name", "description", "strict", "coerce")',
-                '("name", "description", "strict")',
+                '("name", "description", "strict", "coerce", ',
+                '("name", "description", "strict", ',
             ),
         ),
         ("tests/pipeline/schemas/test_exact_validation.py elsewhere",),
@@ -971,9 +971,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "a function beside a JSON Schema runs without validation",
         (
             Edit(
-                "pipeline/tools/tool.py",
-                "            self.validate(invocation.arguments)\n            return",
-                "            return",
+                "pipeline/tools/checked_call.py",
+                "        tool.validate(invocation.arguments)\n        return",
+                "        return",
             ),
         ),
         ("tests/pipeline/schemas/test_exact_validation.py read_back",),

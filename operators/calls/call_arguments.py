@@ -28,6 +28,7 @@ class CallArguments(Stateful):
 
     STATE: ClassVar[tuple[str, ...]] = (
         "_content_open",
+        "_field",
         "_free_form",
         "_given",
         "_length",
@@ -51,6 +52,9 @@ class CallArguments(Stateful):
         self._specs = specs
         self._limits = limits
         self._free_form = metadata.get("kind") == "text"
+        spec = specs.get(start.segment_type or "")
+        self._field: str = metadata.get("streamed", "" if spec is None else spec.field)
+        """The argument that is the content of a field segment."""
         self._theirs = "tool_name" not in metadata
         """Whether the segment was read from JSON, where an argument may have another name."""
         self._given = False
@@ -148,7 +152,7 @@ class CallArguments(Stateful):
         pieces: list[str] = []
         if isinstance(event, SegmentContent):
             if not self._content_open:
-                pieces.append(f'{self._before_entry()}{_as_json(self._spec.field)}: "')
+                pieces.append(f'{self._before_entry()}{_as_json(self._field)}: "')
                 self._content_open = True
             pieces.append(_as_json(_source(event))[1:-1])
             return "".join(pieces)
@@ -160,7 +164,7 @@ class CallArguments(Stateful):
             pieces.append('"')
         for name, value in self._arguments(event.metadata).items():
             written = _as_json(value)
-            if self._written.get(name) != written and not (self._content_open and name == self._spec.field):
+            if self._written.get(name) != written and not (self._content_open and name == self._field):
                 pieces.append(f"{self._before_entry()}{_as_json(name)}: {written}")
                 self._written[name] = written
                 begun = True

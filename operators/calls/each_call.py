@@ -11,7 +11,7 @@ from ..engine.limits import Limits
 from ..engine.stage import Operator, lift
 from .call_follower import CallFollower, FollowedCall
 from .field_spec import FieldSpec
-from .segment_metadata import Specs, called_name
+from .segment_metadata import Specs, called_name, spec_by_type
 
 
 class CallMachine(FollowedCall, Protocol):
@@ -45,7 +45,7 @@ class _EachCall(CallFollower[CallMachine]):
     ) -> None:
         super().__init__(keep_segments=keep_segments)
         self._new_machine = new_machine
-        self._specs = {spec.segment_type: spec for spec in fields}
+        self._specs = spec_by_type(fields)
         self._limits = limits
 
     def feed(self, event: Any) -> Sequence[Any]:

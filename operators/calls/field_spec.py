@@ -1,4 +1,4 @@
-"""`FieldSpec`: the argument of a tool that streams as a segment of its own; `FILE_TOOLS`: the built-in ones."""
+"""`FieldSpec`: the arguments of a tool that stream as segments of their own; `FILE_TOOLS`: the built-in ones."""
 
 from __future__ import annotations
 
@@ -8,21 +8,30 @@ from msgspec import Meta, Struct
 from msgspec.structs import force_setattr, replace
 
 from ...events.errors import UsageError
+from ..machines.path_tree import read_path, write_path
 
-_OURS = frozenset(("text", "reasoning", "refusal", "media", "tool_call"))
+NOT_CALLS = frozenset(("text", "reasoning", "refusal", "media", "tool_call"))
+"""The segment types that no call of a tool can have."""
 
 
 class FieldSpec(Struct, frozen=True):
     """A tool whose calls become segments of their own type, with one decoded argument as content.
 
-    Raises `UsageError` for a segment type that means something else: text, reasoning, refusal, media, tool_call.
-
     >>> FieldSpec("save_note", "body", metadata=("title",)).segment_type
     'save_note'
+
+    With several `paths`, or one to a nested argument, a call stays a `tool_call` segment, and each argument becomes a
+    segment beside it. `required`, `aliases` and `markers` are for a single argument.
+
+    >>> FieldSpec("edit", paths=("summary", "edits[*].new_text")).paths
+    ('summary', 'edits[*].new_text')
+
+    Raises `UsageError` for a segment type that means something else: text, reasoning, refusal, media, tool_call; and
+    for anything but a `field` or valid `paths`.
     """
 
     tool: Annotated[str, Meta(description="The tool's name, exactly as the model calls it.")]
-    field: Annotated[str, Meta(description="The top-level string argument that streams.")]
+    field: Annotated[str, Meta(description="The top-level string argument that streams.")] = ""
     metadata: Annotated[
         tuple[str, ...], Meta(description="Arguments shown beside the content, at START if known.")
     ] = ()
@@ -47,14 +56,41 @@ class FieldSpec(Struct, frozen=True):
             "strict."
         ),
     ] = True
+    paths: Annotated[
+        tuple[str, ...],
+        Meta(description="Paths of several or nested string arguments that stream, such as edits[*].new_text."),
+    ] = ()
 
     def __post_init__(self) -> None:
         if not self.segment_type:
             force_setattr(self, "segment_type", self.tool)
-        if self.segment_type in _OURS:
+        if self.segment_type in NOT_CALLS:
             message = (
                 f"segment_type={self.segment_type!r} is reserved for segments that are not tool calls; choose another"
             )
+            raise UsageError(message)
+        self._check_paths()
+
+    def _check_paths(self) -> None:
+        given: object = self.paths
+        if isinstance(given, str):
+            message = f"paths= must be a tuple of paths, got {given!r}; write paths=({given!r},)"
+            raise UsageError(message)
+        if bool(self.field) == bool(self.paths):
+            message = f"the spec for the tool {self.tool!r} needs either field= or paths="
+            raise UsageError(message)
+        paths = tuple(dict.fromkeys(write_path(read_path(each)) for each in self.paths))
+        steps = [read_path(each) for each in paths]
+        if wrong := next((each for each in steps if isinstance(each[0], int)), None):
+            message = f"the path {write_path(wrong)!r} must begin with an argument's name"
+            raise UsageError(message)
+        only = steps[0][0] if len(steps) == 1 and len(steps[0]) == 1 else None
+        if isinstance(only, str):  # the same as a field
+            force_setattr(self, "field", only)
+            paths = ()
+        force_setattr(self, "paths", paths)
+        if paths and (self.required or self.aliases or self.markers):
+            message = f"the spec for the tool {self.tool!r} has paths=, so leave required=, aliases= and markers= out"
             raise UsageError(message)
 
 

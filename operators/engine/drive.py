@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from inspect import isawaitable
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 from reactivex import Observable
 
 from ...events.errors import UsageError
-from .stage import AnyOperator, Completed, Failed, How, Operator, StageChain, checked_operators, stage
-
-A = TypeVar("A")
-B = TypeVar("B")
-C = TypeVar("C")
-D = TypeVar("D")
-E = TypeVar("E")
-F = TypeVar("F")
+from .stage import A, AnyOperator, B, C, Completed, D, E, F, Failed, How, Operator, StageChain, checked_operators, stage
 
 
 @overload

@@ -176,19 +176,24 @@ class StageChain(Generic[In, Out]):
         `UsageError` for a state of another chain, or of a version of Penstock that kept other things.
         """
         try:
-            closed, states = to_builtins(state)  # a copy: it may be loaded more than once
-            if len(states) != len(self._stages):
-                message = f"the state has {len(states)} stages, the chain has {len(self._stages)}"
-                raise UsageError(message)
-            self._closed = closed
-            for each, its_state in zip(self._stages, states, strict=True):
-                each.load(its_state)
-        except (ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError) as error:
+            self._load(to_builtins(state))  # a copy: it may be loaded more than once
+        except UsageError:
+            raise
+        except Exception as error:
             message = (
                 f"the state does not fit this chain ({type(error).__name__}: {error}); load what the same operators of "
                 "the same version of Penstock have dumped"
             )
             raise UsageError(message) from error
+
+    def _load(self, state: Any) -> None:
+        closed, states = state
+        if len(states) != len(self._stages):
+            message = f"the state has {len(states)} stages, the chain has {len(self._stages)}"
+            raise UsageError(message)
+        self._closed = closed
+        for each, its_state in zip(self._stages, states, strict=True):
+            each.load(its_state)
 
     def _fail(self, error: Exception, number: int, given: list[Any], final: list[Out]) -> None:
         """Close the stages after stage `number` (from 1), which raised after it had returned `given`."""

@@ -122,7 +122,7 @@ def _elements(text: str) -> list[Element] | None:
 
 
 def _closer(text: str, tag: str, position: int) -> re.Match[str] | None:
-    """Return the match of an element's end tag, skipping nested elements with the same name; None if there is none."""
+    """Return the match of the end tag that closes `tag`, or None; nested elements of the same name are skipped."""
     depth = 1
     tags = re.compile(rf"<!\[CDATA\[.*?\]\]>|<(/?){re.escape(tag)}(?=[\s/>])[^<>]*>", re.DOTALL)
     for found in tags.finditer(text, position):

@@ -101,7 +101,7 @@ def read_rest(block: TextBlock, *, final: bool) -> None:
 
 
 def _opens_slot(block: TextBlock, boundary: Boundary, char: str) -> bool:
-    """Begin to read the slot that may start with this character; return False if there is none."""
+    """Begin to read the slot that starts with `char`; return False if no slot can start with it here."""
     if slot := boundary.slots.get(char):
         block.leave_out(boundary, char)
         if (slot := _step(block, slot, block.source_buffer.position)) is not None:

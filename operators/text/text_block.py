@@ -232,7 +232,7 @@ class TextBlock(Stateful):
         self.leave()
 
     def back_to_text(self, length: int = 1) -> None:
-        """Give up the block: try another meaning of the opener, or emit its first characters as text."""
+        """Abandon the block: try another meaning of the opener, or emit its first `length` characters as text."""
         source_buffer = self.source_buffer
         self.is_open = False
         self.reader = self.boundary = None

@@ -73,6 +73,8 @@ class Provider(NamedTuple):
     form: ToolForm = function_form
     listed: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = _as_it_is
     """Makes the `tools` of a request from the forms of the single tools."""
+    own_keys: tuple[str, ...] = ()
+    """The keys of a tool that this provider takes and others refuse."""
     names: tuple[re.Pattern[str], str] | None = None
     """The tool names that the provider accepts, and the rule in words; it refuses requests with any other name."""
     strict: StrictMode | None = None
@@ -126,6 +128,7 @@ _ROWS = (
         client=anthropic_client,
         ask=ask_anthropic,
         form=anthropic_form,
+        own_keys=("cache_control", "eager_input_streaming"),
         names=(re.compile(r"[a-zA-Z0-9_-]{1,128}"), "letters, digits, _ and -, 1 to 128"),
         strict=ANTHROPIC,
         words={"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}},

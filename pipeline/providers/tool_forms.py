@@ -10,26 +10,27 @@ from ..schemas.ollama_parameters import ollama_parameters
 from ..schemas.schema_references import inline_references
 
 Said: TypeAlias = dict[str, Any]
-ToolForm: TypeAlias = Callable[[Said, Schema, dict[str, bool]], Said]
-"""Makes a provider's form of a tool from its name and description, its parameters, and the flag for strict mode."""
+ToolForm: TypeAlias = Callable[[Said, Schema, Said], Said]
+"""Makes a provider's form of a tool from its name and description, its parameters, and what else
+the provider takes, such as the flag for strict mode."""
 
 
-def function_form(said: Said, parameters: Schema, flag: dict[str, bool]) -> Said:
-    return {"type": "function", "function": {**said, "parameters": parameters, **flag}}
+def function_form(said: Said, parameters: Schema, more: Said) -> Said:
+    return {"type": "function", "function": {**said, "parameters": parameters, **more}}
 
 
-def responses_form(said: Said, parameters: Schema, flag: dict[str, bool]) -> Said:
+def responses_form(said: Said, parameters: Schema, more: Said) -> Said:
     # Sent even if False, because the API's default is True.
-    return {"type": "function", **said, "parameters": parameters, "strict": False, **flag}
+    return {"type": "function", **said, "parameters": parameters, "strict": False, **more}
 
 
-def anthropic_form(said: Said, parameters: Schema, flag: dict[str, bool]) -> Said:
-    return {**said, "input_schema": parameters, **flag}
+def anthropic_form(said: Said, parameters: Schema, more: Said) -> Said:
+    return {**said, "input_schema": parameters, **more}
 
 
-def gemini_form(said: Said, parameters: Schema, flag: dict[str, bool]) -> Said:
+def gemini_form(said: Said, parameters: Schema, more: Said) -> Said:
     # The full JSON Schema, not the OpenAPI subset of `parameters`; references that are not needed are put in.
-    return {**said, "parameters_json_schema": _without_const(inline_references(parameters), ""), **flag}
+    return {**said, "parameters_json_schema": _without_const(inline_references(parameters), ""), **more}
 
 
 def _without_const(schema: Schema, path: str) -> Schema:
@@ -38,8 +39,8 @@ def _without_const(schema: Schema, path: str) -> Schema:
     return map_subschemas(said, _without_const, path)
 
 
-def ollama_form(said: Said, parameters: Schema, flag: dict[str, bool]) -> Said:
-    return function_form(said, ollama_parameters(parameters, said["name"]), flag)
+def ollama_form(said: Said, parameters: Schema, more: Said) -> Said:
+    return function_form(said, ollama_parameters(parameters, said["name"]), more)
 
 
 def gemini_list(definitions: list[Said]) -> list[Said]:

@@ -13,8 +13,10 @@ from ...operators.engine.stage import Completed, Failed, Interrupted
 from ...sinks.running.channel import StreamCutError
 from ...sinks.running.fan_out import AsyncFanOut
 from ...sinks.running.sink_line import SlowSinkError
+from ..answers.answer import Answer
 from ..strategies.strategy import StrategyEvent
 from .flow import Flow, Step
+from .kept_answer import KeptAnswer
 
 
 class AsyncRun:
@@ -28,8 +30,8 @@ class AsyncRun:
     then raises `StreamCutError`. To use a timeout and let the stream go on, read from an `async_queue`.
     """
 
-    def __init__(self, source: Any, flow: Flow, fan_out: AsyncFanOut | None) -> None:
-        self._state = _State(source, fan_out)
+    def __init__(self, source: Any, flow: Flow, fan_out: AsyncFanOut | None, kept: KeptAnswer) -> None:
+        self._state = _State(source, fan_out, kept)
         # The generator does not refer to this object, so that the loop closes it when this is garbage-collected.
         self._events = _events(self._state, flow)
 
@@ -70,6 +72,11 @@ class AsyncRun:
         """The results of the sinks in order, after the loop; for a sink that raised, its exception."""
         return self._state.results
 
+    @property
+    def answer(self) -> Answer:
+        """The whole answer, once the loop has ended or was left; see `Run.answer`."""
+        return self._state.kept.answer(is_over=self._state.is_over)
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -80,7 +87,9 @@ class AsyncRun:
 
 
 class _State:
-    def __init__(self, source: Any, fan_out: AsyncFanOut | None) -> None:
+    def __init__(self, source: Any, fan_out: AsyncFanOut | None, kept: KeptAnswer) -> None:
+        self.kept = kept
+        self.is_over = False
         self.source = source
         self.stream: Any = None if callable(source) else source
         self.iterator: Any = None
@@ -134,7 +143,8 @@ class _State:
                 task.uncancel()
 
     async def feed(self, event: Any) -> SlowSinkError | None:
-        """Send an event to the sinks; return the error of a slow sink that ends the stream, if any."""
+        """Keep an event, and send it to the sinks; return the error of a slow sink that ends the stream, if any."""
+        self.kept.feed(event)
         if self.fan_out is not None:
             try:
                 await self.fan_out.feed(event)
@@ -144,6 +154,7 @@ class _State:
 
     async def finish(self, error: BaseException | None) -> None:
         """Close the provider's stream, then end the sinks."""
+        self.is_over = True
         try:
             for each in (self.iterator, self.stream):
                 close = getattr(each, "aclose", None) or getattr(each, "close", None)

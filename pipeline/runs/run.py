@@ -14,8 +14,10 @@ from ...sinks.running.channel import StreamCutError
 from ...sinks.running.fan_out import FanOut
 from ...sinks.running.sink_line import SlowSinkError
 from ...sources.streams.wake_stream import wake_stream
+from ..answers.answer import Answer
 from ..strategies.strategy import StrategyEvent
 from .flow import Flow, Step
+from .kept_answer import KeptAnswer
 
 
 class Run:
@@ -25,8 +27,8 @@ class Run:
     `cancel` ends it in order, with an END for each open segment.
     """
 
-    def __init__(self, source: Any, flow: Flow, fan_out: FanOut | None) -> None:
-        self._state = _State(source, fan_out)
+    def __init__(self, source: Any, flow: Flow, fan_out: FanOut | None, kept: KeptAnswer) -> None:
+        self._state = _State(source, fan_out, kept)
         # The generator does not refer to this object, so that it is closed at once when this is garbage-collected.
         self._events = _events(self._state, flow)
 
@@ -60,6 +62,14 @@ class Run:
         """The results of the sinks in order, after the loop; for a sink that raised, its exception."""
         return self._state.results
 
+    @property
+    def answer(self) -> Answer:
+        """The whole answer, once the loop has ended or was left; its `to_messages` makes the next turn.
+
+        `UsageError` while the stream goes on, and for a pipeline with `keep_answer=False`.
+        """
+        return self._state.kept.answer(is_over=self._state.is_over)
+
     def __enter__(self) -> Self:
         return self
 
@@ -74,7 +84,9 @@ class Run:
 
 
 class _State:
-    def __init__(self, source: Any, fan_out: FanOut | None) -> None:
+    def __init__(self, source: Any, fan_out: FanOut | None, kept: KeptAnswer) -> None:
+        self.kept = kept
+        self.is_over = False
         self.source = source
         self.stream: Any = None if callable(source) else source
         self.iterator: Any = None
@@ -94,7 +106,8 @@ class _State:
             wake_stream(self.stream)
 
     def feed(self, event: Any) -> SlowSinkError | None:
-        """Send an event to the sinks; return the error of a slow sink that ends the stream, if any."""
+        """Keep an event, and send it to the sinks; return the error of a slow sink that ends the stream, if any."""
+        self.kept.feed(event)
         if self.fan_out is not None:
             try:
                 self.fan_out.feed(event)
@@ -104,6 +117,7 @@ class _State:
 
     def finish(self, error: BaseException | None) -> None:
         """Close the provider's stream, then end the sinks."""
+        self.is_over = True
         try:
             for each in (self.iterator, self.stream):
                 close = getattr(each, "close", None)

@@ -8,7 +8,8 @@ from typing import Literal
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
-from ...operators.calls.field_spec import FILE_TOOLS, FieldSpec
+from ...operators.calls.field_spec import FieldSpec
+from ...operators.calls.known_file_tools import KNOWN_FILE_TOOLS
 from ...operators.engine.known_names import known_names
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import Operator, compose
@@ -23,7 +24,7 @@ def api_tool_call(
     tools: Tools | None = None,
     *,
     turn_id: str | None = None,
-    fields: Iterable[FieldSpec] = FILE_TOOLS,
+    fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     start: Literal["deferred", "immediate"] = "deferred",
     eager: bool = False,
     updates: bool = False,
@@ -55,7 +56,6 @@ def api_tool_call(
         to_segments(turn_id=turn_id, eager=eager, limits=limits),
         tools,
         fields=fields,
-        is_fitted=fields is FILE_TOOLS,
         start=start,
         ignore_case=False,
         updates=updates,

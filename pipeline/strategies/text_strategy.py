@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any, Literal, cast
 
 from ...events.errors import UsageError
-from ...operators.calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
+from ...operators.calls.field_spec import MARKED_FILE_TOOLS, FieldSpec
+from ...operators.calls.known_file_tools import KNOWN_FILE_TOOLS
 from ...operators.catalogue.dialects_named import dialects_named
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import Operator
@@ -89,9 +90,9 @@ class TextStrategy:
         """Make the operator: `parse_text`, `stream_fields` and `to_invocations(keep_segments=True)` in a row.
 
         It takes texts as well as chunks, whose native calls pass through the same way. `tools` give raw values their
-        types, and validate the arguments. `fields` are the tools with one streamed argument, `FILE_TOOLS` unless given;
-        `start`, `updates` and `detect` as with `api_tool_call`; all others as with `parse_text`. The case of tool names
-        that the model wrote does not matter.
+        types, and validate the arguments. `fields` are the tools with streamed arguments, `KNOWN_FILE_TOOLS` unless
+        given; `start`, `updates` and `detect` as with `api_tool_call`; all others as with `parse_text`. The case of
+        tool names that the model wrote does not matter.
         """
         known: Any = tools if tools is None or hasattr(tools, "items") else tuple(cast("Iterable[Any]", tools))
         parsed = parse_text(
@@ -114,7 +115,6 @@ class TextStrategy:
             parsed,
             known,
             fields=self._file_tools if fields is None else fields,
-            is_fitted=fields is None,
             start=start,
             ignore_case=True,
             updates=updates,
@@ -124,4 +124,4 @@ class TextStrategy:
 
     @property
     def _file_tools(self) -> tuple[FieldSpec, ...]:
-        return MARKED_FILE_TOOLS if any(each.name in _MARKED for each in self.dialects) else FILE_TOOLS
+        return MARKED_FILE_TOOLS if any(each.name in _MARKED for each in self.dialects) else KNOWN_FILE_TOOLS

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from asyncio import to_thread
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from importlib import import_module
+from inspect import isawaitable
 from typing import Any, Generic, Protocol, cast, overload
 
 from msgspec import Struct
@@ -21,18 +23,21 @@ from ..schemas.model_schema import model_schema
 from ..schemas.schema_references import object_schema
 from ..schemas.schema_validation import check_schema, raise_for_schema
 from ..schemas.without_nulls import without_nulls
+from .checked_call import checked_call, is_async
+from .streamed import marked_paths, marked_schemas, streamed_paths
 from .tool_definition import read_definition
-from .tool_from_function import function_arguments, function_description, function_model, function_name
+from .tool_from_function import function_description, function_model, function_name
 
 # The widest rule of all providers; `tool_schemas` asks for that of its provider.
 _NAME = re.compile(r"[a-zA-Z0-9_.:-]{1,128}")
-_SAID = ("name", "description", "strict", "coerce")
+_SAID = ("name", "description", "strict", "coerce", "streamed", "cache_control", "eager_input_streaming")
 """The arguments that a tool made again from its function would lose."""
 
 
 # A plain `Tool` is one of which nothing is known.
 P = ParamSpec("P", default=...)
 R = TypeVar("R", default=Any)
+T = TypeVar("T")
 
 
 class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
@@ -45,6 +50,8 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
       `tool_schemas(strict=...)` says.
     - `validates`: whether a tool without a model checks arguments against `parameters`.
     - `coerce`: whether the model may turn one type of JSON into another, as "12" into 12. False implies `validates`.
+    - `streamed`: paths of the text arguments that stream while the model writes them.
+    - `cache_control`, `eager_input_streaming`: keys of Anthropic's definitions, which no other provider gets.
 
     Tools are equal if they are made of the same thing, with the same definition.
     """
@@ -57,6 +64,9 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
     strict: bool | None = None
     validates: bool = False
     coerce: bool = True
+    streamed: tuple[str, ...] = ()
+    cache_control: dict[str, Any] | None = None
+    eager_input_streaming: bool | None = None
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -70,6 +80,7 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
             force_setattr(self, "validates", True)  # noqa: FBT003 - the value itself
         if self.validates and self.model is None:
             check_schema(parameters, self.name)
+        force_setattr(self, "streamed", streamed_paths(self.streamed, parameters, self.name))
 
     def validate(self, arguments: dict[str, Any]) -> BaseModel | None:
         """Return the model's instance of a call's arguments, None without a model; raises pydantic's `ValidationError`.
@@ -88,21 +99,23 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
     def run(self, invocation: ToolInvocation) -> R:
         """Call the function with the validated arguments of a call; for an async function return an awaitable.
 
-        `UsageError` for a call of another tool, or if there is no function.
+        `UsageError` for a call of another tool, for anything but a `ToolInvocation`, or if there is no function.
         """
-        if self.function is None or invocation.name != self.name:
-            what = "has no function to run" if self.function is None else f"is not {invocation.name!r}"
-            message = f"tool {self.name!r} {what}"
-            raise UsageError(message)
-        function: Callable[..., R] = self.function
-        if self.model is None:
-            self.validate(invocation.arguments)
-            return function(**without_nulls(invocation.arguments, self.parameters))
-        given: Any = invocation.model
-        if not isinstance(given, self.model):  # read back from JSON, or not validated so far
-            given = self.validate(invocation.arguments)
-        by_position, by_name = function_arguments(self.function, self.model, given)
-        return function(*by_position, **by_name)
+        result: R = checked_call(self, invocation)()
+        return result
+
+    @overload
+    async def arun(self: Tool[P, Awaitable[T]], invocation: ToolInvocation) -> T: ...
+    @overload
+    async def arun(self, invocation: ToolInvocation) -> R: ...
+    async def arun(self, invocation: ToolInvocation) -> Any:
+        """Call the function as `run` does, and await it; a function that is not async runs in a thread.
+
+        Context variables have their values in the thread, too. Cancelling does not stop a function in a thread.
+        """
+        call = checked_call(self, invocation)
+        result: Any = call() if is_async(self.function) else await to_thread(call)
+        return await result if isawaitable(result) else result
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function or the model that the tool was made from, with plain arguments."""
@@ -151,6 +164,7 @@ def tool(
     strict: bool | None = None,
     validate: bool = False,
     coerce: bool | None = None,
+    streamed: str | Iterable[str] | None = None,
 ) -> Tool[P, R]: ...
 @overload
 def tool(
@@ -162,6 +176,7 @@ def tool(
     strict: bool | None = None,
     validate: bool = False,
     coerce: bool | None = None,
+    streamed: str | Iterable[str] | None = None,
 ) -> Tool: ...
 @overload
 def tool(
@@ -171,6 +186,7 @@ def tool(
     strict: bool | None = None,
     validate: bool = False,
     coerce: bool | None = None,
+    streamed: str | Iterable[str] | None = None,
 ) -> _MakesTool: ...
 def tool(
     value: Any = None,
@@ -181,6 +197,7 @@ def tool(
     strict: bool | None = None,
     validate: bool = False,
     coerce: bool | None = None,
+    streamed: str | Iterable[str] | None = None,
 ) -> Any:
     """Make a tool from a typed function, a pydantic model, a JSON Schema or a provider's definition; also a decorator.
 
@@ -202,10 +219,14 @@ def tool(
       1000, true to 1. With False a value of another type than the schema's is refused; types that JSON does not have,
       such as dates, are still read from text. Arguments for a JSON Schema are then checked as with `validate=True`, and
       never converted.
-    - `name`, `description`, `strict` and `coerce` override those of the value; see `Tool`.
+    - `streamed`: the path of the text argument that streams while the model writes it, as "content", or several, as
+      ("summary", "edits[*].new_text"); `Annotated[str, Streamed()]` says the same of a parameter or of a model's field.
+      `UsageError` for a path that leads to no text in the schema.
+    - `name`, `description`, `strict`, `coerce` and `streamed` override those of the value; see `Tool`.
     """
     said: dict[str, Any] = {"name": name, "description": description, "strict": strict, "coerce": coerce}
     said["validates"] = validate or None
+    said["streamed"] = streamed if streamed is None or isinstance(streamed, str) else tuple(streamed)
     chosen: dict[str, Any] = {key: each for key, each in said.items() if each is not None}
     return partial(_make, **chosen) if value is None else _make(value, **chosen)
 
@@ -214,27 +235,44 @@ def _make(value: Any, **chosen: Any) -> Tool:
     if isinstance(value, Tool):
         given = cast("Tool", value)
         return replace(given, **chosen) if chosen else given
-    return Tool(**(_read(value, chosen.get("name")) | chosen))
+    return Tool(**(_read(value, chosen) | chosen))
 
 
-def _read(value: Any, name: str | None) -> dict[str, Any]:
+def _read(value: Any, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    name: str | None = chosen.get("name")
     if isinstance(value, Mapping):
         return read_definition(cast("Mapping[str, Any]", value), name)
     if isinstance(value, type) and issubclass(value, BaseModel) and value is not BaseModel:
-        schema = model_schema(value, value.__name__)
+        schema, streamed = _schema_of(value, value.__name__, chosen)
         description = schema.pop("description", "")
-        return {"name": value.__name__, "description": description, "parameters": schema, "model": value}
+        return {
+            "name": value.__name__,
+            "description": description,
+            "parameters": schema,
+            "model": value,
+            "streamed": streamed,
+        }
     if not isinstance(value, type) and callable(value):
         function: Callable[..., Any] = value
         name = name or function_name(function)
         model = function_model(function, name)
         said = {"name": name, "description": function_description(function)}
-        return {**said, "parameters": model_schema(model, f"{name}()"), "model": model, "function": function}
+        schema, streamed = _schema_of(model, f"{name}()", chosen)
+        return {**said, "parameters": schema, "model": model, "function": function, "streamed": streamed}
     if isinstance(value, classmethod):
         message = "a classmethod has no class yet inside the class body; write tool(TheClass.method) below it"
         raise UsageError(message)
     message = f"a tool must be a function, a pydantic model or a JSON Schema; got {value!r}"
     raise UsageError(message)
+
+
+def _schema_of(model: type[BaseModel], owner: str, chosen: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return a model's JSON Schema, and the paths of the arguments that are `Streamed`, unless others were chosen."""
+    if "streamed" in chosen:
+        return model_schema(model, owner), ()
+    with marked_schemas():
+        schema = model_schema(model, owner)
+    return marked_paths(schema, owner)
 
 
 def as_tools(values: Iterable[Any]) -> tuple[Tool, ...]:

@@ -9,6 +9,13 @@ from ...events.errors import UsageError
 from ...operators.schemas.tool_parameters import PARAMETERS
 from ..schemas.json_schema import TYPES
 
+_SAID: dict[str, type] = {
+    "description": str,
+    "strict": bool,
+    "cache_control": dict,
+    "eager_input_streaming": bool,
+}
+"""What a definition may say beside its parameters; the last two are Anthropic's."""
 _DEFINING = frozenset(("name", "description", "strict", "title", *PARAMETERS))
 _SCHEMA = (
     *("properties", "required", "additionalProperties", "patternProperties"),
@@ -20,7 +27,7 @@ _RESULTS = ("outputSchema", "output_schema", "response", "response_json_schema",
 
 
 def read_definition(given: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:
-    """Return the name, description, parameters and strictness of a definition in any provider's form.
+    """Return the name, the parameters and what else is said in a definition in any provider's form.
 
     >>> read_definition({"type": "function", "function": {"name": "now", "description": "The time."}})
     {'name': 'now', 'parameters': {}, 'description': 'The time.'}
@@ -38,7 +45,7 @@ def read_definition(given: Mapping[str, Any], name: str | None = None) -> dict[s
         if not isinstance(own, str | None):
             message = f"'name' beside the JSON Schema of tool {title!r} must be a str; put properties into 'properties'"
             raise UsageError(message)
-        schema = {key: value for key, value in given.items() if key not in ("name", "title", "description", "strict")}
+        schema = {key: value for key, value in given.items() if key not in ("name", "title", *_SAID)}
         return {"name": title, "parameters": schema, **_said(given, title)}
     definition = _function(given)
     own = definition.get("name")
@@ -100,10 +107,9 @@ def _parameters(definition: Mapping[str, Any], name: str) -> Any:
 
 
 def _said(definition: Mapping[str, Any], name: str) -> dict[str, Any]:
-    said = {key: definition[key] for key in ("description", "strict") if definition.get(key) is not None}
+    said = {key: definition[key] for key in _SAID if definition.get(key) is not None}
     for key, value in said.items():
-        kind = str if key == "description" else bool
-        if not isinstance(value, kind):
-            message = f"{key!r} of tool {name!r} must be of type {kind.__name__}; got {value!r:.80}"
+        if not isinstance(value, _SAID[key]):
+            message = f"{key!r} of tool {name!r} must be of type {_SAID[key].__name__}; got {value!r:.80}"
             raise UsageError(message)
     return said

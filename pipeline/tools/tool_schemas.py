@@ -14,7 +14,12 @@ from .tool import Tool, as_tools
 
 
 def tool_schemas(
-    tools: Iterable[Any], provider: str, *, names: Iterable[str] | None = None, strict: bool = False
+    tools: Iterable[Any],
+    provider: str,
+    *,
+    names: Iterable[str] | None = None,
+    strict: bool = False,
+    eager_input_streaming: bool | None = None,
 ) -> Any:
     """Return the `tools=` of a provider's request, a list; None without tools.
 
@@ -28,15 +33,23 @@ def tool_schemas(
     - `names`: these tools only, in this order; unknown ones are skipped with a warning.
     - `strict`: use the provider's strict mode for all tools but those with `strict=False`; otherwise only for tools
       with `strict=True`. The schemas are changed for it, see `strict_schema`. Gemini and Ollama have no strict mode.
+    - `eager_input_streaming`: Anthropic sends the input of a tool with this key as the model writes it, and does not
+      wait for a whole value. By default tools that say so and tools with a streamed argument have it. False leaves it
+      out, for endpoints with Anthropic's API that refuse it; True sets it for all.
 
     `UsageError` for a tool name that the provider does not accept, and for a schema that its strict mode, or Ollama,
     does not support. The result has the type Any, because each SDK has its own type for it.
     """
-    return schemas_for(tools, provider, names, strict=strict)
+    return schemas_for(tools, provider, names, strict=strict, eager_input_streaming=eager_input_streaming)
 
 
 def schemas_for(
-    tools: Iterable[Any], provider: str, names: Iterable[str] | None, *, strict: bool
+    tools: Iterable[Any],
+    provider: str,
+    names: Iterable[str] | None,
+    *,
+    strict: bool,
+    eager_input_streaming: bool | None,
 ) -> list[dict[str, Any]] | None:
     """Implement `tool_schemas` and `Pipeline.tool_schemas`; warnings point at their caller."""
     known = provider_of(provider)
@@ -53,8 +66,18 @@ def schemas_for(
         if mode is not None:
             parameters = strict_schema(parameters, mode, each.name)
         said = {"name": each.name, "description": each.description} if each.description else {"name": each.name}
-        definitions.append(known.form(said, deepcopy(parameters), {} if mode is None else {"strict": True}))
+        own = _own_keys(each, eager_input_streaming)
+        more = {} if mode is None else {"strict": True}
+        more |= {key: deepcopy(own[key]) for key in known.own_keys if own[key] is not None}
+        definitions.append(known.form(said, deepcopy(parameters), more))
     return known.listed(definitions)
+
+
+def _own_keys(each: Tool, eager: bool | None) -> dict[str, Any]:  # noqa: FBT001 - of three values
+    """Return the values of the keys that only some provider takes; None where a key is left out."""
+    own = each.eager_input_streaming if each.eager_input_streaming is not None else bool(each.streamed) or None
+    chosen = own if eager is None else eager or None
+    return {"cache_control": each.cache_control, "eager_input_streaming": chosen}
 
 
 def _chosen(tools: tuple[Tool, ...], names: Iterable[str] | None) -> list[Tool]:

@@ -11,6 +11,7 @@ from ...events.fragment import Fragment
 from ...events.json_form import Event
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ...events.tool_invocation import InvocationFailed, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
+from ...operators.calls.segment_metadata import is_argument
 
 _Identity: TypeAlias = tuple[str | None, str]
 
@@ -24,6 +25,7 @@ class FinalEvents:
 
     A finished segment is stored as START, one CONTENT with all of its text, and END. A call whose END is directly
     followed by its result is stored as that result, which has everything; so a call's END waits for the next event.
+    The segments of single arguments beside their call are not stored, because the call has them.
     """
 
     def __init__(self) -> None:
@@ -65,6 +67,8 @@ class FinalEvents:
             return []
         segment = self._open.pop(identity, None) or _Segment(event)
         segment.end = event
+        if segment.is_argument:
+            return []
         if segment.is_call:
             self._call = segment
             return []
@@ -86,6 +90,11 @@ class _Segment:
         self.end: SegmentEnd | None = None
 
     @property
+    def is_argument(self) -> bool:
+        """Whether the segment repeats an argument of a call, which is stored with its arguments."""
+        return isinstance(self.first, SegmentStart) and is_argument(self.first)
+
+    @property
     def is_call(self) -> bool:
         told = (each.metadata for each in (self.first, self.end) if isinstance(each, SegmentStart | SegmentEnd))
         return self.first.segment_type == "tool_call" or any("tool_name" in metadata for metadata in told)
@@ -96,6 +105,8 @@ class _Segment:
     def events(self) -> list[AnySegmentEvent]:
         first = self.first
         events: list[AnySegmentEvent] = []
+        if self.is_argument:
+            return events
         if isinstance(first, SegmentStart):
             events.append(first)
         if self.text:

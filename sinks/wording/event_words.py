@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ...events.errors import PenstockError
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...events.url_secrets import without_credentials
 from ...operators.calls.segment_metadata import RESERVED
+from ...operators.machines.path_tree import write_path
 from .printable import printable, shortened
 
 Verdict: TypeAlias = ToolInvocation | InvocationFailed
@@ -63,10 +64,14 @@ def subject(metadata: Mapping[str, Any]) -> str:
 
     >>> subject({"tool_name": "save_note", "title": "Shopping"})
     'Shopping'
+    >>> subject({"call_id": "c", "tool_name": "edit", "path": ["edits", 0, "new_text"]})
+    'edits[0].new_text'
     """
     path = metadata.get("path")
     if isinstance(path, str):
         return path
+    if "call_id" in metadata and isinstance(path, list):  # of an argument beside its call
+        return write_path(cast("list[str | int]", path))
     texts = (value for name, value in metadata.items() if name not in RESERVED and isinstance(value, str))
     return next(texts, "")
 

@@ -14,7 +14,7 @@ from ..machine.machine import Machine
 from ..machine.plain_streams import Chunks, Texts
 from ..machine.sdk_fields import Fields, fields_of
 from ..machine.surrogates import plain_json
-from .apis import api_of
+from .apis import api_of, machine_of
 from .item_kinds import KNOWN_APIS, apis_of, described, says_nothing
 
 HELD_AT_MOST = 256
@@ -40,12 +40,16 @@ class AnyProvider:
         choices: Choices = 0,
         turn_id: str | None = None,
         limits: Limits = DEFAULT_LIMITS,
+        keep_message: bool = False,
         logprobs: bool = False,
     ) -> None:
-        self._choices: Choices = choices
-        self._turn_id = turn_id
-        self._limits = limits
-        self._logprobs = logprobs
+        self._options: dict[str, Any] = {
+            "choices": choices,
+            "turn_id": turn_id,
+            "limits": limits,
+            "keep_message": keep_message,
+            "logprobs": logprobs,
+        }
         self._name: str | None = None
         self._held: list[Any] = []
         self._machine: Machine = Chunks()
@@ -86,10 +90,7 @@ class AnyProvider:
         if name in _PLAIN:
             self._machine = _PLAIN[name]()
         else:
-            new_machine = api_of(name).new_machine
-            self._machine = new_machine(
-                choices=self._choices, turn_id=self._turn_id, limits=self._limits, logprobs=self._logprobs
-            )
+            self._machine = machine_of(api_of(name), **self._options)
         self.feed = self._machine.feed
 
     def _first(self, item: Any, /) -> list[ChunkResponse]:

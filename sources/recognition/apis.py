@@ -16,6 +16,13 @@ from ..gemini.gemini_served import GEMINI_SERVED
 from ..gemini.gemini_wire import GeminiDecoder
 from ..machine.choices import Choices
 from ..machine.machine import Machine
+from ..messages.anthropic_message import AnthropicMessage
+from ..messages.chat_messages import ChatMessages
+from ..messages.gemini_messages import GeminiMessages
+from ..messages.message_keeper import MessageKeeper
+from ..messages.messages import Messages
+from ..messages.ollama_message import OllamaMessage
+from ..messages.responses_message import ResponsesMessage
 from ..ollama.ollama import Ollama, is_ollama_response
 from ..ollama.ollama_exception import ollama_exception
 from ..ollama.ollama_served import OLLAMA_SERVED
@@ -49,6 +56,7 @@ class Api(NamedTuple):
     name: str
     aliases: tuple[str, ...]
     new_machine: NewMachine
+    new_messages: Callable[[Choices], Messages]
     is_its_own: Callable[[dict[str, Any]], bool]
     served: Served
     new_decoder: Callable[[], Decoder] = SseDecoder
@@ -75,6 +83,7 @@ APIS = (
         "openai-chat",
         ("chat",),
         OpenAIChat,
+        ChatMessages,
         is_chat_chunk,
         CHAT_SERVED,
         sdks=("openai", "mistralai"),
@@ -84,6 +93,7 @@ APIS = (
         "openai-responses",
         ("responses",),
         _single("openai-responses", OpenAIResponses),
+        ResponsesMessage,
         is_responses_event,
         RESPONSES_SERVED,
         sdks=("openai",),
@@ -92,6 +102,7 @@ APIS = (
         "anthropic-messages",
         ("anthropic", "messages"),
         _single("anthropic-messages", AnthropicMessages),
+        AnthropicMessage,
         is_anthropic_event,
         ANTHROPIC_SERVED,
         AnthropicDecoder,
@@ -101,6 +112,7 @@ APIS = (
         "gemini",
         ("gemini-generate", "google"),
         Gemini,
+        GeminiMessages,
         is_gemini_response,
         GEMINI_SERVED,
         GeminiDecoder,
@@ -111,6 +123,7 @@ APIS = (
         "ollama",
         (),
         _single("ollama", Ollama),
+        OllamaMessage,
         is_ollama_response,
         OLLAMA_SERVED,
         NdjsonDecoder,
@@ -119,6 +132,20 @@ APIS = (
     ),
 )
 """The table of wire formats: one entry for each API."""
+
+
+def machine_of(
+    api: Api,
+    *,
+    choices: Choices,
+    turn_id: str | None,
+    limits: Limits,
+    keep_message: bool = False,
+    logprobs: bool = False,
+) -> Machine:
+    """Return a new machine of an API; with `keep_message` its last chunk has the assistant's message."""
+    machine = api.new_machine(choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs)
+    return MessageKeeper(machine, api.new_messages(choices), api.name) if keep_message else machine
 
 
 def api_of(name: str) -> Api:

@@ -15,7 +15,7 @@ from ...operators.engine.stage import Completed, Failed, How
 from ...operators.engine.state import Stateful
 from ..machine.choices import Choices
 from ..machine.machine import Machine
-from .apis import api_of
+from .apis import api_of, machine_of
 from .body_kinds import apis_of_body, described_body
 from .item_kinds import KNOWN_APIS, apis_of, described, listed, says_nothing
 
@@ -144,11 +144,14 @@ def checked_machine(
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
     logprobs: bool = False,
 ) -> CheckedMachine:
     """Return the machine of an API; `UsageError` for an unknown name or an option that the API lacks."""
     known = api_of(api)
-    machine = known.new_machine(choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs)
+    machine = machine_of(
+        known, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message, logprobs=logprobs
+    )
     return CheckedMachine(machine, known.name)
 
 

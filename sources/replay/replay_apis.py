@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from ..machine.surrogates import without_halves
 from ..recognition.apis import APIS, Api
 from ..wire.served import Form
 from .replay_forms import framed
+
+RequestCheck: TypeAlias = Callable[[str, dict[str, Any]], object]
+"""Looks at the API's name and the body of a request; raises to refuse it."""
 
 
 def replay_api_at(path: str) -> Api | None:

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ...events.errors import UsageError
 from ..recognition.apis import APIS, Api
 from .replay_answer import PlayedAnswer
-from .replay_apis import model_in, replay_api_at
+from .replay_apis import RequestCheck, model_in, replay_api_at
 from .replay_connections import Connections
 from .replay_faults import Fault, answer_with, parse_fault
 from .replay_forms import content_type, form_of
@@ -40,6 +40,8 @@ class Settings(NamedTuple):
     hosts: ServedHosts = ServedHosts()
     gate: asyncio.Semaphore | None = None
     """The semaphore that must be acquired before each piece is sent; None sends without waiting."""
+    check: RequestCheck | None = None
+    """What looks at each request before it is answered."""
 
 
 class _Refusal(Exception):  # noqa: N818 - an answer, not an error
@@ -77,6 +79,8 @@ class ReplayApp:
         try:
             body = await _json_object(request)
             model = model_in(api, path, body)
+            if (check := self._settings.check) is not None:
+                await _checked(check, api.name, body)
             return self._play(api, model, request, wants_stream=api.served.wants_stream(path, body))
         except _Refusal as refusal:
             fault = str(refusal.fault) if refusal.fault else None
@@ -137,6 +141,14 @@ class _Endpoint:
         except ClientDisconnect:
             return  # before it had asked for anything
         await response(scope, receive, send)
+
+
+async def _checked(check: RequestCheck, api: str, body: dict[str, Any]) -> None:
+    try:
+        await asyncio.to_thread(check, api, body)
+    except Exception as error:
+        message = f"the check refuses this request: {str(error) or type(error).__name__}"
+        raise _Refusal(400, message) from error
 
 
 async def _json_object(request: Request) -> dict[str, Any]:

@@ -94,7 +94,7 @@ class Recordings:
 
 
 def _stream_of(body: bytes) -> str:
-    """Return the name of the API that a streamed body belongs to; empty if it is none."""
+    """Return the name of a stream's API; an empty string if the body is not a stream, or its API is not recognised."""
     try:
         api = recognised_api(body)
     except UsageError:

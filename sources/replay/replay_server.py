@@ -9,6 +9,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Self, cast
 
 from ...events.errors import UsageError
+from .replay_apis import RequestCheck
 from .replay_faults import parse_fault
 from .replay_log import Outcome, ReplayEntry, ReplayLog
 from .replay_pieces import Chunk, Pace, checked_chunk, checked_pace
@@ -38,6 +39,8 @@ class ReplayServer:
       `status:CODE`, `error:N`, `garbage:N`, `duplicate:K`.
     - `host`: the address to listen on; one that other machines can reach is a `UsageError` without `public=True`. -
       `port`: the port; 0 is any free one.
+    - `check`: a function of the API's name and the request's JSON body; what it raises refuses the request with 400, in
+      the provider's form, with the exception's text. So a test can look at each request, such as the second of a loop.
     - `hosts`: names that are allowed in the header `Host`, besides localhost, 127.0.0.1, [::1] and `host`; a request
       with another is refused with 403.
 
@@ -45,7 +48,7 @@ class ReplayServer:
     is in use, and if starlette or uvicorn is missing.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each has a default that serves most
         self,
         recordings: RecordingSource | Recordings,
         *,
@@ -56,6 +59,7 @@ class ReplayServer:
         pace: Pace | str = "instant",
         chunk: Chunk | str | None = None,
         fault: str | None = None,
+        check: RequestCheck | None = None,
     ) -> None:
         if not (public or is_this_machine(host)):
             message = f"{host} is reachable from other machines; allow that with public=True (--public)"
@@ -67,6 +71,7 @@ class ReplayServer:
         self._pace: Pace = checked_pace(pace)
         self._chunk: Chunk | None = None if chunk is None else checked_chunk(chunk)
         self._fault = None if fault is None else parse_fault(fault)
+        self._check = check
         self._gate: asyncio.Semaphore | None = None
         self._log = ReplayLog()
         self._thread: ReplayThread | None = None
@@ -84,7 +89,7 @@ class ReplayServer:
                 raise
             raise UsageError(NOT_INSTALLED) from error
         connections = Connections()
-        settings = Settings(self._pace, self._chunk, self._fault, self._hosts, self._gate)
+        settings = Settings(self._pace, self._chunk, self._fault, self._hosts, self._gate, self._check)
         app = ReplayApp(self.recordings, self._log, connections, settings)
         listening = _listening(*self._address)
         host, port = cast("tuple[str, int]", listening.getsockname()[:2])

@@ -349,7 +349,7 @@ class Worker:
         )
 
     def rests(self, operator: Operator[Any, Any], tails: list[tuple[bytes, Sequence[Any]]]) -> Any:
-        """Give, for each state and the items after it, the rest of the run there."""
+        """Return, for each state and the items after it, the rest of the run there."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         pickle.dump((operator, tails), self.process.stdin)

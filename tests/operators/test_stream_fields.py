@@ -42,6 +42,7 @@ from penstock.operators import (
 
 CONTRACT = (
     Case("stream_fields", stream_fields(), FROM_CALLS),
+    Case("stream_fields several", stream_fields([FieldSpec("write_file", paths=("path", "content"))]), FROM_CALLS),
     Case("stream_fields immediate", stream_fields(start="immediate"), read_back(FROM_CALLS)),
 )
 
@@ -149,7 +150,7 @@ def test_start_waits_until_the_end_at_most_and_what_is_required_is_missed_there(
     }
 
 
-@pytest.mark.parametrize("text", ['{"content": "a"}', '{"file_path": "a.py", "content": "x"}', "{}"])
+@pytest.mark.parametrize("text", ['{"content": "a"}', '{"name": "a.py", "content": "x"}', "{}"])
 def test_a_call_that_does_not_fit_a_spec_that_is_not_strict_passes_as_it_is(text: str) -> None:
     for pieces in ([text], list(text)):
         plain = run(*pieces, fields=stream_fields(()))
@@ -158,7 +159,7 @@ def test_a_call_that_does_not_fit_a_spec_that_is_not_strict_passes_as_it_is(text
 
 
 def test_a_call_that_does_not_fit_passes_from_a_dumped_state_too() -> None:
-    before, after = '{"file_path": "a", "n": 1e999, "con', 'tent": "x"}'
+    before, after = '{"name": "a", "n": 1e999, "con', 'tent": "x"}'
     straight = run(before, after)
     first, second, third, end = chunks_of([before, after])
     chain, moved = (stage(to_segments(turn_id="t"), stream_fields()) for _ in range(2))

@@ -90,7 +90,7 @@ class Nothing(Text):
 
 
 class Late(Text):
-    """Gives all at the end."""
+    """Returns all at the end."""
 
     def feed(self, item: str) -> list[str]:
         self.kept.append(item)
@@ -106,7 +106,7 @@ class Ending(Text):
 
 
 class Pairs(Text):
-    """Gives two letters at a time, so that texts and source texts never begin together."""
+    """Returns two letters at a time, so that texts and source texts never begin together."""
 
     def feed(self, item: str) -> list[str]:
         text = "".join([*self.kept, item])

@@ -61,6 +61,11 @@ class Louder:
         assert state is None
 
 
+class OwnSpec(FieldSpec, frozen=True, kw_only=True):
+    title: str
+    marked: bool = False
+
+
 def is_text(start: Any) -> bool:
     return bool(start.segment_type == "text")
 
@@ -71,7 +76,7 @@ def only_text(source: Any) -> Any:
 
 NAMES = {
     **{name: getattr(room, name) for room in (operators, pipeline, sources) for name in room.__all__},
-    **{each.__name__: each for each in (WriteFile, look, Louder, is_text, only_text, collect)},
+    **{each.__name__: each for each in (WriteFile, look, Louder, OwnSpec, is_text, only_text, collect)},
     "write_file": write_file,
 }
 
@@ -112,6 +117,9 @@ CHANGED = {
     "several types": Pipeline([to_segments(), within({"text", "reasoning"}, holdback('"', "'"), lift(Louder))]),
     "one type": Pipeline([to_segments(), within(("text",), holdback("\n\x9b"))]),
     "own fields": Pipeline(fields=[FieldSpec("look", "what", metadata=("a",), markers=("<", ">"), strict=False)]),
+    "a spec of one's own": Pipeline(
+        fields=[OwnSpec("look", "what", title="a"), OwnSpec("f", "g", title="", marked=True)]
+    ),
     "no fields": Pipeline(fields=()),
     "fitted fields": Pipeline(tools=[write_file, tool(look, name="edit_file")], turn_id="t"),
     "marked fields": Pipeline(fields=MARKED_FILE_TOOLS),
@@ -172,7 +180,10 @@ OPTIONS = st.fixed_dictionaries(
         "limits": st.builds(Limits, depth=st.integers(1, 999), open_calls=st.integers(1, 9)),
         "tools": st.lists(st.sampled_from([look, WriteFile, write_file]), unique=True),
         "fields": st.lists(
-            st.builds(FieldSpec, st.text(min_size=1, max_size=3).map("x{}".format), st.text(), st.tuples(st.text())),
+            st.builds(
+                FieldSpec, st.text(min_size=1, max_size=3).map("x{}".format), st.text(min_size=1), st.tuples(st.text())
+            )
+            | st.builds(FieldSpec, st.sampled_from(("y", "z")), paths=st.sampled_from((("a", "b[*].c"), ("a",)))),
             unique_by=lambda spec: spec.tool,
         ),
     },
@@ -195,8 +206,11 @@ def local() -> Any:
     return Local
 
 
-class OwnSpec(FieldSpec, frozen=True):
-    """Named, but its values are not."""
+def local_spec() -> Any:
+    class LocalSpec(FieldSpec, frozen=True):
+        pass
+
+    return LocalSpec
 
 
 MINE = Dialect("mine", ("<c>", Json(), "</c>"))
@@ -216,8 +230,8 @@ MINE = Dialect("mine", ("<c>", Json(), "</c>"))
         (Pipeline(tools=[tool(look, name="to_segments")]), "two things in this chain are named 'to_segments'"),
         (Pipeline([to_segments(), lift(Louder)], tools=[tool(look, name="Louder")]), "two things .* named 'Louder'"),
         (
-            Pipeline([to_segments(), argument_progress(fields=[OwnSpec("look", "what")])]),
-            r"argument_progress\(fields=\.\.\.\): ",
+            Pipeline([to_segments(), argument_progress(fields=[local_spec()("look", "what")])]),
+            r"argument_progress\(fields=\.\.\.\): LocalSpec has no name",
         ),
         (Pipeline(MINE), r"parse_text\(\.\.\.\): mine has no name"),
         (Pipeline(sinks=[plain_view()]), r"Pipeline\(sinks=\.\.\.\): "),

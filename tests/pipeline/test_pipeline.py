@@ -126,7 +126,7 @@ def test_the_provider_is_known_from_the_first_item_of_its_sdk(sdk: Sdk, way: str
             events = list(pipeline.stream(lambda: sdk.create(client)))
         else:
             events = observed(pipeline.observable(lambda: sdk.create(client)))
-    chunks, _ = sdk.by_wire([scene.body])
+    chunks, _ = sdk.by_wire([scene.body], keep_message=True)
     assert list(map(to_dict, events)) == list(map(to_dict, Pipeline(turn_id="t").stream(chunks)))
     assert any(isinstance(event, ToolInvocation) for event in events) or sdk.api == "ollama"
 
@@ -145,7 +145,7 @@ def test_async_streams_of_every_sdk_run(sdk: Sdk, is_open: bool):
 
     with BodyServer(scene.body) as server:
         events = asyncio.run(main(server.url))
-    chunks, _ = sdk.by_wire([scene.body])
+    chunks, _ = sdk.by_wire([scene.body], keep_message=True)
     assert list(map(to_dict, events)) == list(map(to_dict, Pipeline(turn_id="t").stream(chunks)))
 
 

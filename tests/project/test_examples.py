@@ -157,9 +157,10 @@ def test_a_browser_is_told_of_a_provider_that_breaks_off(monkeypatch: pytest.Mon
             httpx2.Client(base_url=f"http://{address}", trust_env=False) as browser,
             browser.stream("GET", "/answer", params={"prompt": "Herbs"}) as response,
         ):
-            *_, end, failed, terminal = events_in(response)
+            *_, end, failed, ended, terminal = events_in(response)
     assert (end["type"], end["payload"]["status"]) == ("SEGMENT_END", "interrupted")
     assert (failed["type"], failed["reason"]) == ("INVOCATION_FAILED", "interrupted")
+    assert (ended["type"], ended["status"]) == ("ANSWER_END", "interrupted")
     assert (terminal["type"], terminal["error"]["transport"]) == ("STREAM_ERROR", True)
 
 
@@ -180,3 +181,43 @@ def test_the_composition_merges_two_providers_and_reports_calmly(capsys: pytest.
     for answer, provider in (("chat_two_files", "openai"), ("messages_one_file", "anthropic")):
         for segment in recorded(answer).segments:
             assert f"{provider} {segment.type} {len(segment.content)} characters" in told
+
+
+# The agent
+
+
+def test_the_agent_runs_both_tools_and_sends_their_results(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    asked: list[list[Any]] = []
+    both = {name: (STREAMS / f"{name}.sse").read_bytes() for name in ("agent_calls", "agent_says")}
+    with nothing_left(), ReplayServer(both, check=lambda _, body: asked.append(body["messages"])) as server:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "a key")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        monkeypatch.setattr("sys.argv", ["agent_loop.py"])
+        run("agent_loop.py")
+    question, answer, results = asked[1]
+    assert asked[0] == [question]
+    assert [block["type"] for block in answer["content"]] == ["thinking", "text", "tool_use", "tool_use"]
+    assert [block["tool_use_id"] for block in results["content"]] == ["toolu_weather", "toolu_time"]
+    assert [block["content"] for block in results["content"]] == [
+        '{"city":"Zürich","celsius":21,"sky":"clear"}',
+        "12:30 in Zürich",
+    ]
+    assert capsys.readouterr().out.endswith("In Zürich it is 12:30, the sky is clear, and it is 21 °C.\n")
+
+
+# The chain
+
+
+def test_the_custom_chain_tells_of_lines_files_and_the_end(capsys: pytest.CaptureFixture[str]):
+    run("custom_chain.py")
+    lines = capsys.readouterr().out.splitlines()
+    sizes = [len(call.arguments["content"]) for call in recorded("chat_two_files").invocations]
+    assert [line for line in lines if "is whole" in line] == [
+        f"herbs.html is whole: {sizes[0]} characters",
+        f"herbs.css is whole: {sizes[1]} characters",
+    ]
+    assert any(line.startswith("call_a1, line 6: <h1>") for line in lines)
+    assert lines[-2].startswith("complete, ")
+    assert lines[-1] == "True"

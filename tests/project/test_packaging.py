@@ -23,6 +23,7 @@ ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "command")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MADE_BY_TOOLS = (".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis")
 SETUPTOOLS_WITH_LICENSE_EXPRESSIONS = 77
+SDKS = ("anthropic", "google", "mistralai", "ollama", "openai")
 
 
 def listed_packages() -> set[str]:
@@ -77,6 +78,19 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a virtual environment with the wheel in it."""
     return environment(tmp_path_factory.mktemp("installed"), "--no-index", wheel)
+
+
+@pytest.fixture(scope="module")
+def without_sdks(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a virtual environment with the wheel in it, and everything that it needs except the providers' SDKs."""
+    folder = environment(tmp_path_factory.mktemp("without_sdks"), "--no-index", wheel)
+    (site_packages,) = folder.glob("lib/python*/site-packages")
+    (site_packages / "borrowed.pth").unlink()
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        is_ours = path.name.startswith(("penstock", "__editable__"))
+        if not (is_ours or path.suffix == ".pth" or path.name.partition("-")[0].partition(".")[0] in SDKS):
+            (site_packages / path.name).symlink_to(path)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +194,39 @@ print(__version__, Pipeline.__module__)
     assert door == f"{PROJECT['version']} penstock.pipeline.pipeline", done.stderr
     assert len(files) == len(listed_packages())
     assert [file for file in files if not Path(file).is_relative_to(clone)] == []
+
+
+def test_without_the_sdks_every_stream_is_read_and_the_next_turn_is_made(without_sdks: Path, tmp_path: Path):
+    streams = sorted(str(path) for path in (ROOT / "examples/streams").glob("*.sse"))
+    code = f"""
+import importlib, importlib.util
+print(*(name for name in {SDKS!r} if name != "google" and importlib.util.find_spec(name)))
+for name in {sorted(listed_packages())}:
+    importlib.import_module(name)
+from penstock import Pipeline, ToolResult
+from penstock.sources import from_recording
+for path in {streams!r}:
+    chunks = []
+    from_recording(path).subscribe(chunks.append)
+    run = Pipeline().stream(chunks)
+    list(run)
+    results = [ToolResult(call.id, value="done") for call in run.answer.invocations]
+    print(run.answer.status, *(len(run.answer.to_messages(api, results)) for api in ("openai", "anthropic", "gemini")))
+"""
+    done = run(without_sdks / "bin" / "python", "-c", code, cwd=tmp_path)
+    none, *lines = done.stdout.splitlines() or [""]
+    assert none == "", "an SDK is there"
+    assert len(lines) == len(streams), done.stderr
+    assert {line.split()[0] for line in lines} == {"complete"}
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini", "mistral", "ollama"])
+def test_without_its_sdk_a_question_says_what_to_install(without_sdks: Path, tmp_path: Path, provider: str):
+    asked = ("run", "--provider", provider, "--model", "m", "Hello?")
+    command = ("env", "OPENAI_API_KEY=-", "ANTHROPIC_API_KEY=-", "GEMINI_API_KEY=-", "MISTRAL_API_KEY=-")
+    done = run(*command, without_sdks / "bin" / "penstock", *asked, cwd=tmp_path)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "needs its SDK: pip install" in " ".join((done.stdout + done.stderr).split())
 
 
 def test_the_command_is_installed_and_explains_itself(installed: Path, tmp_path: Path):

@@ -146,6 +146,17 @@ def test_final_stores_a_call_whose_result_does_not_follow_as_a_segment(after: li
     assert same(stored([*call, *after]), [*segment('{"a": 1}', segment_id="call_1", kind="tool_call"), *after])
 
 
+def test_final_does_not_store_the_arguments_beside_their_call():
+    metadata = {"call_id": "call_1", "tool_name": "f", "path": ["a", 0]}
+    start = SegmentStart("call_1/a/0", "f", metadata, turn_id="t")
+    text = SegmentContent("call_1/a/0", "f", "x", turn_id="t", fragments=())
+    end = SegmentEnd("call_1/a/0", "f", "complete", metadata=metadata, turn_id="t")
+    first, content, last = segment('{"a": ["x"]}', segment_id="call_1", kind="tool_call")
+    assert stored([first, content, start, text, end, last, INVOCATION]) == stored([INVOCATION])
+    assert stored([first, content, start, text, end, last]) == stored([first, content, last])
+    assert stored([first, content, start, text]) == stored([first, content])
+
+
 def test_final_stores_neither_updates_nor_progress():
     assert stored(PROGRESS) == []
 

@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from segment_events import content, end, file, start, together, whole
 
-from penstock.events import InvocationFailed, Notice, ProviderError, ToolInvocation
+from penstock.events import (
+    InvocationFailed,
+    Notice,
+    ProviderError,
+    SegmentContent,
+    SegmentEnd,
+    SegmentStart,
+    ToolInvocation,
+)
 from penstock.sinks.plain_view import plain_view
 
 
@@ -50,6 +58,16 @@ def test_a_files_lines_are_below_its_path_and_lose_nothing():
     assert plain(*file("a.py", "x = 1\n\ny")) == (
         "write_file a.py\n    x = 1\n    \n    y\n→ write_file(path='a.py', content='x = 1\\n\\ny')\n"
     )
+
+
+def test_an_argument_beside_its_call_is_named_by_its_path():
+    metadata = {"call_id": "c", "tool_name": "edit", "path": ["edits", 0, "new_text"]}
+    events = [
+        SegmentStart("c/edits/0/new_text", "edit", metadata),
+        SegmentContent("c/edits/0/new_text", "edit", "x = 1\n"),
+        SegmentEnd("c/edits/0/new_text", "edit", "complete", metadata=metadata),
+    ]
+    assert plain(*events).startswith("edit edits[0].new_text\n")
 
 
 def test_a_command_has_a_prompt():

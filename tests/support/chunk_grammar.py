@@ -37,6 +37,7 @@ class Answer:
     errors: list[dict[str, Any]] = field(default_factory=list)
     usage: dict[str, int] | None = None
     raw: list[dict[str, Any]] = field(default_factory=list)
+    messages: dict[int, Any] = field(default_factory=dict)
     events: list[ProviderEvent] = field(default_factory=list)
 
 
@@ -49,6 +50,13 @@ def checked(chunks: list[ChunkResponse]) -> Answer:
         assert plain
         empty = ChunkResponse(response_id=chunk.response_id, model=chunk.model, choice=chunk.choice)
         assert chunk != empty, "a chunk that says nothing"
+        if chunk.message is not None:
+            assert chunk == msgspec.structs.replace(empty, message=chunk.message, api=chunk.api), "beside the message"
+            assert chunk.api
+            assert chunk.choice not in answer.messages, "two messages of one choice"
+            answer.messages[chunk.choice] = chunk.message
+            continue
+        assert not answer.messages, "something after the message"
         assert chunk.is_complete == (chunk.finish_reason is not None) == (chunk.finish_reason_raw is not None)
         answer.content += chunk.content
         answer.reasoning += chunk.reasoning

@@ -45,8 +45,8 @@ class Sdk(NamedTuple):
         [path] = [path for path in (STREAMS / self.folder).glob(f"{name}.*") if path.suffix != ".json"]
         return path.read_bytes()
 
-    def by_wire(self, pieces: Any) -> Run:
-        return collected(from_wire(self.api, pieces, turn_id="t"))
+    def by_wire(self, pieces: Any, **options: Any) -> Run:
+        return collected(from_wire(self.api, pieces, turn_id="t", **options))
 
     def by_sdk(self, url: str) -> Run:
         with self.client(url) as client:

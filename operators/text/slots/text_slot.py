@@ -24,7 +24,7 @@ class TextSlot(Stateful):
     (['', 'a', '\n\nb'], '')
 
     - `text`: all text returned so far, if it is to be kept (`keep`).
-    - `wrong`: the position in the last piece of a character that is not allowed; -1 if there is none.
+    - `wrong`: the position, in the last piece, of the first character that is not allowed; -1 while all are allowed.
     - `gave`: the length of the source of the text that was returned last.
     - `held_length`: the length of the source that is held here.
     - `is_clear`, `edge`: while `is_clear`, a piece is certain unchanged, unless it ends with a character in `edge` or

@@ -55,7 +55,7 @@ def read_back(events: Iterable[SegmentEvent]) -> list[SegmentEvent]:
 
 
 def per_call(events: Iterable[SegmentEvent], method: str) -> dict[str, list[Any]]:
-    """Give, of each call, what `method` gave for each event of its segment; the call is frozen after each."""
+    """Return, for each call, what `method` returned for each event of its segment; the call is frozen after each."""
     states: dict[str, bytes] = {}
     given: dict[str, list[Any]] = {}
     for event in events:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 
 import pytest
 
+from penstock.events import UsageError
 from penstock.operators import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
 
 
@@ -19,6 +21,28 @@ def test_specs_are_values() -> None:
     assert len({spec, pickle.loads(pickle.dumps(spec))}) == 1
     with pytest.raises(AttributeError):
         spec.tool = "other"  # type: ignore[misc]
+
+
+def test_several_or_nested_arguments_are_paths_and_a_single_one_is_a_field() -> None:
+    assert FieldSpec("edit", paths=("content",)) == FieldSpec("edit", "content")
+    assert FieldSpec("edit", paths=("edits[*].new_text", '["edits"][*].new_text')).paths == ("edits[*].new_text",)
+    assert FieldSpec("edit", paths=("*",)).paths == ("[*]",)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: FieldSpec("edit"), "needs either field= or paths="),
+        (lambda: FieldSpec("edit", "a", paths=("b",)), "needs either field= or paths="),
+        (lambda: FieldSpec("edit", paths="a"), r"write paths=\('a',\)"),  # type: ignore[arg-type]
+        (lambda: FieldSpec("edit", paths=("a..b",)), "is not a path"),
+        (lambda: FieldSpec("edit", paths=("[0].a",)), "must begin with an argument's name"),
+        (lambda: FieldSpec("edit", required=("c",), paths=("a", "b")), "leave required="),
+    ],
+)
+def test_what_names_no_arguments_is_refused(make: Callable[[], FieldSpec], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        make()
 
 
 def test_everybody_has_the_tools_that_write_edit_and_patch_files_and_run_commands() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from penstock import operators
 from penstock.operators import (
-    FILE_TOOLS,
+    KNOWN_FILE_TOOLS,
     FieldSpec,
     Limits,
     Operator,
@@ -53,9 +53,9 @@ def log(_number: int) -> Louder:
     [
         (to_segments(), "to_segments()"),
         (to_segments(turn_id=None, eager=True), "to_segments(eager=True)"),
-        (stream_fields(FILE_TOOLS), "stream_fields()"),
+        (stream_fields(KNOWN_FILE_TOOLS), "stream_fields()"),
         (stream_fields([FieldSpec("f", "a")]), 'stream_fields(specs=[FieldSpec("f", …)])'),
-        (stream_fields(each for each in FILE_TOOLS), "stream_fields()"),
+        (stream_fields(each for each in KNOWN_FILE_TOOLS), "stream_fields()"),
         (strip_markers("<a>", end="</a>"), 'strip_markers("<a>", "</a>")'),
         (split_reasoning(("<a>", "</a>"), blanks="drop"), 'split_reasoning(["<a>", "</a>"], blanks="drop")'),
         (parse_text(HERMES, calls=False), 'parse_text("hermes", calls=False)'),

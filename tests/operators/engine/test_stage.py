@@ -374,6 +374,24 @@ def test_a_state_that_does_not_fit_is_a_usage_error(state: Any):
         stage(to_segments()).load(state)
 
 
+@pytest.mark.parametrize("error", [StopIteration(), RecursionError(), AssertionError("odd")])
+def test_whatever_a_stages_load_raises_is_a_usage_error(error: Exception):
+    class Refusing(Log):
+        def load(self, state: Any) -> None:
+            raise error
+
+    chain = stage(lift(Refusing))
+    with pytest.raises(UsageError, match=f"the state does not fit this chain .{type(error).__name__}") as told:
+        chain.load(chain.dump())
+    assert told.value.__cause__ is error
+
+
+def test_a_usage_error_of_a_stages_load_is_raised_as_it_is():
+    outer = stage(lift(lambda: stage(log(), log("b"))))
+    with pytest.raises(UsageError, match=r"^the state has 1 stages, the chain has 2$"):
+        outer.load([False, [stage(log()).dump()]])
+
+
 # The plain loop.
 
 

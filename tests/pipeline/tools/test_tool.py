@@ -6,6 +6,8 @@ import json
 import pickle
 import subprocess
 import sys
+import threading
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -19,7 +21,7 @@ import pytest
 from pydantic import BaseModel, Field, ValidationError
 from typing_extensions import TypedDict
 
-from penstock.events import ToolInvocation, UsageError
+from penstock.events import InvocationFailed, SegmentStart, ToolInvocation, UsageError
 from penstock.pipeline.tools.tool import Tool, as_tools, tool
 from penstock.pipeline.tools.tool_schemas import tool_schemas
 
@@ -336,6 +338,65 @@ def test_an_async_function_gives_its_awaitable():
         return await tool(later).run(called("later", a=4))
 
     assert asyncio.run(main()) == 4
+
+
+SEEN: ContextVar[str] = ContextVar("SEEN", default="")
+
+
+def where(a: int) -> tuple[int, str, bool]:
+    return a, SEEN.get(), threading.current_thread() is threading.main_thread()
+
+
+async def later(a: int) -> tuple[int, str, bool]:
+    return where(a)
+
+
+class Later:
+    async def __call__(self, a: int) -> tuple[int, str, bool]:
+        return where(a)
+
+
+@pytest.mark.parametrize(
+    ("function", "in_loop"),
+    [(where, False), (later, True), (partial(later), True), (Later(), True), (lambda a: later(int(a)), True)],
+)
+def test_arun_awaits_async_functions_and_runs_others_in_a_thread(function: Any, in_loop: bool):
+    async def main() -> Any:
+        SEEN.set("kept")
+        return await tool(function, name="where").arun(called("where", a="4"))
+
+    assert asyncio.run(main()) == (4, "kept", in_loop)
+
+
+def test_arun_checks_as_run_does_and_raises_what_the_function_raises():
+    def fails() -> None:
+        raise KeyError
+
+    async def main(made: Tool, invocation: Any) -> Any:
+        return await made.arun(invocation)
+
+    with pytest.raises(ValidationError):
+        asyncio.run(main(add, called("add", a="x")))
+    with pytest.raises(UsageError, match="tool 'add' is not 'sub'"):
+        asyncio.run(main(add, called("sub")))
+    with pytest.raises(KeyError):
+        asyncio.run(main(tool(fails), called("fails")))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (InvocationFailed("c", "t", "add", "{", "truncated", ()), "the call of 'add' failed as 'truncated'"),
+        ({"a": 1}, "a tool runs a ToolInvocation, .*; got {'a': 1}"),
+        (SegmentStart("c", "tool_call"), "a tool runs a ToolInvocation"),
+        (None, "got None"),
+    ],
+)
+def test_what_is_not_an_invocation_does_not_run(given: Any, message: str):
+    with pytest.raises(UsageError, match=message):
+        add.run(given)
+    with pytest.raises(UsageError, match=message):
+        asyncio.run(add.arun(given))
 
 
 def test_a_method_runs_on_its_object():

@@ -19,7 +19,7 @@ READ = {**DESCRIBED, "parameters": SCHEMA}
         {"type": "function", "function": {**DESCRIBED, "parameters": SCHEMA}},
         {"type": "function", **DESCRIBED, "parameters": SCHEMA},
         {**DESCRIBED, "input_schema": SCHEMA},
-        {"type": "custom", **DESCRIBED, "input_schema": SCHEMA, "cache_control": {"type": "ephemeral"}},
+        {"type": "custom", **DESCRIBED, "input_schema": SCHEMA},
         {**DESCRIBED, "inputSchema": SCHEMA, "title": "F"},
         {**DESCRIBED, "parameters_json_schema": SCHEMA},
         {**DESCRIBED, "parametersJsonSchema": SCHEMA},
@@ -54,6 +54,14 @@ def test_what_speaks_json_schema_and_defines_nothing_is_a_schema_with_all_that_i
         "parameters": schema,
         "strict": True,
     }
+
+
+def test_what_only_anthropic_takes_is_kept():
+    own = {"cache_control": {"type": "ephemeral", "ttl": "1h"}, "eager_input_streaming": True}
+    assert read_definition({**DESCRIBED, "input_schema": SCHEMA, **own}) == {**READ, **own}
+    assert read_definition({**SCHEMA, **own}, "f") == {"name": "f", "parameters": SCHEMA, **own}
+    with pytest.raises(UsageError, match="'cache_control' of tool 'f' must be of type dict"):
+        read_definition({**DESCRIBED, "input_schema": SCHEMA, "cache_control": True})
 
 
 def test_what_stands_beside_function_counts_unless_it_says_itself():

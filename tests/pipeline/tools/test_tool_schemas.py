@@ -47,6 +47,10 @@ class Node(BaseModel):
 
 
 TOOLS = [weather, now]
+CACHED = tool({"name": "cached", "input_schema": {}, "cache_control": {"type": "ephemeral"}})
+EAGER = tool({"name": "eager", "input_schema": {}, "eager_input_streaming": True})
+LAZY = tool({"name": "lazy", "input_schema": {}, "eager_input_streaming": False})
+WRITES = tool(lambda text: text, name="writes", streamed="text")  # without an annotation it takes anything
 OPEN = {"type": "object", "properties": {}, "additionalProperties": False}
 PLACE: dict[str, Any] = {
     "description": "Where.",
@@ -395,3 +399,21 @@ def test_the_real_sdk_sends_what_it_was_given(provider: str, sdk: Sdk, ask: Call
         assert {"tools": body["tools"], "tool_choice": body["toolConfig"]} == _camel(given)
     else:
         assert {key: body[key] for key in given} == given
+
+
+@pytest.mark.parametrize(
+    ("eager", "wanted"),
+    [(None, [None, True, False, True]), (False, [None] * 4), (True, [True] * 4)],
+)
+def test_anthropic_alone_gets_its_own_keys_back(eager: bool | None, wanted: list[bool | None]):
+    tools = [CACHED, EAGER, LAZY, WRITES]
+    for made in (
+        tool_schemas(tools, "anthropic-messages", eager_input_streaming=eager),
+        Pipeline(tools=tools).tool_schemas("anthropic", eager_input_streaming=eager),
+    ):
+        assert [each.get("eager_input_streaming") for each in made] == wanted
+        assert [each.get("cache_control") for each in made] == [{"type": "ephemeral"}, None, None, None]
+        TypeAdapter(list[ToolParam]).validate_python(made)
+    for provider in PROVIDERS:
+        written = json.dumps(tool_schemas(tools, provider))
+        assert (provider == "anthropic") == ("eager_input_streaming" in written) == ("cache_control" in written)

@@ -272,3 +272,20 @@ def test_a_port_that_is_taken_is_a_usage_error():
 def test_others_are_let_in_only_when_told():
     with ReplayServer({"one": BODY}, host="0.0.0.0", public=True) as server:
         assert ask(server, CHAT)[2] == BODY
+
+
+def test_a_check_sees_each_request_and_what_it_raises_refuses_it_in_the_providers_form():
+    seen: list[tuple[str, Any]] = []
+
+    def check(api: str, body: dict[str, Any]) -> None:
+        seen.append((api, body["messages"]))
+        assert body["messages"][-1]["role"] == "tool", "the last message is no result"
+
+    good, bad = ({"stream": True, "messages": [{"role": role}]} for role in ("tool", "user"))
+    with ReplayServer({"one": BODY}, check=check) as server:
+        assert ask(server, CHAT, good)[0] == 200
+        status, _, body = ask(server, CHAT, bad)
+        assert [entry.status for entry in server.log] == [200, 400]
+    assert seen == [("openai-chat", good["messages"]), ("openai-chat", bad["messages"])]
+    assert status == 400
+    assert json.loads(body)["error"]["message"].startswith("the check refuses this request: the last message is no")

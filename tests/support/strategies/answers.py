@@ -56,7 +56,10 @@ TOOLS: dict[str, tuple[str, str]] = {
 
 
 def escaped(text: str, ways: Sequence[int]) -> str:
-    r"""Write a text as the inside of a JSON string; of each character, way 0 is the shortest form and 1 `\uXXXX`."""
+    r"""Return a text as the inside of a JSON string; its characters are written in the `ways`, which are repeated.
+
+    Way 0 escapes a character only if JSON requires it, 1 always, as `\uXXXX`, and 2 also if it is not ASCII or a `/`.
+    """
     pieces: list[str] = []
     for place, char in enumerate(text):
         way = ways[place % len(ways)] if ways else 0

@@ -1,0 +1,196 @@
+"""`FieldCall`: one call of a tool with one streamed argument, and what its events say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ...events.fragment import Fragment, JsonError, Path
+from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
+from ..calls.field_spec import FieldSpec
+from ..calls.segment_end import error_detail
+from ..calls.segment_metadata import RESERVED
+from ..engine.limits import Limits
+from ..engine.stage import StageChain
+from ..engine.state import Stateful
+from ..machines.fragment_aggregator import FragmentAggregator
+from ..machines.json_machine import JsonMachine
+
+
+class FieldCall(Stateful):
+    """One call of a tool with a spec: its arguments so far, and the text that is not emitted yet."""
+
+    STATE = (
+        "arguments",
+        "chosen",
+        "content",
+        "content_length",
+        "due",
+        "duplicate",
+        "error",
+        "fragments",
+        "free_form_length",
+        "held",
+        "is_late",
+        "is_text",
+        "machine",
+        "metadata",
+        "name",
+        "no_object",
+        "open_value",
+        "opened",
+        "raw",
+        "segment_id",
+        "started",
+        "stripping",
+        "turn_id",
+    )
+    __slots__ = (*STATE, "limits", "field_path", "live_path", "segment_type", "spec", "specs")
+
+    def __init__(
+        self,
+        specs: tuple[FieldSpec, ...],
+        limits: Limits,
+        start: SegmentStart,
+        name: str,
+        stripping: StageChain[str, str] | None,
+    ) -> None:
+        self.specs = specs
+        self.chosen = 0 if len(specs) == 1 else -1
+        """The place of the spec that the call takes; -1 while several may fit."""
+        self.choose(self.chosen)
+        self.limits = limits
+        self.segment_id = start.segment_id
+        self.turn_id = start.turn_id
+        self.metadata = start.metadata
+        self.name = name
+        self.arguments: dict[str, Any] = {}  # those that are not streamed, as they close
+        self.open_value: FragmentAggregator | None = None  # the one of them that is open
+        self.content: list[str] = []  # decoded content that waits for START
+        self.content_length = 0
+        self.raw: list[str] = []  # source text that no event has accounted for yet, and its fragments
+        self.fragments: list[Fragment] = []
+        self.live_path: Path | None = None  # the path object of the open field, while text can go straight through
+        self.due: dict[str, Any] | None = None  # the metadata of START, known since START is due
+        self.opened = False  # the field
+        self.is_text = False  # the field is a string
+        self.duplicate = False
+        self.no_object = False  # the root is something else
+        self.error: JsonError | None = None  # from text that was not parsed before
+        self.started = False
+        self.machine: JsonMachine | None = None  # for events that are not parsed yet
+        self.free_form_length = 0  # of text without fragments
+        self.stripping = stripping
+        self.is_late = False  # no field has come within the limit
+        self.held: list[AnySegmentEvent] = []
+        """The events before START, to be emitted unchanged if the call does not fit a spec that is not strict.
+
+        It stays empty if markers are removed from the content, because these events would contain them.
+        """
+
+    @property
+    def needs_field(self) -> bool:
+        """Whether the call is only taken for one of this spec when its field has opened."""
+        return not self.spec.strict and self.spec.field in self.spec.required
+
+    def choose(self, place: int) -> None:
+        """Take one of the specs; with -1 none yet."""
+        self.chosen = place
+        self.spec = self.specs[max(place, 0)]
+        self.segment_type = self.spec.segment_type
+        self.field_path: Path = (self.spec.field,) if place >= 0 else (-1,)
+
+    def load(self, state: Any, /) -> None:
+        super().load(state)
+        self.choose(self.chosen)
+
+    def new_part(self, name: str, _state: Any, /) -> FragmentAggregator | JsonMachine:
+        return FragmentAggregator() if name == "open_value" else JsonMachine(self.limits)
+
+
+def is_due(call: FieldCall, spec: FieldSpec) -> bool:
+    """Return whether all has come that START waits for with this spec."""
+    if not spec.required:
+        return call.opened
+    return all(call.is_text if name == spec.field else name in call.arguments for name in spec.required)
+
+
+def free_form_pieces(call: FieldCall, event: AnySegmentEvent) -> tuple[str, list[Fragment]]:
+    """Return the text of a free-form call that nobody has parsed, and its fragments as the argument `input`."""
+    raw, pieces = event.raw, list[Fragment]()
+    at, path = call.free_form_length, ("input",)
+    if type(event) is SegmentContent:
+        raw = raw or event.delta
+        if raw:
+            pieces += () if at else (Fragment((), "OPEN", "{"), Fragment(path, "OPEN", '"'))
+            pieces.append(Fragment(path, "TEXT", raw, at))
+            call.free_form_length += len(raw)
+    elif type(event) is SegmentEnd and at and event.status in ("complete", None):
+        pieces += Fragment(path, "DONE", None, at), Fragment((), "DONE", None, at)
+    return raw, pieces
+
+
+def known_metadata(call: FieldCall) -> dict[str, Any]:
+    """Return those arguments known so far that the spec lists as metadata."""
+    names = call.spec.metadata
+    return {name: call.arguments[name] for name in names if name in call.arguments and name not in RESERVED}
+
+
+def shown_arguments(call: FieldCall) -> dict[str, Any]:
+    """Return the arguments that were not streamed, as END metadata; those with reserved names one level down."""
+    shown = {name: value for name, value in call.arguments.items() if name not in RESERVED}
+    hidden = {name: value for name, value in call.arguments.items() if name in RESERVED}
+    if call.opened and not call.content_length and call.spec.field not in call.arguments:
+        hidden[call.spec.field] = ""  # an empty content has no CONTENT that would tell it from none
+    return {**shown, "arguments": hidden} if hidden else shown
+
+
+def verdict(call: FieldCall, reason: str | None) -> tuple[Status, str | None, dict[str, Any] | None]:
+    """Return status, reason and error for a call whose segment ended as complete."""
+    if call.machine is not None and call.error is None:
+        call.error = next((item for item in call.machine.close() if isinstance(item, JsonError)), None)
+    if call.error is not None:
+        if call.error.reason == "truncated":
+            return "truncated", None, error_detail(call.error)
+        return "failed", call.error.reason, error_detail(call.error)
+    if call.duplicate:
+        return "failed", "duplicate_key", None
+    if call.no_object:
+        return "failed", "invalid", {"loc": [], "msg": "arguments must be an object", "type": "dict_type"}
+    required = call.spec.required if call.spec.strict else ()
+    for name in required:
+        if name not in call.arguments and not (name == call.spec.field and call.is_text):
+            return "failed", "missing_path", {"loc": [name], "msg": "missing", "type": "missing"}
+    return "complete", reason, None
+
+
+def taken(call: FieldCall) -> tuple[str, tuple[Fragment, ...]]:
+    """Return the source text and the fragments that no event has accounted for, which the next event now does."""
+    pieces = "".join(call.raw), tuple(call.fragments)
+    call.raw.clear()
+    call.fragments.clear()
+    return pieces
+
+
+def stripped(
+    call: FieldCall,
+    stripping: StageChain[str, str],
+    fragments: Iterable[Fragment],
+    *,
+    ending: bool,
+) -> list[Fragment]:
+    """Remove the markers from the field's fragments, so that they are not in the invocation either."""
+    given: list[Fragment] = []
+    for piece in fragments:
+        if call.stripping is not None and piece.path == call.field_path and piece.kind in ("TEXT", "DONE"):
+            texts = stripping.feed(piece.value) if piece.kind == "TEXT" else stripping.close()
+            if piece.kind == "DONE":
+                call.stripping = None
+            if texts:
+                given.append(Fragment(piece.path, "TEXT", "".join(texts), piece.at))
+            if piece.kind == "TEXT":
+                continue
+        given.append(piece)
+    if ending and call.stripping is not None and (rest := stripping.close()):
+        given.append(Fragment(call.field_path, "TEXT", "".join(rest), 0))
+    return given

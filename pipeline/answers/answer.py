@@ -1,0 +1,162 @@
+"""`Answer`: one whole answer of a model, and the messages of the next turn made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ...events.answer_end import AnswerEnd, AnswerStatus
+from ...events.chunk_response import TokenUsage
+from ...events.errors import UsageError
+from ...events.provider_event import ProviderEvent
+from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from ...events.tool_result import ToolResult
+from ...sinks.collect import Collected, Segment, collect
+from .answer_calls import CallsOfMessage, in_text
+from .answer_parts import AnswerCall, parts_of
+from .message_form import MessageForm, Notices
+from .message_forms import form_of
+
+
+class Answer:
+    """One answer: what it says, how it ended, and the messages that carry it into the next turn.
+
+    >>> from penstock import ChunkResponse, drive, to_segments
+    >>> answer = Answer(drive([ChunkResponse(content="Hi", finish_reason="stop")], to_segments()))
+    >>> answer.status, answer.text, answer.message("openai-chat")
+    ('complete', 'Hi', {'role': 'assistant', 'content': 'Hi'})
+
+    It is made from events, or from what `collect` returns; `Run.answer` has the one of a pipeline's stream. Of several
+    turns it is the last. Of several choices it is the first; `choices` has all.
+    """
+
+    def __init__(self, events: Iterable[Any] | Collected[Any], choice: int = 0) -> None:
+        self._collected: Collected[Any] = events if isinstance(events, Collected) else collect(events)
+        ends, segments = self._collected.ends, self._collected.segments
+        last = ends[-1].turn_id if ends else segments[-1].turn_id if segments else None
+        self.turn_id: str | None = last
+        self.choice = choice
+        found = (each for each in ends if (each.turn_id, each.choice) == (last, choice))
+        self.end: AnswerEnd = next(found, AnswerEnd(last, choice, "interrupted"))
+        """How it ended; `interrupted` if the stream was left before that."""
+        self._parts = parts_of(self._collected, last, choice)
+
+    @property
+    def choices(self) -> list[Answer]:
+        """All answers of the response, one for each choice."""
+        numbers = {each.choice for each in self._collected.ends if each.turn_id == self.turn_id} or {self.choice}
+        return [Answer(self._collected, number) for number in sorted(numbers)]
+
+    @property
+    def status(self) -> AnswerStatus:
+        """Whether the model finished; `paused` means: send `to_messages(...)`, and it goes on."""
+        return self.end.status
+
+    @property
+    def expects_reply(self) -> bool:
+        """Whether the model goes on once `to_messages(...)` is sent: it called tools that are not its provider's, or
+        paused.
+        """
+        return self.status == "paused" or (self.status in ("complete", "truncated") and bool(self._calls))
+
+    @property
+    def usage(self) -> TokenUsage | None:
+        """The tokens of the whole response, which all choices share."""
+        return self.end.usage
+
+    @property
+    def text(self) -> str:
+        return self._joined("text")
+
+    @property
+    def reasoning(self) -> str:
+        return self._joined("reasoning")
+
+    @property
+    def segments(self) -> list[Segment]:
+        of_turn = (each for each in self._collected.segments if each.turn_id == self.turn_id)
+        return [each for each in of_turn if each.metadata.get("choice", 0) == self.choice]
+
+    @property
+    def invocations(self) -> list[ToolInvocation]:
+        """The calls to be run."""
+        return [each for each in self._collected.invocations if self._has(each.id, each.turn_id)]
+
+    @property
+    def failures(self) -> list[InvocationFailed]:
+        """The calls that must not be run."""
+        return [each for each in self._collected.failures if self._has(each.id, each.turn_id)]
+
+    @property
+    def provider_events(self) -> list[ProviderEvent]:
+        of_turn = (each for each in self._collected.provider_events if each.turn_id == self.turn_id)
+        return [each for each in of_turn if each.choice == self.choice]
+
+    def message(self, api: str) -> Any:
+        """Return the assistant's message as a provider's request takes it.
+
+        `api`: as in `tool_schemas`, or a relative of OpenAI's chat, such as "openrouter". It is a list of items for
+        "openai-responses", else a dict. If the answer came from that API and its source kept the message, as pipelines
+        do, it has everything that may go back: signatures of reasoning, what the provider's own tools returned.
+        Otherwise it is made of the texts and the calls; `notices` says what it lacks.
+        """
+        return self._message(form_of(api), [])
+
+    def notices(self, api: str) -> list[Notice]:
+        """Return what `message(api)` cannot carry over, as warnings."""
+        notices: Notices = []
+        self._message(form_of(api), notices)
+        return notices
+
+    def to_messages(
+        self, api: str, results: Iterable[ToolResult] = (), *, only_results: bool = False
+    ) -> list[dict[str, Any]]:
+        """Return what the next request has after the messages of this one: the assistant's message and the results.
+
+            messages += answer.to_messages("anthropic", results)
+
+        - `results`: one for each call of `invocations`, in any order; those that are among the events need not be
+          passed again. A call that failed gets an error result that says why, unless one is passed for it.
+        - `only_results`: without the assistant's message, for a server that keeps it: with the Responses API, send
+          `previous_response_id=answer.end.response_id`.
+
+        The results are in the order of the calls. Calls that the model wrote as text are answered in a message of the
+        user. `UsageError` for a call without a result, and for a result without a call.
+        """
+        form = form_of(api)
+        message = self._message(form, [])
+        given = self._results(results)
+        calls = CallsOfMessage(form.calls(message), self._calls, given)
+        return [
+            *([] if only_results else form.entries(message)),
+            *(form.results(calls.answered) if calls.answered else ()),
+            *([form.user(in_text(calls.in_text))] if calls.in_text else ()),
+        ]
+
+    def _message(self, form: MessageForm, notices: Notices) -> Any:
+        if self.end.message is not None and self.end.api == form.api:
+            return form.sendable(self.end.message, notices)
+        return form.plain(self._parts, notices)
+
+    @property
+    def _calls(self) -> list[AnswerCall]:
+        return [each.call for each in self._parts if each.call is not None and not each.call.is_providers]
+
+    def _results(self, given: Iterable[ToolResult]) -> dict[str, ToolResult]:
+        found = {each.id: each for each in self._collected.results if each.turn_id in (self.turn_id, None)}
+        for each in given:
+            value: object = each
+            if not isinstance(value, ToolResult):
+                message = f"results must be ToolResults, such as ToolResult(invocation.id, value=...); got {each!r:.80}"
+                raise UsageError(message)
+            found[each.id] = each
+        return found
+
+    def _has(self, segment_id: str, turn_id: str | None) -> bool:
+        return turn_id == self.turn_id and any(each.id == segment_id for each in self._calls)
+
+    def _joined(self, kind: str) -> str:
+        return "".join(part.text for part in self._parts if part.type == kind)
+
+    def __repr__(self) -> str:
+        return f"<Answer {self.status}: {len(self.text)} characters, {len(self.invocations)} calls to run>"

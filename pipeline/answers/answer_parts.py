@@ -1,0 +1,91 @@
+"""The parts of one answer in order: its texts, its reasoning and its calls."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from msgspec import Struct
+
+from ...events.tool_invocation import InvocationFailed, ToolInvocation
+from ...operators.engine.limits import DEFAULT_LIMITS
+from ...operators.machines.whole_json import decode_json
+from ...sinks.collect import Collected, Segment
+
+TEXTS = frozenset(("text", "reasoning", "refusal", "media"))
+
+
+class AnswerCall(Struct, frozen=True):
+    """A call of the answer, with what became of it."""
+
+    id: str
+    """The call's id, which is also its segment's."""
+    name: str
+    raw: str
+    """The source text of the arguments."""
+    arguments: dict[str, Any]
+    """The arguments; empty if they are not whole."""
+    is_free_form: bool
+    is_whole: bool
+    is_providers: bool
+    """Whether the provider runs the call itself."""
+    duplicate_of: str | None
+    """The id of the call that this one repeats."""
+    failure: InvocationFailed | None
+
+    @property
+    def arguments_json(self) -> str:
+        """The arguments as JSON: the model's own text where it is that, as it is not in most dialects of text."""
+        is_own = decode_json(self.raw, DEFAULT_LIMITS)[0] == self.arguments
+        return self.raw if is_own else json.dumps(self.arguments, ensure_ascii=False)
+
+
+class AnswerPart(Struct, frozen=True):
+    """A text of the answer, or a call."""
+
+    type: str
+    """The segment's type: text, reasoning, refusal, media or that of a call."""
+    text: str = ""
+    call: AnswerCall | None = None
+
+
+def parts_of(collected: Collected[Any], turn_id: str | None, choice: int) -> list[AnswerPart]:
+    """Return the parts of one answer, in the order in which they began."""
+    run = {each.id: each for each in collected.invocations if each.turn_id == turn_id}
+    failed = {each.id: each for each in collected.failures if each.turn_id == turn_id}
+    parts: list[AnswerPart] = []
+    for segment in collected.segments:
+        metadata = segment.metadata
+        if segment.turn_id != turn_id or metadata.get("choice", 0) != choice:
+            continue
+        if segment.type not in TEXTS:
+            if "call_id" not in metadata:  # else it is an argument of a call, which has a segment of its own
+                call = _call(segment, run.get(segment.id), failed.get(segment.id))
+                parts.append(AnswerPart(segment.type, call=call))
+        elif segment.content:
+            parts.append(AnswerPart(segment.type, segment.content))
+    return parts
+
+
+def _call(segment: Segment, run: ToolInvocation | None, failed: InvocationFailed | None) -> AnswerCall:
+    metadata = segment.metadata
+    verdict = run or failed
+    raw = segment.content if verdict is None else verdict.raw
+    is_free_form = metadata.get("kind") == "text"
+    arguments: Any = {"input": raw} if is_free_form else {}
+    if run is not None:
+        arguments = run.arguments
+    elif not is_free_form and raw.strip():
+        arguments = decode_json(raw, DEFAULT_LIMITS)[0]
+    is_object = isinstance(arguments, dict)
+    return AnswerCall(
+        segment.id,
+        str(metadata.get("tool_name") or segment.type),
+        raw,
+        arguments if is_object else {},
+        is_free_form,
+        is_object and segment.status == "complete",
+        metadata.get("executed_by") == "provider",
+        metadata.get("duplicate_of"),
+        failed,
+    )

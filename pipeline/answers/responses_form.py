@@ -1,0 +1,163 @@
+"""The input items of OpenAI's Responses API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from ...events.errors import UsageError
+from ...events.tool_result import ToolResult
+from .answer_parts import AnswerPart
+from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, result_text
+from .responses_items import ACTION_KEYS, ANNOTATION_KEYS, ITEM_KEYS, PART_KEYS
+
+_NAME = "openai-responses"
+_NAMES = {
+    "apply_patch_call": "apply_patch",
+    "computer_call": "computer",
+    "local_shell_call": "local_shell",
+    "shell_call": "shell",
+    "tool_search_call": "tool_search",
+}
+"""The items that are calls of tools without a name of their own."""
+
+
+def _sendable(items: list[dict[str, Any]], notices: Notices) -> list[dict[str, Any]]:
+    return [item for each in items if (item := _item(each, notices)) is not None]
+
+
+def _item(item: dict[str, Any], notices: Notices) -> dict[str, Any] | None:
+    kind = str(item.get("type"))
+    if kind not in ITEM_KEYS:
+        left_out(notices, f"item of the type {kind}", _NAME)
+        return None
+    sent = {key: value for key, value in item.items() if key in ITEM_KEYS[kind]}
+    for field in ("content", "summary"):
+        if isinstance(sent.get(field), list):
+            sent[field] = [part for each in sent[field] if (part := _part(each, notices)) is not None]
+    if kind == "web_search_call":
+        return {**sent, "action": _action(sent.get("action") or {}, notices)}
+    return sent
+
+
+def _part(part: dict[str, Any], notices: Notices) -> dict[str, Any] | None:
+    sent = _known(part, PART_KEYS)
+    if sent is None:
+        left_out(notices, f"part of the type {part.get('type')}", _NAME)
+    elif "annotations" in sent:
+        kept = [_known(each, ANNOTATION_KEYS) for each in sent["annotations"]]
+        whole = [each for each in kept if each is not None and each.keys() == ANNOTATION_KEYS[each["type"]]]
+        if len(whole) < len(kept):
+            left_out(notices, "annotations that lack a key", _NAME)
+        sent["annotations"] = whole
+    return sent
+
+
+def _action(action: dict[str, Any], notices: Notices) -> dict[str, Any]:
+    sent = _known(action, ACTION_KEYS)
+    if sent is None:
+        return {"type": "search"}
+    if "sources" in sent:
+        whole = [{"type": "url", "url": each["url"]} for each in sent["sources"] if each.get("url")]
+        if len(whole) < len(sent["sources"]):
+            left_out(notices, "sources without a URL", _NAME)
+        sent["sources"] = whole
+    return sent
+
+
+def _known(value: dict[str, Any], keys: Mapping[str, frozenset[str]]) -> dict[str, Any] | None:
+    """Return an object with the keys that are known for its type; None for an unknown type."""
+    known = keys.get(str(value.get("type")))
+    return None if known is None else {key: each for key, each in value.items() if key in known}
+
+
+def _plain(parts: Sequence[AnswerPart], notices: Notices) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    for part in parts:
+        if part.call is None:
+            if part.type in ("text", "refusal"):
+                items.append({"role": "assistant", "content": part.text})
+            else:
+                left_out(notices, f"{part.type} of another provider", _NAME)
+        elif part.call.is_providers:
+            left_out(notices, "call that another provider ran itself", _NAME)
+        else:
+            said = {"call_id": part.call.id, "name": part.call.name}
+            if part.call.is_free_form:
+                items.append({"type": "custom_tool_call", **said, "input": part.call.raw})
+            else:
+                items.append({"type": "function_call", **said, "arguments": part.call.arguments_json})
+    return items
+
+
+def _calls(items: list[dict[str, Any]]) -> list[MessageCall]:
+    return [
+        MessageCall(item.get("call_id") or item.get("id") or "", item.get("name") or _NAMES[kind], kind)
+        for item in items
+        if (kind := item.get("type")) in ("function_call", "custom_tool_call") or (kind in _NAMES and _is_clients(item))
+    ]
+
+
+def _is_clients(item: dict[str, Any]) -> bool:
+    """Return whether the application runs a built-in call."""
+    if item["type"] == "tool_search_call":
+        return item.get("execution") == "client"
+    environment = item.get("environment") or {}
+    return item["type"] != "shell_call" or bool(environment.get("type", "local") == "local")
+
+
+def _results(results: list[CallResult]) -> list[dict[str, Any]]:
+    return [_result(*each) for each in results]
+
+
+def _result(call: MessageCall, result: ToolResult) -> dict[str, Any]:
+    match call.type:
+        case "local_shell_call":
+            return {"type": "local_shell_call_output", "id": call.id, "output": result_text(result)}
+        case "shell_call":
+            return {"type": "shell_call_output", "call_id": call.id, "output": _shell_output(result)}
+        case "apply_patch_call":
+            status = "failed" if result.is_error else "completed"
+            output = result_text(result)
+            return {"type": "apply_patch_call_output", "call_id": call.id, "status": status, "output": output}
+        case "computer_call":
+            return {"type": "computer_call_output", "call_id": call.id, "output": _screenshot(result)}
+        case "tool_search_call":
+            tools = result.value if isinstance(result.value, list) else []
+            said = {"execution": "client", "status": "completed", "tools": tools}
+            return {"type": "tool_search_output", "call_id": call.id, **said}
+        case _:
+            return {"type": f"{call.type}_output", "call_id": call.id, "output": result_text(result)}
+
+
+def _shell_output(result: ToolResult) -> list[dict[str, Any]]:
+    """Return the output of a shell; a value that is a list of its parts goes as it is."""
+    if isinstance(result.value, list):
+        return list(to_jsonable_python(result.value))
+    said, text = ("stderr", "stdout") if result.is_error else ("stdout", "stderr"), result_text(result)
+    return [{said[0]: text, said[1]: "", "outcome": {"type": "exit", "exit_code": int(result.is_error)}}]
+
+
+def _screenshot(result: ToolResult) -> dict[str, Any]:
+    """Return what a computer shows: the value is a URL, or the object of the API's reference."""
+    if isinstance(result.value, str):
+        return {"type": "computer_screenshot", "image_url": result.value}
+    if not isinstance(result.value, dict):
+        message = f"the result of computer call {result.id!r} must be a screenshot; pass its URL as value="
+        raise UsageError(message)
+    return dict(to_jsonable_python(result.value))
+
+
+RESPONSES_FORM = MessageForm(
+    _NAME,
+    "openai-responses",
+    _sendable,
+    _plain,
+    _calls,
+    list,
+    _results,
+    lambda text: {"role": "user", "content": text},
+)
+"""Reasoning without encrypted content goes back by its id, which works where the server keeps it (`store`)."""

@@ -1,0 +1,183 @@
+"""The messages of a chat completion: what `choices[n].message` would be without `stream=True`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct, field
+
+from ...operators.engine.state import Stateful
+from ..machine.choices import Choices, wanted_choice
+from ..machine.sdk_fields import Fields, entries_of, fields_of
+from .chat_calls import ChatCalls
+from .joined import Joined, set_json, wire_fields
+
+_TEXTS = frozenset({"content", "reasoning", "reasoning_content", "refusal"})
+_DETAIL_TEXTS = frozenset({"text", "summary", "data"})
+_AUDIO_TEXTS = frozenset({"data", "transcript"})
+_CALLS = frozenset({"tool_calls", "function_call"})
+
+
+class _Message(Struct):
+    """One message. `parts`: its content, where that is a list; `details` by type and index."""
+
+    plain: Joined = field(default_factory=Joined)
+    calls: ChatCalls = field(default_factory=ChatCalls)
+    audio: Joined | None = None
+    parts: list[Joined] | None = None
+    details: dict[str, Joined] | None = None
+
+
+class ChatMessages(Stateful):
+    """Joins the deltas of chat completions, of OpenAI, Mistral and compatible servers.
+
+    - Texts are joined, and so are calls, by index and id, and reasoning details, by index and type. Lists grow. Of any
+      other field the last value counts.
+    - Mistral's content of typed parts stays a list: neighbouring texts are one part, and so is thinking.
+    """
+
+    STATE = ("_messages",)
+
+    def __init__(self, choices: Choices = 0) -> None:
+        self._wanted: Choices = choices
+        self._messages: dict[int, _Message] = {}
+
+    def feed(self, item: Any, /) -> None:
+        chunk = fields_of(item)
+        if chunk is None:
+            if isinstance(item, list):
+                for each in entries_of(item):
+                    self.feed(each)
+            return
+        if "choices" not in chunk:  # Mistral's SDK wraps its chunks in events
+            chunk = fields_of(chunk.get("data")) or {}
+        valid = [each for each in map(fields_of, entries_of(chunk.get("choices"))) if each is not None]
+        for position, choice in enumerate(valid):
+            number = wanted_choice(self._wanted, choice.get("index"), position)
+            if number is not None:
+                self._add(number, choice)
+
+    def messages(self) -> dict[int, Any]:
+        return {number: _whole(message) for number, message in self._messages.items()}
+
+    def new_part(self, _name: str, state: Any, /) -> Any:
+        return _NEW_PARTS[frozenset(state)]()
+
+    def _add(self, number: int, choice: Fields) -> None:
+        delta = wire_fields(choice.get("delta"))
+        if delta is None and number not in self._messages:
+            delta = wire_fields(choice.get("message"))  # of a server that only pretends to stream
+        if delta is not None:
+            if (message := self._messages.get(number)) is None:
+                message = self._messages[number] = _Message()
+            _add_delta(message, delta)
+
+
+def _add_delta(message: _Message, delta: Fields) -> None:
+    for name, value in delta.items():
+        if isinstance(value, str) and name in _TEXTS:
+            if name == "content" and message.parts is not None:
+                _add_part(message.parts, {"type": "text", "text": value})
+            else:
+                message.plain.text(name, value)
+        elif value is None or name in _CALLS:
+            continue
+        elif name == "content":
+            parts = _parts(message)
+            for part in map(wire_fields, entries_of(value)):
+                _add_part(parts, part or {})
+        elif name == "reasoning_details":
+            _add_details(message, value)
+        elif name == "audio":
+            message.audio = message.audio or Joined()
+            message.audio.add(wire_fields(value) or {}, _AUDIO_TEXTS)
+        else:
+            _add_other(message.plain.fields, name, value)
+    if delta.get("tool_calls") or delta.get("function_call"):
+        message.calls.add(delta)
+
+
+def _add_other(fields: dict[str, Any], name: str, value: Any) -> None:
+    value, before = set_json(value), fields.get(name)
+    if isinstance(value, list) and isinstance(before, list):
+        before += value
+    elif isinstance(value, dict) and isinstance(before, dict):
+        before |= value
+    else:
+        fields[name] = value
+
+
+def _parts(message: _Message) -> list[Joined]:
+    """Return the parts of the content, which is a list from now on; the text so far is the first part."""
+    if message.parts is None:
+        message.parts = []
+        for piece in message.plain.texts.pop("content", []):
+            _add_part(message.parts, {"type": "text", "text": piece})
+    return message.parts
+
+
+def _add_part(parts: list[Joined], part: Fields) -> None:
+    kind = part.get("type")
+    pieces = [part.get("text")]
+    rest = {name: value for name, value in part.items() if name not in ("text", "thinking")}
+    if kind == "thinking":
+        thinking = part.get("thinking")
+        pieces = [thinking] if isinstance(thinking, str) else _texts(thinking)
+    elif kind != "text":
+        if part:
+            parts.append(Joined(set_json(part)))
+        return
+    name = str(kind)
+    if not parts or parts[-1].fields.get("type") != kind:
+        if not any(pieces):
+            return
+        parts.append(Joined())
+    parts[-1].add(rest, ())
+    for piece in pieces:
+        parts[-1].text(name, piece)
+
+
+def _texts(thinking: Any) -> list[Any]:
+    return [part.get("text") for part in map(fields_of, entries_of(thinking)) if part]
+
+
+def _add_details(message: _Message, given: Any) -> None:
+    details = message.details = message.details or {}
+    for each in map(wire_fields, entries_of(given)):
+        if each is None:
+            continue
+        key = f"{each.get('type')} {each.get('index')}"
+        known = details.get(key)
+        if known is not None and (other := each.get("id")) and known.fields.get("id") not in (None, other):
+            key = f"{key} {other}"
+            known = details.get(key)
+        if known is None:
+            known = details[key] = Joined()
+        known.add(each, _DETAIL_TEXTS)
+
+
+def _whole(message: _Message) -> dict[str, Any]:
+    whole = {"role": "assistant", **message.plain.whole()}
+    whole["role"] = whole["role"] or "assistant"  # some servers send an empty one
+    if message.parts is not None:
+        whole["content"] = [_whole_part(part) for part in message.parts]
+    if message.details is not None:
+        whole["reasoning_details"] = [detail.whole() for detail in message.details.values()]
+    if message.audio is not None:
+        whole["audio"] = message.audio.whole()
+    return whole | message.calls.whole()
+
+
+def _whole_part(part: Joined) -> dict[str, Any]:
+    whole = part.whole()
+    if "thinking" in part.texts:
+        whole["thinking"] = [{"type": "text", "text": whole["thinking"]}]
+    return whole
+
+
+_NEW_PARTS: dict[frozenset[str], type[Any]] = {
+    frozenset(_Message.__struct_fields__): _Message,
+    frozenset(Joined.__struct_fields__): Joined,
+    frozenset(ChatCalls.STATE): ChatCalls,
+}
+"""The parts of a dumped state, by their fields."""

@@ -1,0 +1,150 @@
+"""The messages of Google's generateContent stream: the contents of the candidates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from ...operators.engine.state import Stateful
+from ..gemini.gemini_fields import base64_text, camel_case, gemini_fields, wire_form, word
+from ..machine.choices import Choices, wanted_choice
+from ..machine.sdk_fields import Fields, entries_of
+from ..machine.surrogates import plain_json
+from .gemini_leaves import Leaf, leaf_of, with_leaves
+from .joined import joined, set_json
+
+_OF_TEXT = frozenset({"text", "thought", "thought_signature"})
+_STREAMED = frozenset({"partial_args", "will_continue"})
+
+
+class _Part(Struct):
+    """One part: its fields on the wire, a text in pieces, and a call's streamed arguments."""
+
+    fields: dict[str, Any] = {}  # msgspec gives each instance its own
+    text: list[str] | None = None
+    leaves: list[Leaf] | None = None
+
+
+class _Content(Struct):
+    """The parts of one candidate, and the one of the call that goes on."""
+
+    parts: list[_Part] = []
+    open: int | None = None
+    open_id: str | None = None
+
+
+class GeminiMessages(Stateful):
+    """Joins the parts of the candidates.
+
+    - Neighbouring texts of one kind are one part, unless one of them is signed. Empty texts count only if signed.
+    - Arguments that are streamed in leaves become the `args` of their call. Signatures are standard base64.
+    """
+
+    STATE = ("_contents",)
+
+    def __init__(self, choices: Choices = 0) -> None:
+        self._wanted: Choices = choices
+        self._contents: dict[int, _Content] = {}
+
+    def feed(self, item: Any, /) -> None:
+        chunk = gemini_fields(item)
+        if chunk is None:
+            if isinstance(item, list):
+                for each in entries_of(item):
+                    self.feed(each)
+            return
+        for position, fields in enumerate(map(gemini_fields, entries_of(chunk.get("candidates")))):
+            number = wanted_choice(self._wanted, fields.get("index"), position) if fields else None
+            if fields and number is not None:
+                if (content := self._contents.get(number)) is None:
+                    content = self._contents[number] = _Content()
+                given = gemini_fields(fields.get("content")) or {}
+                for each in entries_of(given.get("parts")):
+                    if part := gemini_fields(each):
+                        _add(content, part)
+
+    def messages(self) -> dict[int, Any]:
+        return {
+            number: {"role": "model", "parts": [_whole(part) for part in content.parts]}
+            for number, content in self._contents.items()
+        }
+
+    def new_part(self, _name: str, state: Any, /) -> Any:
+        if "parts" in state:
+            return _Content()
+        return _Part() if "leaves" in state else Leaf()
+
+
+def _add(content: _Content, part: Fields) -> None:
+    signature = base64_text(part.get("thought_signature"))
+    call = gemini_fields(part.get("function_call"))
+    if call is not None:
+        _add_call(content, part, call, signature)
+    elif isinstance(part.get("text"), str) and not any(part[name] for name in part if name not in _OF_TEXT):
+        _add_text(content, part, signature)
+    elif fields := _wire_part(part, signature):
+        content.parts.append(_Part(fields))
+
+
+def _add_text(content: _Content, part: Fields, signature: str | None) -> None:
+    text = part["text"]
+    if not text and signature is None:
+        return
+    fields: dict[str, Any] = {"thought": True} if part.get("thought") else {}
+    last = content.parts[-1] if content.parts else None
+    if signature is None and last is not None and last.text is not None and last.fields == fields:
+        last.text.append(text)
+    else:
+        content.parts.append(_Part(fields | ({"thoughtSignature": signature} if signature else {}), [text]))
+
+
+def _add_call(content: _Content, part: Fields, call: Fields, signature: str | None) -> None:
+    call_id, goes_on = word(call.get("id")), bool(call.get("will_continue"))
+    leaves = [leaf for each in entries_of(call.get("partial_args")) if (leaf := leaf_of(each)) is not None]
+    if call.get("name") and (content.open is None or call_id is None or call_id != content.open_id):
+        content.open, content.open_id = len(content.parts), call_id
+        content.parts.append(_Part(_wire_part(part, signature)))
+    elif content.open is None:
+        if leaves or call.get("args"):
+            content.parts.append(_Part(_wire_part(part, signature), leaves=leaves))
+        return
+    elif signature:
+        content.parts[content.open].fields["thoughtSignature"] = signature
+    kept = content.parts[content.open]
+    if leaves or goes_on:
+        kept.leaves = kept.leaves or []
+        kept.leaves += leaves
+    if not goes_on:
+        content.open = content.open_id = None
+
+
+def _wire_part(part: Fields, signature: str | None) -> dict[str, Any]:
+    plain = {
+        camel_case(name): _wire_call(value) if name in ("function_call", "tool_call") else set_json(wire_form(value))
+        for name, value in part.items()
+        if value is not None and name != "thought_signature"
+    }
+    return plain | ({"thoughtSignature": signature} if signature else {})
+
+
+def _wire_call(given: Any) -> Any:
+    """Return a call; nulls in its arguments are the model's."""
+    call = gemini_fields(given)
+    if call is None:
+        return plain_json(given)
+    return {
+        camel_case(name): plain_json(value) if name == "args" else set_json(wire_form(value))
+        for name, value in call.items()
+        if value is not None and name not in _STREAMED
+    }
+
+
+def _whole(part: _Part) -> dict[str, Any]:
+    whole = dict(part.fields)
+    if part.text is not None:
+        whole["text"] = joined(part.text)
+    if part.leaves is not None:
+        call = whole.get("functionCall") or {}
+        whole["functionCall"] = {**call, "args": with_leaves(call.get("args"), part.leaves)}
+    return whole

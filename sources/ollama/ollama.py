@@ -6,7 +6,6 @@ from typing import Any
 
 from ...events.chunk_response import ArgumentsKind, ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
-from ..left_out import keys_left_out
 from ..machine.answers import Answers, Choice
 from ..machine.choices import Choices
 from ..machine.finish_reasons import OLLAMA_FINISHES, Finish, finish_of
@@ -14,6 +13,7 @@ from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, says_something
 from ..machine.token_count import token_count
+from ..wire.left_out import keys_left_out
 
 _API = "ollama"
 _READ = frozenset(("done", "done_reason", "message", "model", "response", "thinking", "logprobs", "error")) | {

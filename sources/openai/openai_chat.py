@@ -7,7 +7,6 @@ from typing import Any
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.provider_event import ProviderEvent
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
-from ..left_out import keys_left_out
 from ..machine.answers import Answers, Choice
 from ..machine.call_tracker import CallTracker
 from ..machine.choices import Choices
@@ -16,6 +15,7 @@ from ..machine.finish_reasons import CHAT_FINISHES, finish_of
 from ..machine.provider_error import error_fields, error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, plain_object, says_something
+from ..wire.left_out import keys_left_out
 from .chat_extras import (
     API,
     NOT_UNKNOWN_OF_CHUNK,

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
-from ..left_out import is_event_left_out
 from ..machine.finish_reasons import RESPONSES_FINISHES, Finish, finish_of
 from ..machine.one_answer import OneAnswer, TextStream
 from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, plain_object, without_halves
+from ..wire.left_out import is_event_left_out
 from .output_items import OutputItem, OutputItems
 from .responses_items import (
     CallKind,

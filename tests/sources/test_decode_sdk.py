@@ -90,8 +90,10 @@ def test_what_the_sdk_raises_is_a_provider_error_after_the_ends():
 
     with pytest.raises(ProviderError, match="overloaded"):
         collect_all()
-    assert isinstance(events[-1], SegmentEvent)
-    assert payload_of(events[-1]) == {"status": "failed", "reason": "provider_error"}
+    *_, last, end = events
+    assert isinstance(last, SegmentEvent)
+    assert payload_of(last) == {"status": "failed", "reason": "provider_error"}
+    assert (end.status, end.error) == ("failed", {"detail": "overloaded"})
 
 
 def test_an_error_inside_the_stream_is_raised_too():

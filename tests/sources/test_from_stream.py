@@ -19,7 +19,7 @@ from every_sdk import ANTHROPIC_SDK, CHAT, GEMINI, OLLAMA, SDKS, Sdk, all_have_e
 from reactivex import operators as ops
 from test_dispose import Scene, wait_for_threads
 
-from penstock.events import ChunkResponse, ProviderError, UsageError
+from penstock.events import AnswerEnd, ChunkResponse, ProviderError, UsageError
 from penstock.operators import to_invocations, to_segments
 from penstock.sources import from_text, from_wire
 from penstock.sources.from_stream import any_exception, any_machine, check_any_stream, from_stream
@@ -221,7 +221,8 @@ def test_it_is_the_beginning_of_a_chain():
         {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]},
     ]
     calls: Any = from_stream(chunks).pipe(to_segments(), to_invocations(), ops.to_list()).run()
-    assert [(each.name, each.arguments) for each in calls] == [("f", {"a": 1})]
+    assert [(each.name, each.arguments) for each in calls[:-1]] == [("f", {"a": 1})]
+    assert isinstance(calls[-1], AnswerEnd)
 
 
 # Leaving

@@ -18,7 +18,7 @@ from penstock.events import ChunkResponse, ProviderEvent
 from penstock.events.provider_event import ProviderEventKind
 from penstock.pipeline import Pipeline
 from penstock.sources import from_stream
-from penstock.sources.left_out import LEFT_OUT
+from penstock.sources.wire.left_out import LEFT_OUT
 
 PATHS = [
     (sdk.api, path)
@@ -123,7 +123,7 @@ def test_the_page_about_sources_has_the_list() -> None:
         places.setdefault((row.api, row.why), []).append(f"`{row.where}`")
     lines = [f"| {api} | {why} | {' '.join(found)} |" for (api, why), found in places.items()]
     table = "\n".join(["| API | why | places |", "| --- | --- | --- |", *lines])
-    page = (Path(__file__).parents[2] / "docs/sources.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/sources.md").read_text()
     assert table in page, f"put this table into docs/sources.md:\n{table}"
 
 

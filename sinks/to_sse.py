@@ -44,8 +44,8 @@ def to_sse(
 
     - `protocol`: "segments" sends every event in its JSON form, but for live values, `AnswerEnd.message`, and what a
       `ProviderEvent` has under names that begin with `encrypted_`. "tool_call_updates" sends calls as
-      `assistant_streaming_tool_call` objects, with their raw argument text, instead of their segments; text, reasoning, refusals and media stay
-      segments. Each update is sent once, even if the stream has updates of its own.
+      `assistant_streaming_tool_call` objects, with their raw argument text, instead of their segments; text, reasoning,
+      refusals and media stay segments. Each update is sent once, even if the stream has updates of its own.
     - `heartbeat`: seconds without an event after which a comment keeps the connection alive; None for never.
     - `ids`: number the events from 1. A browser that reconnects sends the last number as `Last-Event-ID`.
     - `select`: a predicate for the events to send, by default all. Dictionaries are sent unchanged.

@@ -1,6 +1,5 @@
 """An agent with two tools that run at the same time: python examples/agent_loop.py "How is the weather in Zürich?"
-With ANTHROPIC_API_KEY it asks the model of ANTHROPIC_MODEL; without, recorded answers are played.
-"""
+With ANTHROPIC_API_KEY it asks the model of ANTHROPIC_MODEL; without, recorded answers are played."""
 
 import asyncio
 import os
@@ -10,7 +9,8 @@ from typing import Any
 from anthropic import AsyncAnthropic
 from recordings import keys_or_recordings
 
-from penstock import Answer, Pipeline, SegmentContent, ToolInvocation, ToolResult
+from penstock import Pipeline, SegmentContent, ToolInvocation, ToolResult
+from penstock.pipeline import Answer
 
 
 async def get_weather(city: str) -> dict[str, Any]:
@@ -38,7 +38,7 @@ async def result(call: ToolInvocation) -> ToolResult:
 
 async def ask(client: AsyncAnthropic, messages: list[Any]) -> Answer:
     """Print one answer while it streams, and return it."""
-    said: Any = {"max_tokens": 4000, "tools": pipeline.tool_schemas("anthropic"), "messages": messages, "stream": True}
+    said: Any = {"tools": pipeline.tool_schemas("anthropic"), "messages": messages, "max_tokens": 4000, "stream": True}
     model = os.environ.get("ANTHROPIC_MODEL", "claude-sonnet-5")
     async with pipeline.astream(lambda: client.messages.create(model=model, **said)) as run:
         async for event in run:

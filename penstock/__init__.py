@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from penstock.events import (
         AnswerEnd,
-        AnySegmentEvent,
         ChunkResponse,
         InvocationFailed,
         Notice,
         ProviderError,
-        ProviderEvent,
         SegmentContent,
         SegmentEnd,
         SegmentEvent,
@@ -28,26 +26,22 @@ if TYPE_CHECKING:
         UsageError,
     )
     from penstock.operators import Dialect, adrive, compose, drive, lift, parse_text, stage, to_invocations, to_segments
-    from penstock.pipeline import Answer, Pipeline, Streamed, Tool, tool
+    from penstock.pipeline import Pipeline, Tool, tool
     from penstock.sinks import acollect, collect, notebook_view, terminal_view
     from penstock.sources import from_stream
 
 __all__ = [
-    "Answer",
     "AnswerEnd",
-    "AnySegmentEvent",
     "ChunkResponse",
     "Dialect",
     "InvocationFailed",
     "Notice",
     "Pipeline",
     "ProviderError",
-    "ProviderEvent",
     "SegmentContent",
     "SegmentEnd",
     "SegmentEvent",
     "SegmentStart",
-    "Streamed",
     "Tool",
     "ToolCallDelta",
     "ToolInvocation",

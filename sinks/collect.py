@@ -14,7 +14,7 @@ from ..events.answer_end import AnswerEnd
 from ..events.chunk_response import TokenUsage
 from ..events.output import Output, OutputFailed
 from ..events.provider_event import ProviderEvent
-from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
+from ..events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ..events.showing.shown_by import shown_by
 from ..events.tool_invocation import InvocationFailed, ToolInvocation
 from ..events.tool_result import ToolResult
@@ -89,6 +89,16 @@ def total_usage(ends: Iterable[AnswerEnd]) -> TokenUsage | None:
 
 
 _Identity: TypeAlias = tuple[str | None, str]
+_LISTS: dict[type, str] = {
+    ToolInvocation: "invocations",
+    InvocationFailed: "failures",
+    Output: "outputs",
+    OutputFailed: "outputs",
+    ProviderEvent: "provider_events",
+    ToolResult: "results",
+    AnswerEnd: "ends",
+}
+"""The field of `Collected` for each type of event that is no segment's."""
 
 
 class Collector(Generic[E]):
@@ -104,27 +114,20 @@ class Collector(Generic[E]):
         self._keep = keep_events
         self._open: dict[_Identity, tuple[Segment, list[str], list[str]]] = {}
 
-    def feed(self, event: E) -> None:
-        collected = self.collected
+    def feed(self, event: Any) -> None:
         if self._keep:
-            collected.events.append(event)
-        match event:
-            case SegmentContent() | SegmentStart() | SegmentEnd():
-                self._segment(event)
-            case ToolInvocation():
-                collected.invocations.append(event)
-            case InvocationFailed():
-                collected.failures.append(event)
-            case Output() | OutputFailed():
-                collected.outputs.append(event)
-            case ProviderEvent():
-                collected.provider_events.append(event)
-            case ToolResult():
-                collected.results.append(event)
-            case AnswerEnd():
-                collected.ends.append(event)
-            case _:
-                pass
+            self.collected.events.append(event)
+        kind = type(event)
+        if kind is SegmentContent:
+            entry = self._open.get((event.turn_id, event.segment_id))
+            if entry is not None:
+                _, content, raw = entry
+                content.append(event.delta)
+                raw.append(event.raw)
+        elif kind is SegmentStart or kind is SegmentEnd:
+            self._border(event)
+        elif (name := _LISTS.get(kind)) is not None:
+            getattr(self.collected, name).append(event)
 
     def close(self) -> Collected[E]:
         """Return what was collected; a segment that is still open has no status."""
@@ -132,7 +135,7 @@ class Collector(Generic[E]):
             self._end(identity)
         return self.collected
 
-    def _segment(self, event: AnySegmentEvent) -> None:
+    def _border(self, event: SegmentStart | SegmentEnd) -> None:
         identity = (event.turn_id, event.segment_id)
         if isinstance(event, SegmentStart):
             if identity in self._open:
@@ -143,11 +146,8 @@ class Collector(Generic[E]):
         entry = self._open.get(identity)
         if entry is None:
             return
-        segment, content, raw = entry
+        segment, _, raw = entry
         raw.append(event.raw)
-        if isinstance(event, SegmentContent):
-            content.append(event.delta)
-            return
         segment.metadata.update(event.metadata)
         if isinstance(event, SegmentEnd):
             segment.status = event.status or "complete"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...events.errors import UsageError
@@ -12,15 +13,13 @@ from ..answers.answer import Answer
 class KeptAnswer:
     """Collects the events of one stream, unless the pipeline was asked not to keep them."""
 
-    __slots__ = ("_answer", "_collector")
+    __slots__ = ("_answer", "_collector", "feed")
 
     def __init__(self, *, keeps: bool) -> None:
         self._collector: Collector[Any] | None = Collector(keep_events=False) if keeps else None
         self._answer: Answer | None = None
-
-    def feed(self, event: Any) -> None:
-        if self._collector is not None:
-            self._collector.feed(event)
+        self.feed: Callable[[Any], None] = _ignore if self._collector is None else self._collector.feed
+        """Takes each event."""
 
     def answer(self, *, is_over: bool) -> Answer:
         """Return the answer; `UsageError` if it is not over, or was not kept."""
@@ -33,3 +32,7 @@ class KeptAnswer:
         if self._answer is None:
             self._answer = Answer(self._collector.close())
         return self._answer
+
+
+def _ignore(_: Any) -> None:
+    pass

@@ -24,7 +24,8 @@ class Streamed(Struct, frozen=True):
     """Marks a text argument of a tool that streams while the model writes it: `Annotated[str, Streamed()]`.
 
     >>> from typing import Annotated
-    >>> from penstock import Streamed, tool
+    >>> from penstock import tool
+    >>> from penstock.pipeline import Streamed
     >>> def save(title: str, body: Annotated[str, Streamed()]) -> None: ...
     >>> tool(save).streamed
     ('body',)

@@ -427,7 +427,7 @@ EXAMPLES: dict[type[Any], Any] = {
     Notice: Notice("c", "d"),
     AnswerEnd: AnswerEnd("t", 1, "failed", usage=TokenUsage(1, 2, 3), error={"detail": "x"}, message={"role": "a"}),
     ProviderEvent: ProviderEvent("citation", {"url": "u"}, turn_id="t", segment_id="s"),
-    ToolResult: ToolResult("c", "t", value={"a": [1]}),
+    ToolResult: ToolResult("c", turn_id="t", value={"a": [1]}),
     Output: Output("s", "t", {"a": [1]}, {"a": [1]}, '{"a": [1]}'),
     OutputFailed: OutputFailed("s", "t", "{", "truncated", ({"at": 1},)),
 }

@@ -7,7 +7,6 @@ from typing import assert_never, assert_type
 from reactivex import Observable
 
 from penstock import (
-    AnySegmentEvent,
     ChunkResponse,
     InvocationFailed,
     Notice,
@@ -26,7 +25,7 @@ from penstock import (
     to_segments,
     tool,
 )
-from penstock.events import Output, OutputFailed, ToolCallUpdate
+from penstock.events import AnySegmentEvent, Output, OutputFailed, ToolCallUpdate
 from penstock.operators import Operator, PartialOutput, holdback, stream_fields, strip_markers
 from penstock.pipeline import StrategyEvent
 

@@ -319,7 +319,7 @@ def expected_ends(chunks: Sequence[ChunkResponse], how: How, turn_id: str) -> li
         finish = finishes[-1] if finishes else None
         reason = None if finish is None else finish.finish_reason or "stop"
         words = None if finish is None else finish.finish_reason_raw
-        errors = [chunk.error for chunk in own if chunk.error is not None] or [_error_of(how)]
+        errors: list[Any] = [chunk.error for chunk in own if chunk.error is not None] or [_error_of(how)]
         messages = [chunk for chunk in own if chunk.message is not None]
         ends.append(
             AnswerEnd(

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from penstock import Answer, ChunkResponse, Pipeline, ToolCallDelta, ToolResult, UsageError, collect, drive
+from penstock import ChunkResponse, Pipeline, ToolCallDelta, ToolResult, UsageError, collect, drive
 from penstock.events import AnswerEnd, ProviderEvent, SegmentContent, SegmentStart, TokenUsage, ToolInvocation
 from penstock.operators import parse_text, stream_fields, to_invocations, to_segments
+from penstock.pipeline import Answer
 
 NOW = ToolCallDelta(0, "call_1", "now", '{"zone": "UTC"}')
 CUT = ToolCallDelta(1, "call_2", "write_file", '{"path": "a')

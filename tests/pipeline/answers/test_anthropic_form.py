@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from request_types import check_request
 
-from penstock import Answer, ChunkResponse, ToolCallDelta, ToolResult, drive
+from penstock import ChunkResponse, ToolCallDelta, ToolResult, drive
 from penstock.events import AnswerEnd
 from penstock.operators import to_invocations, to_segments
+from penstock.pipeline import Answer
 
 
 def sent(content: Any) -> tuple[list[Any], list[str]]:

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from request_types import check_request
 
-from penstock import Answer, ChunkResponse, ToolCallDelta, ToolResult, drive
+from penstock import ChunkResponse, ToolCallDelta, ToolResult, drive
 from penstock.events import AnswerEnd
 from penstock.operators import to_invocations, to_segments
+from penstock.pipeline import Answer
 from penstock.pipeline.answers.message_forms import RELATIVES, form_of
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "now", "arguments": "{}"}}

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from request_types import check_request
 
-from penstock import Answer, ChunkResponse, ToolCallDelta, ToolResult, drive
+from penstock import ChunkResponse, ToolCallDelta, ToolResult, drive
 from penstock.events import AnswerEnd
 from penstock.operators import to_invocations, to_segments
+from penstock.pipeline import Answer
 
 
 def test_a_message_goes_back_without_what_the_request_does_not_know():

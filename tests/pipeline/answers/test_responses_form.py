@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from request_types import check_request
 
-from penstock import Answer, ChunkResponse, ToolCallDelta, ToolResult, UsageError, drive
+from penstock import ChunkResponse, ToolCallDelta, ToolResult, UsageError, drive
 from penstock.events import AnswerEnd
 from penstock.operators import to_invocations, to_segments
+from penstock.pipeline import Answer
 
 TEXT = {"type": "output_text", "text": "Hi", "annotations": []}
 SAID = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [TEXT]}

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field
 
-from penstock import Pipeline, Streamed, tool
+from penstock import Pipeline, tool
 from penstock.events import ChunkResponse, SegmentContent, ToolCallDelta, ToolInvocation, UsageError
 from penstock.operators import FILE_TOOLS, FieldSpec, stream_fields, to_invocations, to_segments
+from penstock.pipeline import Streamed
 from penstock.pipeline.tools.tool import Tool
 from penstock.pipeline.tools.tool_schemas import tool_schemas
 

@@ -160,7 +160,7 @@ def test_a_browser_gets_neither_the_message_nor_what_is_encrypted():
     secret = {"n": [{"encrypted_content": "x", "title": "t"}], "encrypted_index": "y"}
     events = [ProviderEvent("tool_result", secret), AnswerEnd("t", api="openai-chat", message={"native": "z"})]
     for protocol in ("segments", "tool_call_updates"):
-        frames = UiFrames(protocol)  # type: ignore[arg-type]
+        frames = UiFrames(protocol)
         told, end = (msgspec.json.decode(frame) for event in events for frame in frames.feed(event))
         assert told["data"] == {"n": [{"title": "t"}]}
         assert (end["type"], end["turn_id"], end["message"], end["api"]) == ("ANSWER_END", "t", None, None)

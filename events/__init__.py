@@ -5,6 +5,7 @@ from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from .errors import PenstockError, ProviderError, UsageError
 from .fragment import Fragment, JsonError, Path
 from .json_form import Event, from_json, json_schema, to_dict, to_json
+from .output import Output, OutputFailed, OutputFailure
 from .provider_event import ProviderEvent, ProviderEventKind
 from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from .tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
@@ -20,6 +21,9 @@ __all__ = [
     "InvocationFailed",
     "JsonError",
     "Notice",
+    "Output",
+    "OutputFailed",
+    "OutputFailure",
     "Path",
     "PenstockError",
     "ProviderError",

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import fields
 
+from .answer_end import AnswerEnd
 from .chunk_response import ChunkResponse
+from .output import Output, OutputFailed
+from .provider_event import ProviderEvent
 from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from .showing.card import Card, MimeBundle, Tone, first_of, mime_bundle
-from .showing.excerpt import counted, ending, value_text
+from .showing.excerpt import CHARACTERS, counted, ending, value_text
 from .tool_invocation import InvocationFailed, Notice, ToolInvocation
+from .tool_result import ToolResult
 
-TONES: Mapping[str, Tone] = {"complete": "good", "truncated": "warning", "interrupted": "warning", "failed": "bad"}
-"""The badge colour for each status of a segment; other events have none."""
+TONES: Mapping[str, Tone] = {
+    "complete": "good",
+    "paused": "warning",
+    "truncated": "warning",
+    "interrupted": "warning",
+    "failed": "bad",
+}
+"""The badge colour for each status of a segment or an answer."""
 PROSE = frozenset(("text", "reasoning", "refusal"))
 """The types of segments whose long lines wrap."""
 _SHORT = 100
@@ -32,7 +42,7 @@ def event_bundle(event: object) -> MimeBundle:
     return mime_bundle((card_of(event),))
 
 
-def card_of(event: object) -> Card:
+def card_of(event: object) -> Card:  # noqa: PLR0911 - one line for each type
     """Return the card of an event; for any other value a card with its type's name."""
     match event:
         case SegmentStart() | SegmentContent() | SegmentEnd():
@@ -40,9 +50,21 @@ def card_of(event: object) -> Card:
         case ToolInvocation():
             return Card(f"→ {event.name}", "run", "good", _call_facts(event), rows=_rows(event.arguments))
         case InvocationFailed():
-            return _failure(event)
+            return _failure(event, event.name or "a call", f"not run: {event.reason}", event.id)
+        case Output():
+            kind = type(event.value).__name__
+            return Card("output", kind, "good", (event.segment_id,), rows=tuple(_value_rows(event.data)))
+        case OutputFailed():
+            return _failure(event, "no output", event.reason, event.segment_id)
         case Notice():
             return Card("notice", event.code, "warning", body=event.detail, prose=True)
+        case AnswerEnd():
+            return _answer_end(event)
+        case ProviderEvent():
+            facts = tuple(each for each in (event.api, event.segment_id) if each)
+            return Card("provider", event.kind, facts=facts, rows=_rows(event.data, "no data"))
+        case ToolResult():
+            return _result(event)
         case ChunkResponse():
             return Card("ChunkResponse", rows=tuple(_chunk_rows(event)))
         case _:
@@ -85,14 +107,38 @@ def _segment_event(event: AnySegmentEvent) -> Card:
     )
 
 
-def _failure(event: InvocationFailed) -> Card:
+def _failure(event: InvocationFailed | OutputFailed, title: str, badge: str, segment_id: str) -> Card:
     errors: Iterable[tuple[str, Any]] = (
         (f"error {number}" if len(event.errors) > 1 else "error", error) for number, error in enumerate(event.errors, 1)
     )
-    facts = (event.id, f"{counted(len(event.raw), 'character')} came")
-    return Card(
-        event.name or "a call", f"not run: {event.reason}", "bad", facts, ending(event.raw, 8, 800), rows=tuple(errors)
-    )
+    facts = (segment_id, f"{counted(len(event.raw), 'character')} came")
+    return Card(title, badge, "bad", facts, ending(event.raw, 8, 800), rows=tuple(errors))
+
+
+def _value_rows(data: Any) -> Iterator[tuple[str, Any]]:
+    """Yield an object's entries; any other value as one row."""
+    if isinstance(data, dict):
+        yield from cast("dict[str, Any]", data).items()
+    else:
+        yield "value", data
+
+
+def _answer_end(event: AnswerEnd) -> Card:
+    reason = event.finish_reason_raw or event.finish_reason
+    badge = " · ".join(each for each in (event.status, reason) if each)
+    choice = f"choice {event.choice}" if event.choice else ""
+    facts = tuple(each for each in (choice, event.model, event.response_id) if each)
+    rows = (("usage", None if event.usage is None else dict(_said(event.usage))), ("error", event.error))
+    told = tuple(row for row in rows if row[1] is not None)
+    return Card("answer", badge, TONES[event.status], facts, rows=told)
+
+
+def _result(event: ToolResult) -> Card:
+    if event.denied is not None:
+        return Card("result", "denied", "warning", (event.id,), event.denied, prose=True)
+    if event.error is not None:
+        return Card("result", "error", "bad", (event.id,), event.error, prose=True)
+    return Card("result", "value", "good", (event.id,), value_text(event.value, CHARACTERS))
 
 
 def _call_facts(event: ToolInvocation) -> tuple[str, ...]:
@@ -117,6 +163,6 @@ def _said(part: Struct) -> Iterator[tuple[str, Any]]:
             yield each.name, value
 
 
-def _rows(values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+def _rows(values: Mapping[str, Any], empty: str = "no arguments") -> tuple[tuple[str, Any], ...]:
     rows = tuple((str(name), value) for name, value in values.items())
-    return rows or (("no arguments", ""),)
+    return rows or ((empty, ""),)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, TypeAlias, cast
 
 import msgspec
+from pydantic_core import to_jsonable_python
 
 from .answer_end import AnswerEnd
 from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from .errors import UsageError
 from .fragment import Fragment, JsonError
+from .output import Output, OutputFailed
 from .provider_event import ProviderEvent
 from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from .tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
@@ -30,6 +32,8 @@ Event: TypeAlias = (
     | AnswerEnd
     | ProviderEvent
     | ToolResult
+    | Output
+    | OutputFailed
 )
 
 _TAGGED = (
@@ -49,9 +53,13 @@ _TAGGED = (
     AnswerEnd,
     ProviderEvent,
     ToolResult,
+    Output,
+    OutputFailed,
 )
 _TYPES: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in _TAGGED}
 
+_IN_PROCESS: dict[type, str] = {ToolInvocation: "model", Output: "data"}
+"""Fields that the JSON form does not have; an output's `data` is its `value` there."""
 _SEGMENT_KEYS = ("type", "segment_id", "segment_type", "turn_id", "raw", "fragments")
 _PAYLOAD_KEYS = ("metadata", "delta", "status", "reason")
 
@@ -71,7 +79,7 @@ class _Payload(msgspec.Struct):
 
 
 def to_dict(event: Event | SegmentEvent) -> dict[str, Any]:
-    """Return an event as plain JSON data, without `raw` and `fragments` of segments and without `model`.
+    """Return an event as plain JSON data, without `raw` and `fragments` of segments and without instances of models.
 
     >>> to_dict(Notice("late_text", "something came after the end"))
     {'type': 'NOTICE', 'code': 'late_text', 'detail': 'something came after the end'}
@@ -80,9 +88,11 @@ def to_dict(event: Event | SegmentEvent) -> dict[str, Any]:
         return _segment(event)
     if isinstance(event, ToolInvocation):
         event = msgspec.structs.replace(event, model=None)
-    plain: dict[str, Any] = _with_lists(msgspec.to_builtins(event))
-    if isinstance(event, ToolInvocation):
-        del plain["model"]
+    elif isinstance(event, Output):
+        event = msgspec.structs.replace(event, value=event.data, data=None)
+    plain: dict[str, Any] = _with_lists(msgspec.to_builtins(event, enc_hook=to_jsonable_python))
+    if (in_process := _IN_PROCESS.get(type(event))) is not None:
+        del plain[in_process]
     return plain
 
 
@@ -138,6 +148,8 @@ def from_json(data: bytes | str) -> Event:
     try:
         plain = msgspec.json.decode(data)
         kind = _TYPES[plain["type"]]
+        if kind is Output:
+            plain["data"] = plain.get("value")
         return msgspec.convert(_flat(plain) if issubclass(kind, SegmentEvent) else plain, kind)
     except (msgspec.MsgspecError, UnicodeError, RecursionError, KeyError, TypeError) as error:
         known = ", ".join(sorted(_TYPES))
@@ -158,7 +170,8 @@ def json_schema() -> dict[str, Any]:
     schemas, definitions = msgspec.json.schema_components(_TAGGED, ref_template="#/$defs/{name}")
     for kind in (SegmentStart, SegmentContent, SegmentEnd):
         _give_payload(definitions[kind.__name__])
-    del definitions["ToolInvocation"]["properties"]["model"]
+    for each, in_process in _IN_PROCESS.items():
+        del definitions[each.__name__]["properties"][in_process]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Penstock events",

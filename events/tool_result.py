@@ -10,7 +10,13 @@ from .errors import UsageError
 from .showing.shown_by import shown_by
 
 
-class ToolResult(Struct, frozen=True, gc=False, repr_omit_defaults=True, tag="TOOL_RESULT", tag_field="type"):
+class _OfCall(Struct, frozen=True, gc=False):
+    id: Annotated[str, Meta(description="The call's id, as its ToolInvocation or InvocationFailed has it.")]
+
+
+class ToolResult(
+    _OfCall, frozen=True, gc=False, kw_only=True, repr_omit_defaults=True, tag="TOOL_RESULT", tag_field="type"
+):
     """The result of one call: a value, an error, or the reason why it was not run.
 
     >>> ToolResult("call_1", value={"celsius": 21}).is_error, ToolResult("call_2", denied="not on Sundays").is_error
@@ -19,7 +25,6 @@ class ToolResult(Struct, frozen=True, gc=False, repr_omit_defaults=True, tag="TO
     Raises `UsageError` if more than one of `value`, `error` and `denied` is given. Without any, the value is None.
     """
 
-    id: Annotated[str, Meta(description="The call's id, as its ToolInvocation or InvocationFailed has it.")]
     turn_id: Annotated[str | None, Meta(description="The turn that the call belongs to.")] = None
     value: Annotated[Any, Meta(description="What the tool returned: text, or anything that JSON can represent.")] = None
     error: Annotated[str | None, Meta(description="What went wrong, in words for the model.")] = None

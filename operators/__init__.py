@@ -17,6 +17,7 @@ from .interrupt_on import interrupt_on
 from .json_fragments import json_fragments
 from .parse_text import parse_text
 from .partial_arguments import PartialArguments, partial_arguments
+from .partial_output import PartialOutput, partial_output
 from .schemas.value_typing import TypingRules
 from .split_reasoning import split_reasoning
 from .stream_fields import stream_fields
@@ -42,6 +43,7 @@ __all__ = [
     "ModelDialect",
     "Operator",
     "PartialArguments",
+    "PartialOutput",
     "PathValue",
     "Stage",
     "TypingRules",
@@ -60,6 +62,7 @@ __all__ = [
     "lift",
     "parse_text",
     "partial_arguments",
+    "partial_output",
     "render_call",
     "split_reasoning",
     "stage",

@@ -31,7 +31,8 @@ def argument_progress(
     >>> from penstock.events import ChunkResponse, ToolCallDelta
     >>> from penstock.operators import drive, to_segments
     >>> call = ToolCallDelta(0, "call_1", "read", '{"path": "a')
-    >>> for piece in drive([ChunkResponse(tool_calls=(call,))], to_segments(), argument_progress()):
+    >>> *pieces, answer_end = drive([ChunkResponse(tool_calls=(call,))], to_segments(), argument_progress())
+    >>> for piece in pieces:
     ...     print(piece.tool_name, piece.fragment.path, piece.fragment.kind, piece.fragment.value)
     read () OPEN {
     read ('path',) OPEN "

@@ -97,11 +97,13 @@ class _Text(Stateful):
     makes no difference. Each character is searched once, `REACH` characters per block twice.
     """
 
-    STATE = ("_at_begin", "_length", "_wanted", "snippet")
+    STATE = ("_at_begin", "_length", "_wanted", "choice", "snippet")
     PIECES = ("_pieces",)
     __slots__ = (*STATE, *PIECES)
 
-    def __init__(self) -> None:
+    def __init__(self, choice: int = 0) -> None:
+        self.choice = choice
+        """The answer that the text belongs to."""
         self._pieces: list[str] = []
         self._length = 0
         self._wanted = _BLOCK + REACH
@@ -163,27 +165,27 @@ class _DetectTextCalls(Stateful):
             self._open.note(event)
             self._end(event)
         elif isinstance(event, AnswerEnd):
-            return (*self._notices(event.turn_id), event)
+            return (*self._notices(event.turn_id, event.choice), event)
         return (event,)
 
     def close(self, how: How) -> Iterable[Any]:
-        turns = dict.fromkeys(turn for turn, _ in self._texts)
-        return [*self._open.ends(how), *(notice for turn in turns for notice in self._notices(turn))]
+        answers = dict.fromkeys((turn, text.choice) for (turn, _), text in self._texts.items())
+        return [*self._open.ends(how), *(notice for answer in answers for notice in self._notices(*answer))]
 
-    def _notices(self, turn: str | None) -> list[Notice]:
-        """Return the warnings about the texts of a turn that is over, and forget them."""
-        texts = [text for identity, text in self._texts.items() if identity[0] == turn]
-        self._texts = {identity: text for identity, text in self._texts.items() if identity[0] != turn}
-        for text in texts:
+    def _notices(self, turn: str | None, choice: int) -> list[Notice]:
+        """Return the warnings about the texts of an answer that is over, and forget them."""
+        over = {key: text for key, text in self._texts.items() if key[0] == turn and text.choice == choice}
+        self._texts = {key: text for key, text in self._texts.items() if key not in over}
+        for text in over.values():
             text.close()
-        return [Notice("text_call", _DETAIL.format(text.snippet)) for text in texts if text.snippet]
+        return [Notice("text_call", _DETAIL.format(text.snippet)) for text in over.values() if text.snippet]
 
     def _start(self, event: SegmentStart) -> None:
         turn = event.turn_id
         if turn in self._called:
             return
         if event.segment_type == "text":
-            self._texts[turn, event.segment_id] = _Text()
+            self._texts[turn, event.segment_id] = _Text(event.metadata.get("choice", 0))
         elif _is_native_call(event):
             self._called.add(turn)
             self._texts = {identity: text for identity, text in self._texts.items() if identity[0] != turn}

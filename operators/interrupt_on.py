@@ -36,7 +36,7 @@ def interrupt_on(signal: Observable[Any], *operators: Operator[Any, Any]) -> RxO
 
         signal                              ---------------"Ctrl-C"
         chunks                              --"a"----"b"----------"c"--
-        interrupt_on(signal, to_segments()) --S-C a--C b---E interrupted|
+        interrupt_on(signal, to_segments()) --S-C a--C b---E interrupted AnswerEnd|
 
     >>> from penstock.events import ChunkResponse
     >>> from penstock.operators import to_segments
@@ -47,11 +47,12 @@ def interrupt_on(signal: Observable[Any], *operators: Operator[Any, Any]) -> RxO
     SegmentStart(segment_id='t:text_0', segment_type='text', turn_id='t')
     SegmentContent(segment_id='t:text_0', segment_type='text', delta='a', turn_id='t', raw='a')
     SegmentEnd(segment_id='t:text_0', segment_type='text', status='interrupted', reason='Ctrl-C', turn_id='t')
+    AnswerEnd(turn_id='t', status='interrupted')
 
     - `signal`: its first value interrupts; a str is the reason. It is subscribed to before the source. Its completion
       is ignored; its error ends open segments like an error of the source, then arrives as `on_error`.
-    - `operators`: as in `compose`; their close emits the ENDs, and an `InvocationFailed` for each open call. Without
-      operators, `interrupt_on` follows operators that emit segments, and ends the open ones.
+    - `operators`: as in `compose`; their close emits the ENDs, an `InvocationFailed` for each open call, and the
+      `AnswerEnd`. Without operators, `interrupt_on` follows operators that emit segments, and ends what is open.
 
     The signal may come on any thread, also while an event is delivered: then all events of that item are delivered
     first. The signalling thread never waits: if the stream is busy, the stream's thread emits the ENDs. Nothing follows
@@ -184,23 +185,26 @@ class _Run:
 class _PassSegments(Stateful):
     """Passes all events, and ends open segments and answers at the close."""
 
-    STATE = ("_open", "_turns")
+    STATE = ("_answers", "_open")
 
     def __init__(self) -> None:
         self._open = OpenSegments()
-        self._turns: dict[str | None, None] = {}
-        """The turns whose answer has not ended, in order."""
+        self._answers: dict[tuple[str | None, int], None] = {}
+        """The answers that have not ended, by turn and choice, in order."""
 
     def feed(self, event: Any) -> Iterable[Any]:
         if isinstance(event, SegmentStart | SegmentEnd):
             self._open.note(event)
-            self._turns[event.turn_id] = None
+            if isinstance(event, SegmentStart):
+                self._answers[event.turn_id, event.metadata.get("choice", 0)] = None
         elif isinstance(event, AnswerEnd):
-            self._turns.pop(event.turn_id, None)
+            self._answers.pop((event.turn_id, event.choice), None)
         return (event,)
 
     def close(self, how: How) -> Iterable[Any]:
         ends = self._open.ends(how)
+        if isinstance(how, Completed):
+            return ends
         status, _ = end_status(how)
-        turns, self._turns = self._turns, {}
-        return [*ends, *(AnswerEnd(turn_id, status=status) for turn_id in turns)]
+        answers, self._answers = self._answers, {}
+        return [*ends, *(AnswerEnd(turn_id, choice, status) for turn_id, choice in answers)]

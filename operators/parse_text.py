@@ -46,7 +46,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     """Find tool calls and reasoning in text while it streams; native calls in the same chunks pass through.
 
         text         --Hi <tool--_call>{"name": "f", "argu--ments": {"a": 1}}</tool_call>--|
-        parse_text   --S C Hi----E--------------------------S call f C {"a": 1} E----------|
+        parse_text   --S C Hi----E--------------------------S call f C {"a": 1} E----------AnswerEnd|
 
     >>> from penstock.operators import drive
     >>> text = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
@@ -55,6 +55,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     SegmentStart(segment_id='t:call_0', segment_type='tool_call', metadata={'tool_name': 'f'}, turn_id='t', ...)
     SegmentContent(segment_id='t:call_0', segment_type='tool_call', delta='{}', turn_id='t', ...)
     SegmentEnd(segment_id='t:call_0', segment_type='tool_call', status='complete', metadata={'tool_name': 'f'}, ...)
+    AnswerEnd(turn_id='t')
 
     Several dialects are read at once; the first text that differs decides. The START of a call is emitted when its name
     is known and its arguments begin. Before that, a block that turns out not to be a call is emitted as text; after
@@ -203,7 +204,8 @@ class _ParseText(Stateful):
             segments.media(chunk, events)
         if chunk.tool_calls:
             segments.take_calls(chunk.tool_calls, events)
-        segments.other(chunk, events)
+        if chunk.provider_events or chunk.raw or chunk.error is not None or chunk.message is not None:
+            segments.other(chunk, events)
         if chunk.finish_reason is not None or chunk.is_complete:
             segments.take_finish(chunk, events)
         answer.engine.choose_way()

@@ -18,7 +18,7 @@ from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator
 from .machines.fragment_aggregator import FragmentAggregator
-from .machines.live_view import ObjectView
+from .machines.live_view import ObjectView, changes
 
 
 @public_operator
@@ -36,7 +36,8 @@ def partial_arguments(
     >>> from penstock.events import ChunkResponse, ToolCallDelta
     >>> from penstock.operators import drive, to_segments
     >>> call = ToolCallDelta(0, "call_1", "add", '{"a": [1, 2], "b": "x')
-    >>> for event in drive([ChunkResponse(tool_calls=(call,))], to_segments(), partial_arguments()):
+    >>> *events, answer_end = drive([ChunkResponse(tool_calls=(call,))], to_segments(), partial_arguments())
+    >>> for event in events:
     ...     print(event.snapshot(), event.is_finished(("a",)), event.is_finished(("b",)), event.status)
     {'a': [1, 2], 'b': 'x'} True False None
     {'a': [1, 2], 'b': 'x'} True False truncated
@@ -122,13 +123,7 @@ class _Partial(CallArguments):
     def _event(self, pieces: Sequence[Fragment], status: Status | None = None) -> PartialArguments:
         values = self._values
         values.feed_all(pieces)
-        changed: tuple[Path, ...]
-        finished: tuple[Path, ...]
-        if len(pieces) == 1 and pieces[0].kind == "TEXT":
-            changed, finished = (pieces[0].path,), ()
-        else:
-            changed = tuple(dict.fromkeys(piece.path for piece in pieces if piece.kind != "DONE"))
-            finished = tuple(piece.path for piece in pieces if piece.kind == "DONE")
+        changed, finished = changes(pieces)
         is_complete = values.done or status == "complete"
         return PartialArguments(
             self.segment_id, self.name, self.turn_id, changed, finished, is_complete, status, self._view

@@ -33,6 +33,7 @@ def split_reasoning(
     SegmentStart(segment_id='t:text_0', segment_type='text', turn_id='t')
     SegmentContent(segment_id='t:text_0', segment_type='text', delta='So.', turn_id='t', raw='So.')
     SegmentEnd(segment_id='t:text_0', segment_type='text', status='complete', turn_id='t')
+    AnswerEnd(turn_id='t')
 
     - `markers`: pairs of opener and closer; by default `<think>` and `</think>`.
     - `starts_in_reasoning`, `blanks`: as in `parse_text`.

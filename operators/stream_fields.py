@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from ..events.errors import UsageError
 from ..events.fragment import Fragment
-from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
-from ..events.tool_invocation import Notice
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
+from .calls.answer_segments import Segment, SegmentInput
 from .calls.call_follower import CallFollower
 from .calls.field_spec import FieldSpec
 from .calls.known_file_tools import KNOWN_FILE_TOOLS
@@ -37,8 +37,6 @@ from .machines.path_tree import path_tree, read_path
 from .strip_markers import strip_markers
 from .to_invocations import Tools
 
-Segment: TypeAlias = AnySegmentEvent | Notice
-
 
 @public_operator
 def stream_fields(
@@ -48,7 +46,7 @@ def stream_fields(
     start: Literal["deferred", "immediate"] = "deferred",
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[SegmentEvent | Notice, Segment]:
+) -> Operator[SegmentInput, Segment]:
     r"""Turn calls of named tools into segments of their own type that stream one decoded argument.
 
         tool_call segment   --S--C {"path": "a.py", "con--C tent": "x--C = 1\n"}--E--|

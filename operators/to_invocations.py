@@ -9,10 +9,13 @@ from typing import Any, Literal, Protocol, TypeAlias, cast, get_args, overload
 from msgspec.structs import replace
 from pydantic import BaseModel
 
+from ..events.answer_end import AnswerEnd
 from ..events.errors import UsageError
 from ..events.fragment import JsonError
-from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
+from ..events.provider_event import ProviderEvent
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import FailureReason, InvocationFailed, Notice, ToolInvocation
+from .calls.answer_segments import SegmentInput
 from .calls.call_follower import CallFollower
 from .calls.field_spec import FieldSpec
 from .calls.known_file_tools import KNOWN_FILE_TOOLS
@@ -47,7 +50,7 @@ class ToolLike(Protocol):
 
 
 Tools: TypeAlias = Mapping[str, Model | ToolLike] | Iterable[type[BaseModel] | ToolLike]
-CallResult: TypeAlias = ToolInvocation | InvocationFailed | Notice
+CallResult: TypeAlias = ToolInvocation | InvocationFailed | Notice | ProviderEvent | AnswerEnd
 Result: TypeAlias = AnySegmentEvent | CallResult
 
 _REASONS = frozenset(get_args(FailureReason))
@@ -61,7 +64,7 @@ def to_invocations(
     fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[SegmentEvent | Notice, CallResult]: ...
+) -> Operator[SegmentInput, CallResult]: ...
 @overload
 def to_invocations(
     tools: Tools | None = None,
@@ -70,7 +73,7 @@ def to_invocations(
     fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[SegmentEvent | Notice, Result]: ...
+) -> Operator[SegmentInput, Result]: ...
 
 
 @public_operator
@@ -81,7 +84,7 @@ def to_invocations(
     fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[SegmentEvent | Notice, Result]:
+) -> Operator[SegmentInput, Result]:
     """Turn each tool call into one `ToolInvocation` or one `InvocationFailed` when its segment ends.
 
         segments                        --S call--C--C--E call------|
@@ -92,8 +95,9 @@ def to_invocations(
     >>> from penstock.operators import drive, to_segments
     >>> call = ToolCallDelta(0, "call_1", "add", '{"a": 1, "b": 2}')
     >>> chunks = [ChunkResponse(tool_calls=(call,)), ChunkResponse(finish_reason="tool_calls")]
-    >>> [(each.name, each.arguments) for each in drive(chunks, to_segments(), to_invocations())]
-    [('add', {'a': 1, 'b': 2})]
+    >>> invocation, answer_end = drive(chunks, to_segments(), to_invocations())
+    >>> invocation.name, invocation.arguments
+    ('add', {'a': 1, 'b': 2})
 
     Only a call whose segment ended as `complete` is invoked, once per (turn_id, id); every other call becomes an
     `InvocationFailed` with its reason and all its text. For a call that repeats the id, name and arguments of another

@@ -26,7 +26,7 @@ def to_segments(
     """Turn a provider's chunks into segment events: text, reasoning, refusal, media and tool calls.
 
         chunks        --"Hel"----"lo"-----call f {"a"------: 1}--finish--|
-        to_segments   --S text C--C-------E text S call C--C-----E call--|
+        to_segments   --S text C--C-------E text S call C--C-----E call--AnswerEnd|
 
     >>> from penstock.events import ChunkResponse
     >>> from penstock.operators import drive
@@ -35,6 +35,7 @@ def to_segments(
     SegmentStart(segment_id='t:text_0', segment_type='text', turn_id='t')
     SegmentContent(segment_id='t:text_0', segment_type='text', delta='Hi', turn_id='t', raw='Hi')
     SegmentEnd(segment_id='t:text_0', segment_type='text', status='complete', turn_id='t')
+    AnswerEnd(turn_id='t', finish_reason='stop')
 
     A text or reasoning segment ends when another segment starts; parallel calls are open at the same time. A call ends,
     and is *sealed*, when its JSON root has closed and either the provider said `done`, or another call of the same
@@ -44,6 +45,8 @@ def to_segments(
     close ends as `truncated`; arguments that are not JSON as `failed` with the reason `malformed`; arguments that the
     provider sent twice and differently as `failed` with the reason `contradiction`. Nothing is ever completed by
     guessing.
+
+    Each answer ends with an `AnswerEnd`, also if the stream breaks; what only a provider has comes as `ProviderEvent`s.
 
     - `turn_id`: the turn id of every event; by default the wire's response id, else a random one per subscription. A
       retry, such as `ops.retry(2)` of reactivex, has a turn id of its own: `t#2`.

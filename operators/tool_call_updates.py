@@ -33,7 +33,8 @@ def tool_call_updates(
     >>> from penstock.events import ChunkResponse, ToolCallDelta
     >>> from penstock.operators import drive, to_segments
     >>> call = ToolCallDelta(0, "call_1", "add", '{"a": 1}', done=True)
-    >>> for update in drive([ChunkResponse(tool_calls=(call,))], to_segments(), tool_call_updates()):
+    >>> *updates, answer_end = drive([ChunkResponse(tool_calls=(call,))], to_segments(), tool_call_updates())
+    >>> for update in updates:
     ...     print(update.tool_name, repr(update.arguments), update.is_complete, update.status)
     add '' False None
     add '{"a": 1}' False None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
+from ..events.answer_end import AnswerEnd
+from ..events.provider_event import ProviderEvent
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
 from .calls.segment_end import OpenSegments, end_status
 from .engine.public_operator import public_operator
@@ -13,6 +15,7 @@ from .engine.state import Stateful
 
 Identity: TypeAlias = tuple[str | None, str]
 End: TypeAlias = tuple[Status, str | None]
+Held: TypeAlias = AnySegmentEvent | ProviderEvent | AnswerEnd
 
 
 # Any event: it may be placed between any two operators, with or without invocations among the events.
@@ -30,6 +33,7 @@ def whole_calls() -> Operator[Any, Any]:
     SegmentStart(segment_id='t:call_0:text', segment_type='text', turn_id='t')
     SegmentContent(segment_id='t:call_0:text', segment_type='text', delta='<tool_call>{"name": "f", ...)
     SegmentEnd(segment_id='t:call_0:text', segment_type='text', status='complete', turn_id='t')
+    AnswerEnd(turn_id='t')
 
     Use it after `parse_text`, if you show calls only when they are complete and prefer a broken call as text to a
     failure. Events after a held call are held too, to keep the order; native calls and other events are held for no
@@ -43,7 +47,7 @@ class _WholeCalls(Stateful):
     STATE = ("_broken", "_open", "_queue", "_undecided")
 
     def __init__(self) -> None:
-        self._queue: list[AnySegmentEvent] = []
+        self._queue: list[Held] = []
         """The held events, from the START of the first undecided call on."""
         self._undecided: set[Identity] = set()
         self._broken: dict[Identity, End] = {}
@@ -51,6 +55,9 @@ class _WholeCalls(Stateful):
         self._open = OpenSegments()
 
     def feed(self, event: Any) -> Iterable[Any]:
+        if self._queue and isinstance(event, ProviderEvent | AnswerEnd):
+            self._queue.append(event)
+            return ()
         if not isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             return (event,)
         identity = event.turn_id, event.segment_id
@@ -72,24 +79,30 @@ class _WholeCalls(Stateful):
         self._undecided.clear()
         return [*self._decided(), *self._open.ends(how)]
 
-    def _decided(self) -> list[AnySegmentEvent]:
+    def _decided(self) -> list[Held]:
         """Return the events before the next undecided call, removed from the queue."""
-        queue, events, count = self._queue, list[AnySegmentEvent](), 0
+        queue, events, count = self._queue, list[Held](), 0
         for count, event in enumerate(queue):  # noqa: B007 - where it stopped
+            if isinstance(event, ProviderEvent | AnswerEnd):
+                events.append(event)
+                continue
             identity = event.turn_id, event.segment_id
             if identity in self._undecided:
                 break
             if identity not in self._broken:
                 events.append(self._passed(event))
             elif isinstance(event, SegmentStart):
-                raw = "".join(each.raw for each in queue if (each.turn_id, each.segment_id) == identity)
-                events += _text(event, raw, *self._broken[identity])
+                events += _text(event, self._raw_of(identity), *self._broken[identity])
             elif isinstance(event, SegmentEnd):
                 del self._broken[identity]
         else:
             count = len(queue)
         del queue[:count]
         return events
+
+    def _raw_of(self, identity: Identity) -> str:
+        segments = (each for each in self._queue if isinstance(each, SegmentStart | SegmentContent | SegmentEnd))
+        return "".join(each.raw for each in segments if (each.turn_id, each.segment_id) == identity)
 
     def _passed(self, event: AnySegmentEvent) -> AnySegmentEvent:
         if not isinstance(event, SegmentContent):
@@ -100,8 +113,9 @@ class _WholeCalls(Stateful):
 def _text(start: SegmentStart, raw: str, status: Status, reason: str | None) -> list[AnySegmentEvent]:
     """Return the events of a text segment in place of those of a broken call."""
     segment_id, turn_id = f"{start.segment_id}:text", start.turn_id
+    metadata = {name: value for name, value in start.metadata.items() if name == "choice"}
     return [
-        SegmentStart(segment_id, "text", turn_id=turn_id),
+        SegmentStart(segment_id, "text", metadata, turn_id=turn_id),
         SegmentContent(segment_id, "text", raw, turn_id=turn_id, raw=raw),
         SegmentEnd(segment_id, "text", status, reason, turn_id=turn_id),
     ]

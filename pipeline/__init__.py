@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from .answers.answer import Answer
+    from .outputs.output_options import output_options
+    from .outputs.output_type import OutputType
     from .pipeline import Pipeline
     from .runs.async_run import AsyncRun
     from .runs.run import Run
@@ -40,6 +42,7 @@ __all__ = [
     "STRATEGIES",
     "Answer",
     "AsyncRun",
+    "OutputType",
     "Pipeline",
     "Run",
     "Settings",
@@ -53,6 +56,7 @@ __all__ = [
     "harmony",
     "hermes",
     "json_answer",
+    "output_options",
     "pass_through",
     "pythonic",
     "qwen3_coder",
@@ -65,6 +69,8 @@ __all__ = [
 
 _FILES: Final = {
     "answers.answer": ("Answer",),
+    "outputs.output_options": ("output_options",),
+    "outputs.output_type": ("OutputType",),
     "pipeline": ("Pipeline",),
     "runs.async_run": ("AsyncRun",),
     "runs.run": ("Run",),

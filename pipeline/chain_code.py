@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from functools import partial
 from keyword import iskeyword
 from math import isfinite
-from typing import Any, Final, TypeGuard, cast
+from types import GenericAlias, NoneType, UnionType
+from typing import Any, Final, TypeGuard, cast, get_args
 
 from msgspec import Struct
 from msgspec.structs import fields
@@ -95,9 +96,15 @@ class ChainCode:
             return self._struct(value, name)
         if type(value) in (tuple, list, set, frozenset, dict):
             return self._container(value, name)
+        if isinstance(value, GenericAlias | UnionType):
+            return self._alias(value, name)
         is_tool = callable(getattr(value, "validate", None)) and not isinstance(value, type)
         own = getattr(value, "name", "") if is_tool else ""
         return self.named(value, name, called=own if isinstance(own, str) else "")
+
+    def _alias(self, value: GenericAlias | UnionType, name: str) -> str:
+        inner = [self._item(None if each is NoneType else each, name) for each in get_args(value)]
+        return " | ".join(inner) if isinstance(value, UnionType) else f"{value.__origin__.__name__}[{', '.join(inner)}]"
 
     def _container(self, value: Any, name: str) -> str:
         if isinstance(value, dict):

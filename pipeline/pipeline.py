@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from functools import partial
 from inspect import signature
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeVar, cast
 from weakref import WeakSet
 
 from reactivex import Observable
@@ -27,8 +27,10 @@ from ..sources.from_stream import any_exception, any_machine, check_any_stream, 
 from ..sources.machine.choices import Choices
 from ..sources.streams.sdk_stream import translated
 from ..sources.streams.wake_stream import wake_stream
-from .chain import Chain, Part, chain_of, dialect_in, is_ours, operator_of, parted
+from .chain import Chain, Part, chain_of, dialect_in, is_ours, operator_of, parted, place_of
 from .changed_strategy import Change, ChangedStrategy
+from .outputs.output_options import options_for
+from .outputs.output_type import OutputType
 from .pipeline_code import INDENT, pipeline_code
 from .providers.providers import provider_of
 from .runs.async_run import AsyncRun
@@ -39,12 +41,11 @@ from .settings import DEFAULT_IN_TEXT, Settings, settings_from_environment
 from .strategies.strategy import StrategyEvent
 from .strategies.text_strategies import TEXT_STRATEGIES
 from .strategy_by_stream import Machines, strategy_by_stream
-from .strategy_maker import StrategyLike, resolved, strategy_maker
+from .strategy_maker import NewChain, StrategyLike, resolved, strategy_maker, with_output
 from .tools.tool import Tool, as_tools
 from .tools.tool_choice import tool_choice
 from .tools.tool_schemas import schemas_for
 
-_NewChain: TypeAlias = Callable[[str | None], Chain]
 _Cancellable = TypeVar("_Cancellable", bound="Run | AsyncRun | _Signal")
 
 
@@ -61,12 +62,16 @@ class Pipeline:
     SegmentStart(segment_id='t:text_0', segment_type='text', turn_id='t')
     SegmentContent(segment_id='t:text_0', segment_type='text', delta='Hi', turn_id='t', raw='Hi')
     SegmentEnd(segment_id='t:text_0', segment_type='text', status='complete', turn_id='t')
+    AnswerEnd(turn_id='t', finish_reason='stop')
 
     - `strategy`: a name, an operator, several in a list, or a function that makes one of `tools=` and options, as
       `api_tool_call` is, or a `Dialect`. The default is PENSTOCK_STREAM_PARSER, else `api_tool_call` for a provider's
       stream and `auto` for plain text, which has no native calls.
     - `tools`: functions, pydantic models, JSON Schemas or `Tool`s. Calls are validated with them, and other names fail
       as `unknown_tool`. Without `tools=` every call is accepted; with `tools=[]` nothing is invoked.
+    - `output_type`: the type of the text that a structured answer has, see `output_options`: anything that pydantic's
+      `TypeAdapter` takes, or a JSON Schema. The stream then also has a `PartialOutput` for each change of the value,
+      and an `Output` or `OutputFailed` directly behind the END of the text; `partial_output` has the details.
     - `api`: the provider's API, if it cannot be detected from the first item. `choices`, `logprobs`: as with
       `from_stream`.
     - `turn_id`: the turn id of all streams; `stream(...)` takes one for a single stream.
@@ -88,6 +93,7 @@ class Pipeline:
         strategy: StrategyLike | None = None,
         *,
         tools: Iterable[Any] | None = None,
+        output_type: Any = None,
         api: str | None = None,
         choices: Choices = 0,
         logprobs: bool = False,
@@ -105,9 +111,11 @@ class Pipeline:
         strategy = lasting(strategy)
         self.tools: tuple[Tool, ...] | None = None if tools is None else as_tools(tools)
         self.sinks = _checked_sinks(sinks)
+        self._output = None if output_type is None else OutputType(output_type)
         self._arguments: dict[str, Any] = {
             "strategy": strategy,
             "tools": self.tools,
+            "output_type": output_type,
             "api": api,
             "choices": choices,
             "logprobs": logprobs,
@@ -126,16 +134,18 @@ class Pipeline:
         self._limits = _checked_limits(options.get("limits"), settings)
         self._queue: dict[str, Any] = {"maxsize": queue_size, "when_full": when_full, "close_timeout": close_timeout}
         chosen = resolved(settings.strategy if strategy is None else strategy)
-        self._new_chain = strategy_maker(chosen, self.tools, settings, self._limits, options)
-        self._new_text_chain: _NewChain | None = None
+        new_chain = strategy_maker(chosen, self.tools, settings, self._limits, options)
+        self._new_chain = with_output(new_chain, self._output, self._limits)
+        self._new_text_chain: NewChain | None = None
         if strategy is None and not settings.is_strategy_chosen:
             in_text = TEXT_STRATEGIES[DEFAULT_IN_TEXT]
             known = {key: value for key, value in options.items() if key in signature(in_text).parameters}
-            self._new_text_chain = strategy_maker(in_text, self.tools, settings, self._limits, known)
+            new_text_chain = strategy_maker(in_text, self.tools, settings, self._limits, known)
+            self._new_text_chain = with_output(new_text_chain, self._output, self._limits)
         self._turn_id = turn_id
         self.chain: Chain = self._new_chain(turn_id)
-        """The strategy's operators in order, with the tools and the turn id; pipelines with equal chains do the
-        same."""
+        """The strategy's operators in order, with the tools and the turn id, and `partial_output` for an output type;
+        pipelines with equal chains do the same."""
         if self.sinks:
             operator_of(self.chain, "sinks= run with stream(...), which")
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread starts a stream
@@ -253,6 +263,18 @@ class Pipeline:
         """Return the tool choice in the form of a provider's request; see `tool_choice`."""
         return tool_choice(provider, choice, tools=self.tools, parallel=parallel)
 
+    def output_options(self, provider: str, *, name: str | None = None, strict: bool = True) -> dict[str, Any]:
+        """Return the keyword arguments of a provider's request that ask for the `output_type`.
+
+            client.chat.completions.create(..., stream=True, **pipeline.output_options("openai-chat"))
+
+        Works like the function `output_options`; empty without an output type.
+        """
+        if self._output is None:
+            provider_of(provider)  # raises for an unknown provider
+            return {}
+        return options_for(self._output, provider, name=name, strict=strict)
+
     @property
     def operator(self) -> Operator[ChunkResponse, StrategyEvent]:
         """The strategy as an operator, for chains of your own."""
@@ -331,6 +353,9 @@ class Pipeline:
         options = {key: each for key, each in self._arguments.items() if key not in parameters}
         settings: Settings = known["settings"]
         strategy: Any = settings.strategy if known["strategy"] is None else known["strategy"]
+        if self._output is not None and place_of(self.chain, name) == len(self.chain) - 1:
+            message = f"{name!r} comes from output_type=; leave that out, and put {name}(...) into a list of operators"
+            raise UsageError(message)
         new = chain_of([operator], "replace" if how == "replace" else "insert")
         limits = {each: getattr(self._limits, each) for each in self._limits.__struct_fields__}
         known |= {

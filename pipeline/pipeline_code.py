@@ -28,6 +28,8 @@ def pipeline_code(
     'Pipeline([\n    to_segments(),\n], turn_id="t")'
     """
     code = ChainCode(is_shown=is_shown)
+    if "output_type" in arguments:
+        chain = chain[:-1]  # partial_output follows from it
     given = dict(arguments)
     if given.get("tools") is not None:
         plain = without_tools(chain, given["tools"])

@@ -11,8 +11,10 @@ from ..operators.engine.limits import Limits
 from ..operators.engine.stage import Operator
 from ..operators.grammar.dialect import Dialect
 from ..operators.interrupt_on import RxOperator
-from .chain import Chain, chain_of, with_tools, with_turn_id
+from ..operators.partial_output import partial_output
+from .chain import Chain, chain_of, name_of, with_tools, with_turn_id
 from .changed_strategy import ChangedStrategy
+from .outputs.output_type import OutputType
 from .settings import Settings
 from .strategies.strategies import pass_through, strategy_named
 from .strategies.strategy import Strategy
@@ -22,6 +24,9 @@ from .tools.tool import Tool
 StrategyLike: TypeAlias = (
     str | Dialect | Operator[Any, Any] | Strategy | Iterable[Operator[Any, Any] | str | Dialect | RxOperator]
 )
+
+NewChain: TypeAlias = Callable[[str | None], Chain]
+"""Makes the chain for a turn id."""
 
 
 def resolved(strategy: Any) -> Operator[Any, Any] | Chain | ChangedStrategy | Callable[..., Any]:
@@ -54,7 +59,7 @@ def strategy_maker(
     settings: Settings,
     limits: Limits,
     options: Mapping[str, Any],
-) -> Callable[[str | None], Chain]:
+) -> NewChain:
     """Return a function that makes the strategy's chain for a turn id; `UsageError` for an unknown option.
 
     `strategy`: what `resolved` returned. If `tools` is empty, a strategy chosen by name becomes `pass_through`, and
@@ -81,6 +86,22 @@ def strategy_maker(
     if tools == ():
         return lambda turn_id: chain_of([pass_through(turn_id=turn_id, limits=limits)])
     return lambda turn_id: chain_of([maker(tools, turn_id=turn_id, **given)])
+
+
+def with_output(new_chain: NewChain, output: OutputType | None, limits: Limits) -> NewChain:
+    """Return a function that makes the same chain with `partial_output` behind it, if there is an output type."""
+    if output is None:
+        return new_chain
+    reading = chain_of([partial_output(output, as_text=output.is_text, limits=limits)])
+
+    def made(turn_id: str | None) -> Chain:
+        chain = new_chain(turn_id)
+        if any(name_of(each) == "partial_output" for each in chain):
+            message = "the chain has partial_output(...) already; leave output_type= out"
+            raise UsageError(message)
+        return (*chain, *reading)
+
+    return made
 
 
 def _checked(

@@ -8,6 +8,7 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any, TypeAlias
 
+from ..events.answer_end import AnswerEnd
 from ..events.errors import UsageError
 from ..events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
@@ -27,6 +28,7 @@ def callbacks(
     on_invocation: Callable[[ToolInvocation], object] | None = None,
     on_failure: Callable[[InvocationFailed], object] | None = None,
     on_notice: Callable[[Notice], object] | None = None,
+    on_answer: Callable[[AnswerEnd], object] | None = None,
     on_error: Callable[[Exception], object] | None = None,
 ) -> TwinSink[None]:
     """Call a function for each kind of event in a stream; other events are ignored.
@@ -38,6 +40,8 @@ def callbacks(
     -
     Hi
     -
+
+    `on_answer` gets the end of each answer, with its status and usage, also of one that failed or was interrupted.
 
     Async functions are awaited one after the other, in async streams; a plain stream refuses them (`UsageError`).
 
@@ -51,6 +55,7 @@ def callbacks(
         ToolInvocation: ("on_invocation", on_invocation),
         InvocationFailed: ("on_failure", on_failure),
         Notice: ("on_notice", on_notice),
+        AnswerEnd: ("on_answer", on_answer),
         Exception: ("on_error", on_error),
     }
     for name, function in given.values():

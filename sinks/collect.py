@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 
 from ..events.answer_end import AnswerEnd
 from ..events.chunk_response import TokenUsage
+from ..events.output import Output, OutputFailed
 from ..events.provider_event import ProviderEvent
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.showing.shown_by import shown_by
@@ -46,6 +47,8 @@ class Collected(Struct, Generic[E]):
     """The segments in the order of their STARTs."""
     invocations: list[ToolInvocation] = field(default_factory=list[ToolInvocation])
     failures: list[InvocationFailed] = field(default_factory=list[InvocationFailed])
+    outputs: list[Output | OutputFailed] = field(default_factory=list[Output | OutputFailed])
+    """The results of a structured answer; usually one."""
     provider_events: list[ProviderEvent] = field(default_factory=list[ProviderEvent])
     results: list[ToolResult] = field(default_factory=list[ToolResult])
     ends: list[AnswerEnd] = field(default_factory=list[AnswerEnd])
@@ -112,6 +115,8 @@ class Collector(Generic[E]):
                 collected.invocations.append(event)
             case InvocationFailed():
                 collected.failures.append(event)
+            case Output() | OutputFailed():
+                collected.outputs.append(event)
             case ProviderEvent():
                 collected.provider_events.append(event)
             case ToolResult():
@@ -130,6 +135,8 @@ class Collector(Generic[E]):
     def _segment(self, event: AnySegmentEvent) -> None:
         identity = (event.turn_id, event.segment_id)
         if isinstance(event, SegmentStart):
+            if identity in self._open:
+                self._end(identity)
             segment = Segment(event.segment_id, event.segment_type or "", turn_id=event.turn_id)
             self.collected.segments.append(segment)
             self._open[identity] = (segment, [], [])

@@ -11,7 +11,7 @@ from typing import IO, Any, Literal, Protocol, TypeAlias, cast, get_args
 from ..events.errors import UsageError
 from ..events.json_form import Event, from_json, to_json
 from .running.sink import TwinSink, each_event
-from .web.final_events import FinalEvents
+from .web.final_events import LIVE, FinalEvents
 
 
 class Writable(Protocol):
@@ -43,7 +43,8 @@ def json_lines(
     its invocation or failure is stored as that one line, which has everything. Updates and argument progress are not
     stored. A segment that is still open when the stream dies is written with the content so far and without END. Chunks
     and bare fragments raise a `UsageError`, because they are only deltas. `events="all"` stores each event as it
-    arrives. Other values raise a `UsageError`.
+    arrives. Live values (`PartialOutput`, `PartialArguments`) are left out, because the segments have their text. Other
+    values raise a `UsageError`.
 
     - `file`: a path, opened with the first event and closed at the end in every case; or a text or binary file, which
       stays open.
@@ -86,6 +87,8 @@ class _JsonLines:
     def feed(self, event: Any) -> None:
         if self._writer is None:
             self._writer = _Writer(self._file, self._mode, flush=self._flush)
+        if isinstance(event, LIVE):
+            return
         if not isinstance(event, Event):
             message = f"json_lines writes events, got {type(event).__name__}"
             raise UsageError(message)

@@ -17,7 +17,7 @@ from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, 
 from ..events.showing.card import Card, MimeBundle, mime_bundle
 from .open_card import OpenCard, OpenCards, Shown, error_card
 from .running.sink import TwinSink, each_event
-from .segment_card import RESULTS
+from .segment_card import TOLD
 
 
 class Waiting(Protocol):
@@ -31,7 +31,7 @@ Later: TypeAlias = Callable[[float, Callable[[], None]], Waiting]
 
 
 def notebook_view(*, max_updates_per_second: float = 10.0) -> TwinSink[None]:
-    """Show a stream in a notebook: each segment is a growing card, followed by its call.
+    """Show a stream in a notebook: each segment is a growing card, followed by its call, and each answer's end.
 
         notebook_view()(pipeline.stream(...))            shows it to its end
         await notebook_view()(pipeline.astream(...))     the same at a cell's top level
@@ -77,7 +77,7 @@ class NotebookView:
         with self._lock:
             if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
                 self._segment(event)
-            elif isinstance(event, RESULTS):
+            elif isinstance(event, TOLD):
                 self._show(mime_bundle((brief_card(event),)))
 
     def close(self, error: BaseException | None) -> None:
@@ -133,7 +133,7 @@ class TextView:
         self._open = OpenCards()
 
     def feed(self, event: Any) -> None:
-        if isinstance(event, RESULTS):
+        if isinstance(event, TOLD):
             self._print(brief_card(event))
         elif isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             card = self._open.take(event)

@@ -8,8 +8,11 @@ from typing import IO, Any, TypeAlias
 
 from msgspec import Struct, field
 
+from ..events.answer_end import AnswerEnd
+from ..events.output import OutputFailed
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from ..events.tool_result import ToolResult
 from .running.sink import TwinSink, each_event
 from .wording.event_words import PROSE, ending, event_line, stream_error, subject
 from .wording.printable import harmless
@@ -32,7 +35,8 @@ def plain_view(file: IO[str] | None = None) -> TwinSink[None]:
     → write_file(path='a.py')
 
     Text starts at the margin. Content of a call is indented below its name and path, and a command has a `$`. If
-    several calls are open, each line begins with its call's name. Control characters are escaped. Written to standard
+    several calls are open, each line begins with its call's name. An answer that is not complete has a line that says
+    why. Control characters are escaped. Written to standard
     output, or to `file`, and flushed line by line; characters outside its encoding are written as `\u2192`. An error of
     the stream is printed on a line of its own and raised.
     """
@@ -56,8 +60,15 @@ class PlainTarget:
         self._open: dict[_Identity, _Open] = {}
         self._unsettled: tuple[_Identity, str] | None = None
         """A failed call and the line about its END, which is printed unless the call's `InvocationFailed` follows."""
+        self._ends: list[str] = []
+        """The lines about answers that ended, which are not printed if the error of the stream follows."""
 
     def feed(self, event: Any) -> None:
+        if isinstance(event, AnswerEnd):
+            self._settle()
+            self._ends.append(event_line(event))
+            return
+        self._print_ends()
         if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             self._settle()
             self._segment(event)
@@ -66,9 +77,10 @@ class PlainTarget:
                 self._unsettled = None
             self._settle()
             self._print(event_line(event))
-        elif isinstance(event, Notice):
+        elif isinstance(event, Notice | ToolResult | OutputFailed):
             self._settle()
-            self._print(event_line(event))
+            if line := event_line(event):
+                self._print(line)
 
     def close(self, error: BaseException | None) -> None:
         if isinstance(error, BrokenPipeError):  # the output may be closed, so this may fail too
@@ -77,8 +89,15 @@ class PlainTarget:
         for segment in list(self._open.values()):
             self._finish(segment)
         self._open.clear()
-        if error is not None:
+        if error is None:
+            self._print_ends()
+        else:
             self._print(stream_error(error))
+
+    def _print_ends(self) -> None:
+        for line in filter(None, self._ends):
+            self._print(line)
+        self._ends.clear()
 
     def _segment(self, event: AnySegmentEvent) -> None:
         identity = (event.turn_id, event.segment_id)

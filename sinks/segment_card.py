@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..events.answer_end import AnswerEnd
 from ..events.event_card import PROSE, TONES, brief_card, short_value
+from ..events.output import Output, OutputFailed
+from ..events.provider_event import ProviderEvent
 from ..events.segment_event import SegmentStart
 from ..events.showing.card import Card, MimeBundle, first_of, mime_bundle
 from ..events.showing.excerpt import Excerpt, counted
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from ..events.tool_result import ToolResult
 from .collect import Collected, Segment
 from .wording.event_words import subject
 
 FOR_PROGRAMS = frozenset(("native", "kind", "error", "call_id", "streamed"))
 """Keys of metadata that are not shown; an error is shown with the failure that follows."""
-RESULTS = (ToolInvocation, InvocationFailed, Notice)
+TOLD = (ToolInvocation, InvocationFailed, Notice, AnswerEnd, ProviderEvent, ToolResult, Output, OutputFailed)
+"""The events that have a card of their own."""
 
 
 def segment_card(segment: Segment, excerpt: Excerpt | None = None) -> Card:
@@ -70,6 +75,6 @@ def _cards(collected: Collected) -> Iterator[Card]:
         if isinstance(event, SegmentStart):
             if (segment := next(segments, None)) is not None:
                 yield segment_card(segment)
-        elif isinstance(event, RESULTS):
+        elif isinstance(event, TOLD):
             yield brief_card(event)
     yield from map(segment_card, segments)

@@ -53,8 +53,7 @@ def from_stream(
     - `api`: as in `from_wire`; without it the provider is detected from the first item, and `UsageError` is raised if
       that fails. Leading keep-alives are skipped. If the named API understands no item, the stream ends with a
       `UsageError` that describes the items.
-    - `choices`, `turn_id`, `limits`, `keep_message`, `logprobs`, `dispose()` and errors as with the provider's own
-      source.
+    - `choices`, `turn_id`, `limits`, `keep_message`, `logprobs`, `dispose()` and errors: as with the provider's source.
     """
     return stream_through(
         source,

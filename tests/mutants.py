@@ -58,6 +58,8 @@ RESPONSES = "tests/sources/openai/test_openai_responses.py"
 SERVERS = "tests/sources/replay/test_server_bounds.py"
 ENDS = "tests/pipeline/cli/test_cli_ends.py"
 SECRETS = "tests/events/test_url_secrets.py"
+OUTPUT = "tests/operators/test_partial_output.py"
+OUTPUT_TYPE = "tests/pipeline/outputs/test_output_type.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -1403,6 +1405,71 @@ MUTANTS: tuple[Mutant, ...] = (
         "an error that came instead of a stream is one",
         (Edit("pipeline/recordings/checked_stream.py", "    _refuse_what_is_no_stream(body)\n    try", "    try"),),
         ("tests/pipeline/recordings/test_checked_stream.py",),
+    ),
+    Mutant(
+        "an answer that failed has no end",
+        (
+            Edit(
+                "operators/to_segments.py",
+                "            if choice.has_begun:\n",
+                "            if choice.has_begun and how.__class__.__name__ != 'Failed':\n",
+            ),
+        ),
+        (f"{LAWS} every_answer_has_one_end",),
+    ),
+    Mutant(
+        "an answer that finished has two ends",
+        (
+            Edit(
+                "operators/to_segments.py",
+                "                events.append(self._totals.end_of(choice, how, choice.finish, self.ids))\n",
+                "                end = self._totals.end_of(choice, how, choice.finish, self.ids)\n"
+                "                events += [end, end] if choice.finish else [end]\n",
+            ),
+        ),
+        (f"{LAWS} every_answer_has_one_end",),
+    ),
+    Mutant(
+        "only the first choice shows the usage",
+        (
+            Edit(
+                "operators/calls/answer_totals.py",
+                "            self.usage,\n            self.model,\n",
+                "            None if answer.number else self.usage,\n            self.model,\n",
+            ),
+        ),
+        (f"{LAWS} every_answer_has_one_end",),
+    ),
+    Mutant(
+        "a call in text does not begin its answer",
+        (Edit("operators/text/outside_text.py", "        self._answer.begun = True\n", ""),),
+        ("tests/operators/calls/test_answer_totals.py",),
+    ),
+    Mutant(
+        "a number that was cut is an output",
+        (
+            Edit(
+                "operators/partial_output.py",
+                'self._reader.close(cut=end.status not in ("complete", None))',
+                "self._reader.close(cut=False)",
+            ),
+        ),
+        (f"{OUTPUT} without_a_whole_value",),
+    ),
+    Mutant(
+        "an output of a broken stream",
+        (Edit("operators/partial_output.py", 'elif status in ("complete", "truncated"):', "elif status:"),),
+        (f"{OUTPUT} broken_stream",),
+    ),
+    Mutant(
+        "text behind the fence is dropped",
+        (Edit("operators/machines/answer_text.py", "            self._closer(text[at - before :])\n", ""),),
+        (f"{OUTPUT} without_a_whole_value",),
+    ),
+    Mutant(
+        "pydantic validates the fence, too",
+        (Edit("operators/partial_output.py", "self._validated(raw[reader.span])", "self._validated(raw)"),),
+        (f"{OUTPUT_TYPE} any_type",),
     ),
 )
 

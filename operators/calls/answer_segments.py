@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import ChunkResponse, FinishReason, ToolCallDelta
 from ...events.provider_event import ProviderEvent
-from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
+from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart, Status
 from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
 from ..engine.stage import Completed, How
@@ -20,6 +20,9 @@ from .native_calls import NativeCalls
 from .segment_end import end_status
 
 Segment: TypeAlias = AnySegmentEvent | Notice | ProviderEvent | AnswerEnd
+"""What an operator emits that makes segments."""
+SegmentInput: TypeAlias = SegmentEvent | Notice | ProviderEvent | AnswerEnd
+"""What an operator takes that reads segments."""
 
 REGULAR: frozenset[FinishReason] = frozenset(("stop", "tool_calls", "pause"))
 """Finish reasons with which the model itself ended the answer, unless the chunk says `is_cut`."""
@@ -33,6 +36,7 @@ class AnswerSegments(Stateful):
     STATE = (
         "_counts",
         "api",
+        "begun",
         "calls",
         "error",
         "finish",
@@ -47,6 +51,8 @@ class AnswerSegments(Stateful):
 
     def __init__(self, number: int, ids: TurnIds, limits: Limits, *, eager: bool, with_arguments: bool) -> None:
         self.number = number
+        self.begun = False
+        """Whether anything but native calls came."""
         self._straight = not (eager or with_arguments)
         self.open_type = ""
         self.open_id = ""
@@ -65,7 +71,7 @@ class AnswerSegments(Stateful):
     @property
     def has_begun(self) -> bool:
         """Whether anything of this answer came."""
-        return bool(self._counts) or self.finish is not None or self.error is not None or self.calls.have_begun
+        return self.begun or self.calls.have_begun
 
     def text(self, kind: str, text: str, events: list[Segment], native: dict[str, Any] | None = None) -> None:
         if self.open_type != kind:
@@ -86,6 +92,7 @@ class AnswerSegments(Stateful):
 
     def other(self, chunk: ChunkResponse, events: list[Segment]) -> None:
         """Process what a chunk has besides its segments: what only its provider has, an error, the whole message."""
+        self.begun = True
         turn_id = None
         for event in chunk.provider_events:
             turn_id = turn_id or self.ids.fixed()
@@ -110,6 +117,7 @@ class AnswerSegments(Stateful):
         raw: str = "",
     ) -> None:
         self.end_text(events)
+        self.begun = True
         number = self._counts.get(kind, 0)
         self._counts[kind] = number + 1
         self.open_type = kind
@@ -172,6 +180,7 @@ class AnswerSegments(Stateful):
 
     def take_finish(self, chunk: ChunkResponse, events: list[Segment]) -> None:
         """Process the provider's finish of the answer."""
+        self.begun = True
         finish = chunk.finish_reason or "stop"
         is_regular = finish in REGULAR and not chunk.is_cut
         self.finish, self.finish_words = finish, chunk.finish_reason_raw

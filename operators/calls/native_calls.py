@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import ToolCallDelta
 from ...events.fragment import Fragment, JsonError
+from ...events.provider_event import ProviderEvent
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
 from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
@@ -16,7 +18,7 @@ from ..machines.whole_json import decode_json
 from .native_call import BLANKS, NativeCall
 from .segment_end import error_detail
 
-Events: TypeAlias = list[AnySegmentEvent | Notice]
+Events: TypeAlias = list[AnySegmentEvent | Notice | ProviderEvent | AnswerEnd]
 
 
 class NativeCalls(Stateful):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from ..engine.where_raised import where_raised
 
@@ -16,13 +16,13 @@ _LONGEST: Final = 1000
 """The most characters of an error message; a validator may quote a whole file."""
 _replace_surrogates: Final = re.compile("[\ud800-\udfff]").sub
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Errors = list[dict[str, Any]]
 
 
-def validated(
-    validate: Callable[[dict[str, Any]], BaseModel | None], arguments: dict[str, Any]
-) -> tuple[BaseModel | None, Errors | None]:
-    """Return the model's instance and None, or None and the errors of the arguments.
+def validated(validate: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> tuple[R, None] | tuple[None, Errors]:
+    """Call a validator with a value; return what it returns and None, or None and the errors of the value.
 
     >>> def fails(arguments): raise KeyError("secret")
     >>> _, errors = validated(fails, {})
@@ -34,7 +34,7 @@ def validated(
     traceback is logged at DEBUG.
     """
     try:
-        return validate(arguments), None
+        return validate(*args, **kwargs), None
     except Exception as error:  # noqa: BLE001 - a validator may raise anything, and the stream goes on
         return None, _errors(error)
 
@@ -48,7 +48,7 @@ def _errors(error: Exception) -> Errors:
             return [_entry(error, _bounded(said))]
     except Exception as unsayable:  # noqa: BLE001 - the error's own text may be code of the user's, too
         error = unsayable
-    _LOGGER.debug("the validation of a call raised %s", type(error).__name__, exc_info=error)
+    _LOGGER.debug("a validation raised %s", type(error).__name__, exc_info=error)
     return [_entry(error, f"the validation raised {where_raised(error)}")]
 
 

@@ -15,14 +15,28 @@ from typing import Any, ClassVar
 
 from msgspec import Struct, to_builtins
 
+from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import TokenUsage, ToolCallDelta
 from ...events.errors import ProviderError
 from ...events.fragment import Fragment, JsonError
+from ...events.provider_event import ProviderEvent
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
+from ...events.tool_invocation import Notice
 
 _VALUES: dict[str, type[Struct]] = {
     f"${each.__name__}": each
-    for each in (Fragment, JsonError, SegmentContent, SegmentEnd, SegmentStart, TokenUsage, ToolCallDelta)
+    for each in (
+        AnswerEnd,
+        Fragment,
+        JsonError,
+        Notice,
+        ProviderEvent,
+        SegmentContent,
+        SegmentEnd,
+        SegmentStart,
+        TokenUsage,
+        ToolCallDelta,
+    )
 }
 """The types of events that a state may contain, by the key that marks them."""
 _COLLECTIONS: dict[str, Callable[[Any], Any]] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset, "$dict": dict}

@@ -82,11 +82,13 @@ def _scalars(tool: Any, streamed: tuple[str, ...]) -> tuple[str, ...]:
     """Return the parameters that are shown beside the streamed ones: all but objects and arrays."""
     properties: dict[str, Any] = getattr(tool, "parameters", {}).get("properties", {})
     first = {read_path(each)[0] for each in streamed}
-    return tuple(
-        name
-        for name, schema in properties.items()
-        if name not in first and not (isinstance(schema, dict) and schema.get("type") in ("object", "array"))
-    )
+    others = [name for name in properties if name not in first]
+    return tuple(name for name in others if not _is_container(properties[name]))
+
+
+def _is_container(schema: object) -> bool:
+    # A schema may be a boolean.
+    return isinstance(schema, dict) and cast("dict[str, Any]", schema).get("type") in ("object", "array")
 
 
 def _key(name: str, *, ignore_case: bool) -> str:

@@ -1,14 +1,60 @@
-"""Read-only views of a JSON value that grows: a mapping and a sequence, whose insides are views too."""
+"""Read-only views of a JSON value that grows: of the whole, and of objects and arrays, whose insides are views too."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast, overload
 
+from ...events.fragment import Fragment, Path
 from .fragment_aggregator import FragmentAggregator
 
 _Object: TypeAlias = dict[str, Any]
 _Array: TypeAlias = list[Any]
+
+
+class LiveValue:
+    """A live, read-only view of a value of any type.
+
+    >>> values = FragmentAggregator()
+    >>> values.feed_all([Fragment((), "OPEN", '"'), Fragment((), "TEXT", "x")])
+    >>> LiveValue(values).value
+    'x'
+    """
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: FragmentAggregator) -> None:
+        self._values = values
+
+    @property
+    def value(self) -> Any:
+        """The value as it is now: an `ObjectView`, an `ArrayView` or a scalar; None before it has arrived."""
+        self._values.show_open()
+        return _viewed(self._values, self._values.value)
+
+    def snapshot(self) -> Any:
+        """Return the value as it is now, as a plain copy."""
+        value = self.value
+        return value.snapshot() if isinstance(value, ObjectView | ArrayView) else value
+
+    def is_finished(self, path: Sequence[str | int]) -> bool:
+        """Return whether the value at a path is there and complete."""
+        return self._values.is_done(tuple(path))
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def changes(pieces: Sequence[Fragment]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Return the paths of the values that began or grew with these pieces, and of those that became complete.
+
+    >>> changes([Fragment(("a",), "TEXT", "x"), Fragment(("a",), "DONE"), Fragment((), "DONE")])
+    ((('a',),), (('a',), ()))
+    """
+    if len(pieces) == 1 and pieces[0].kind == "TEXT":
+        return (pieces[0].path,), ()
+    changed = tuple(dict.fromkeys(piece.path for piece in pieces if piece.kind != "DONE"))
+    return changed, tuple(piece.path for piece in pieces if piece.kind == "DONE")
 
 
 class ObjectView(Mapping[str, Any]):

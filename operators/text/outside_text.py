@@ -206,6 +206,7 @@ class OutsideText(Stateful):
 
     def begin_call(self) -> int:
         """Record that a call begins; return its number."""
+        self._answer.begun = True
         self._answer.end_text(self._source_buffer.events)
         self._blanks.clear()
         if self.kind == "reasoning":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from typing import Any
 
 from ...events.answer_end import AnswerEnd, AnswerStatus
@@ -13,9 +14,12 @@ from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...events.tool_result import ToolResult
 from ...sinks.collect import Collected, Segment, collect
 from .answer_calls import CallsOfMessage, in_text
-from .answer_parts import AnswerCall, parts_of
-from .message_form import MessageForm, Notices
+from .answer_parts import parts_of
+from .message_form import MessageForm, Notices, left_out
 from .message_forms import form_of
+
+_LOST = frozenset(("tool_result", "citation", "grounding", "file", "compaction"))
+"""Kinds of provider events that are part of what the model said."""
 
 
 class Answer:
@@ -30,22 +34,29 @@ class Answer:
     turns it is the last. Of several choices it is the first; `choices` has all.
     """
 
-    def __init__(self, events: Iterable[Any] | Collected[Any], choice: int = 0) -> None:
+    def __init__(self, events: Iterable[Any] | Collected[Any], choice: int | None = None) -> None:
         self._collected: Collected[Any] = events if isinstance(events, Collected) else collect(events)
         ends, segments = self._collected.ends, self._collected.segments
-        last = ends[-1].turn_id if ends else segments[-1].turn_id if segments else None
+        last = ends[-1].turn_id if ends else None
+        if segments and segments[-1].turn_id not in {each.turn_id for each in ends}:
+            last = segments[-1].turn_id  # a turn that was left
         self.turn_id: str | None = last
-        self.choice = choice
+        numbers = self._numbers()
+        self.choice = choice = numbers[0] if choice is None else choice
+        if choice not in numbers:
+            message = f"this response has no choice {choice}; it has {', '.join(map(str, numbers))}"
+            raise UsageError(message)
         found = (each for each in ends if (each.turn_id, each.choice) == (last, choice))
         self.end: AnswerEnd = next(found, AnswerEnd(last, choice, "interrupted"))
         """How it ended; `interrupted` if the stream was left before that."""
         self._parts = parts_of(self._collected, last, choice)
+        self._calls = [each.call for each in self._parts if each.call is not None and not each.call.is_providers]
+        self._ids = {each.id for each in self._calls}
 
     @property
     def choices(self) -> list[Answer]:
         """All answers of the response, one for each choice."""
-        numbers = {each.choice for each in self._collected.ends if each.turn_id == self.turn_id} or {self.choice}
-        return [Answer(self._collected, number) for number in sorted(numbers)]
+        return [Answer(self._collected, number) for number in self._numbers()]
 
     @property
     def status(self) -> AnswerStatus:
@@ -54,9 +65,7 @@ class Answer:
 
     @property
     def expects_reply(self) -> bool:
-        """Whether the model goes on once `to_messages(...)` is sent: it called tools that are not its provider's, or
-        paused.
-        """
+        """Whether the model goes on once `to_messages(...)` is sent: it paused, or called tools of the client."""
         return self.status == "paused" or (self.status in ("complete", "truncated") and bool(self._calls))
 
     @property
@@ -74,8 +83,7 @@ class Answer:
 
     @property
     def segments(self) -> list[Segment]:
-        of_turn = (each for each in self._collected.segments if each.turn_id == self.turn_id)
-        return [each for each in of_turn if each.metadata.get("choice", 0) == self.choice]
+        return [each for each in self._of_turn() if each.metadata.get("choice", 0) == self.choice]
 
     @property
     def invocations(self) -> list[ToolInvocation]:
@@ -105,7 +113,9 @@ class Answer:
     def notices(self, api: str) -> list[Notice]:
         """Return what `message(api)` cannot carry over, as warnings."""
         notices: Notices = []
-        self._message(form_of(api), notices)
+        form = form_of(api)
+        if not form.entries(self._message(form, notices)) and self._parts:
+            left_out(notices, "anything to send, so it is not sent", form.name)
         return notices
 
     def to_messages(
@@ -121,12 +131,12 @@ class Answer:
           `previous_response_id=answer.end.response_id`.
 
         The results are in the order of the calls. Calls that the model wrote as text are answered in a message of the
-        user. `UsageError` for a call without a result, and for a result without a call.
+        user. `UsageError` for a call without a result, for a result without a call, and for a value that cannot be
+        written as JSON.
         """
         form = form_of(api)
         message = self._message(form, [])
-        given = self._results(results)
-        calls = CallsOfMessage(form.calls(message), self._calls, given)
+        calls = CallsOfMessage(form.calls(message), self._calls, self._results(results), form.call_id)
         return [
             *([] if only_results else form.entries(message)),
             *(form.results(calls.answered) if calls.answered else ()),
@@ -134,26 +144,40 @@ class Answer:
         ]
 
     def _message(self, form: MessageForm, notices: Notices) -> Any:
+        """Return a message that shares nothing with the events, so that users may change it."""
         if self.end.message is not None and self.end.api == form.api:
-            return form.sendable(self.end.message, notices)
-        return form.plain(self._parts, notices)
-
-    @property
-    def _calls(self) -> list[AnswerCall]:
-        return [each.call for each in self._parts if each.call is not None and not each.call.is_providers]
+            return deepcopy(form.sendable(self.end.message, notices))
+        for kind in dict.fromkeys(each.kind for each in self.provider_events):
+            if kind in _LOST:
+                left_out(notices, f"the provider's own events of the kind {kind}", form.name)
+        return deepcopy(form.plain(self._parts, notices))
 
     def _results(self, given: Iterable[ToolResult]) -> dict[str, ToolResult]:
-        found = {each.id: each for each in self._collected.results if each.turn_id in (self.turn_id, None)}
+        found: dict[str, ToolResult] = {}
         for each in given:
             value: object = each
             if not isinstance(value, ToolResult):
                 message = f"results must be ToolResults, such as ToolResult(invocation.id, value=...); got {each!r:.80}"
                 raise UsageError(message)
+            if each.turn_id not in (None, self.turn_id):
+                message = f"the result for {each.id!r} is of the turn {each.turn_id!r}, the answer of {self.turn_id!r}"
+                raise UsageError(message)
+            if each.id in found:
+                message = f"two results for the call {each.id!r}; pass one"
+                raise UsageError(message)
             found[each.id] = each
-        return found
+        of_stream = (each for each in self._collected.results if self._has(each.id, each.turn_id or self.turn_id))
+        return {each.id: each for each in of_stream} | found
 
     def _has(self, segment_id: str, turn_id: str | None) -> bool:
-        return turn_id == self.turn_id and any(each.id == segment_id for each in self._calls)
+        return turn_id == self.turn_id and segment_id in self._ids
+
+    def _of_turn(self) -> Iterator[Segment]:
+        return (each for each in self._collected.segments if each.turn_id == self.turn_id)
+
+    def _numbers(self) -> list[int]:
+        ended = {each.choice for each in self._collected.ends if each.turn_id == self.turn_id}
+        return sorted(ended | {each.metadata.get("choice", 0) for each in self._of_turn()}) or [0]
 
     def _joined(self, kind: str) -> str:
         return "".join(part.text for part in self._parts if part.type == kind)

@@ -3,62 +3,80 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ...events.errors import UsageError
 from ...events.tool_invocation import InvocationFailed
 from ...events.tool_result import ToolResult
 from .answer_parts import AnswerCall
-from .message_form import CallResult, MessageCall, result_text
+from .message_form import CallResult, MessageCall
+from .result_text import result_text
 
 
 class CallsOfMessage:
     """Pairs the calls of a message with results; `UsageError` for a call without one, and for one without a call.
 
+    - `call_id`: returns the id that a call of the answer has in the message.
     - `answered`: the calls of the message in order, with their results.
     - `in_text`: the calls that are in the answer but not in the message, because the model wrote them as text.
     """
 
     def __init__(
-        self, in_message: Sequence[MessageCall], calls: Sequence[AnswerCall], results: Mapping[str, ToolResult]
+        self,
+        in_message: Sequence[MessageCall],
+        calls: Sequence[AnswerCall],
+        results: Mapping[str, ToolResult],
+        call_id: Callable[[str], str] = str,
     ) -> None:
         self._results = results
+        self._call_id = call_id
+        self._ids = {each.id for each in in_message}
         self._check(calls)
         rest = list(calls)
         self.answered: list[CallResult] = []
         for each in in_message:
-            # Providers without ids, and ids that came twice, are known by their order.
-            call = next((known for known in rest if known.id == each.id), None) or (rest[0] if rest else None)
+            call = self._find(each, rest)
             if call is None:
-                lost = ToolResult(each.id, error="the call was not run: it is no call of this answer")
+                lost = ToolResult(each.id, error="the call was not run: it is not a call of this answer")
                 self.answered.append(CallResult(each, lost))
             else:
                 rest.remove(call)
                 self.answered.append(CallResult(each, self._result_of(call)))
         self.in_text = [CallResult(MessageCall(call.id, call.name), self._result_of(call)) for call in rest]
 
+    def _find(self, wanted: MessageCall, rest: Sequence[AnswerCall]) -> AnswerCall | None:
+        """Return the call of the answer that is meant by one of the message."""
+        if wanted.id:
+            for call in rest:
+                if wanted.id in (call.id, self._call_id(call.id)):
+                    return call
+            for call in rest:
+                if call.id.startswith(f"{wanted.id}#"):  # the id came again
+                    return call
+        # Without an id, or with one that came too late for the answer, it is the first of its name.
+        named = (call for call in rest if wanted.name in (call.name, ""))
+        return next((call for call in named if self._ids.isdisjoint((call.id, self._call_id(call.id)))), None)
+
     def _check(self, calls: Sequence[AnswerCall]) -> None:
+        for call in calls:
+            if self._found(call) is None and call.failure is None and call.is_whole:
+                message = (
+                    f"no result for the call {call.id!r}; pass ToolResult({call.id!r}, value=...), or error= or "
+                    "denied= if it was not run"
+                )
+                raise UsageError(message)
         known = {call.id for call in calls}
-        missing = [
-            call.id
-            for call in calls
-            if call.id not in self._results and call.failure is None and call.duplicate_of is None and call.is_whole
-        ]
-        if missing:
-            message = (
-                f"no result for the call {missing[0]!r}; pass ToolResult({missing[0]!r}, value=...), or error= or "
-                "denied= if it was not run"
-            )
-            raise UsageError(message)
         unknown = [each for each in self._results if each not in known]
         if unknown:
             names = ", ".join(map(repr, sorted(known))) or "none"
-            message = f"a result for {unknown[0]!r}, which is no call of this answer; its calls are {names}"
+            message = f"a result for {unknown[0]!r}, which is not a call of this answer; its calls are {names}"
             raise UsageError(message)
 
+    def _found(self, call: AnswerCall) -> ToolResult | None:
+        return self._results.get(call.id) or self._results.get(call.duplicate_of or "")
+
     def _result_of(self, call: AnswerCall) -> ToolResult:
-        found = self._results.get(call.id) or self._results.get(call.duplicate_of or "")
-        return found or ToolResult(call.id, error=_why(call.failure))
+        return self._found(call) or ToolResult(call.id, error=_why(call.failure))
 
 
 def _why(failure: InvocationFailed | None) -> str:

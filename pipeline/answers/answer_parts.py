@@ -12,8 +12,6 @@ from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.machines.whole_json import decode_json
 from ...sinks.collect import Collected, Segment
 
-TEXTS = frozenset(("text", "reasoning", "refusal", "media"))
-
 
 class AnswerCall(Struct, frozen=True):
     """A call of the answer, with what became of it."""
@@ -22,10 +20,12 @@ class AnswerCall(Struct, frozen=True):
     """The call's id, which is also its segment's."""
     name: str
     raw: str
-    """The source text of the arguments."""
+    """The source text of the call: JSON, or what the model wrote in its text."""
     arguments: dict[str, Any]
-    """The arguments; empty if they are not whole."""
+    """The arguments as plain JSON data; empty if the model wrote no JSON object."""
     is_free_form: bool
+    has_arguments: bool
+    """Whether `arguments` has what the model wrote."""
     is_whole: bool
     is_providers: bool
     """Whether the provider runs the call itself."""
@@ -36,7 +36,8 @@ class AnswerCall(Struct, frozen=True):
     @property
     def arguments_json(self) -> str:
         """The arguments as JSON: the model's own text where it is that, as it is not in most dialects of text."""
-        is_own = decode_json(self.raw, DEFAULT_LIMITS)[0] == self.arguments
+        own = decode_json(self.raw, DEFAULT_LIMITS)[0]
+        is_own = isinstance(own, dict) and _plain(own) == self.arguments
         return self.raw if is_own else json.dumps(self.arguments, ensure_ascii=False)
 
 
@@ -58,8 +59,9 @@ def parts_of(collected: Collected[Any], turn_id: str | None, choice: int) -> lis
         metadata = segment.metadata
         if segment.turn_id != turn_id or metadata.get("choice", 0) != choice:
             continue
-        if segment.type not in TEXTS:
-            if "call_id" not in metadata:  # else it is an argument of a call, which has a segment of its own
+        if segment.type == "tool_call" or "tool_name" in metadata or segment.id in run or segment.id in failed:
+            # An argument that streams as a segment of its own is told with its call.
+            if not segment.id.startswith(f"{metadata.get('call_id')}/"):
                 call = _call(segment, run.get(segment.id), failed.get(segment.id))
                 parts.append(AnswerPart(segment.type, call=call))
         elif segment.content:
@@ -69,23 +71,29 @@ def parts_of(collected: Collected[Any], turn_id: str | None, choice: int) -> lis
 
 def _call(segment: Segment, run: ToolInvocation | None, failed: InvocationFailed | None) -> AnswerCall:
     metadata = segment.metadata
-    verdict = run or failed
-    raw = segment.content if verdict is None else verdict.raw
+    raw = segment.content if segment.type == "tool_call" else segment.raw
     is_free_form = metadata.get("kind") == "text"
     arguments: Any = {"input": raw} if is_free_form else {}
     if run is not None:
-        arguments = run.arguments
+        raw, arguments = run.raw, run.arguments
     elif not is_free_form and raw.strip():
         arguments = decode_json(raw, DEFAULT_LIMITS)[0]
-    is_object = isinstance(arguments, dict)
+    has_arguments = isinstance(arguments, dict) or raw.strip() == "null"
     return AnswerCall(
         segment.id,
         str(metadata.get("tool_name") or segment.type),
         raw,
-        arguments if is_object else {},
+        _plain(arguments) if isinstance(arguments, dict) else {},
         is_free_form,
-        is_object and segment.status == "complete",
+        has_arguments,
+        has_arguments and segment.status == "complete",
         metadata.get("executed_by") == "provider",
         metadata.get("duplicate_of"),
         failed,
     )
+
+
+def _plain(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy of arguments that JSON can represent: a number that is too large is its name."""
+    plain: dict[str, Any] = json.loads(json.dumps(arguments), parse_constant=str)
+    return plain

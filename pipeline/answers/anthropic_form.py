@@ -4,43 +4,54 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+from ...events.tool_result import ToolResult
 from .answer_parts import AnswerPart
-from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, result_text
+from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts
+from .result_text import result_text
 
 _NAME = "anthropic"
-_REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
+_call_id = partial(fitting_id, accepted=re.compile("[a-zA-Z0-9_-]{1,64}"))
 
 
 def _sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
-    return {"role": "assistant", "content": [block for block in message["content"] if _is_sent(block, notices)]}
+    content = message.get("content") or []
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return {"role": "assistant", "content": [_block(each, notices) for each in blocks if _is_sent(each, notices)]}
 
 
 def _is_sent(block: dict[str, Any], notices: Notices) -> bool:
     kind = block.get("type")
     if kind == "text":
-        return bool(block.get("text"))
-    if kind == "thinking" and "signature" not in block:
+        return bool((block.get("text") or "").strip())
+    if kind == "thinking" and not block.get("signature"):
         left_out(notices, "thinking without a signature", _NAME)
         return False
     return True
 
 
+def _block(block: dict[str, Any], notices: Notices) -> dict[str, Any]:
+    sent = {key: value for key, value in block.items() if value is not None or key == "content"}
+    if citations := sent.get("citations"):
+        sent["citations"] = [{key: each[key] for key in each if key != "file_id"} for each in citations]
+    if "tool_use" in str(sent.get("type")) and not isinstance(sent.get("input"), dict):
+        if sent.get("input"):
+            left_out(notices, "arguments that are not a JSON object", _NAME)
+        sent["input"] = {}
+    return sent
+
+
 def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
     content: list[dict[str, Any]] = []
-    for part in parts:
+    for part in said_parts(parts, notices, _NAME, ("text", "refusal")):
         if part.call is None:
-            if part.type in ("text", "refusal"):
-                content.append({"type": "text", "text": part.text})
-            else:
-                left_out(notices, f"{part.type} of another provider", _NAME)
-        elif part.call.is_providers:
-            left_out(notices, "call that another provider ran itself", _NAME)
+            content.append({"type": "text", "text": part.text})
         else:
-            call_id = _REFUSED.sub("_", part.call.id)
-            content.append({"type": "tool_use", "id": call_id, "name": part.call.name, "input": part.call.arguments})
-    return {"role": "assistant", "content": content}
+            named = {"id": _call_id(part.call.id), "name": part.call.name}
+            content.append({"type": "tool_use", **named, "input": part.call.arguments})
+    return _sendable({"content": content}, notices)
 
 
 def _calls(message: dict[str, Any]) -> list[MessageCall]:
@@ -51,7 +62,7 @@ def _results(results: list[CallResult]) -> list[dict[str, Any]]:
     return [{"role": "user", "content": [_result(*each) for each in results]}]
 
 
-def _result(call: MessageCall, result: Any) -> dict[str, Any]:
+def _result(call: MessageCall, result: ToolResult) -> dict[str, Any]:
     block = {"type": "tool_result", "tool_use_id": call.id, "content": result_text(result)}
     return {**block, "is_error": True} if result.is_error else block
 
@@ -65,5 +76,6 @@ ANTHROPIC_FORM = MessageForm(
     lambda message: [message] if message["content"] else [],
     _results,
     lambda text: {"role": "user", "content": text},
+    _call_id,
 )
 """Thinking goes back with its signature, and what the provider's own tools returned as it came."""

@@ -6,58 +6,138 @@ import json
 import re
 from collections.abc import Sequence
 from functools import partial
-from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
+from ...operators.engine.limits import DEFAULT_LIMITS
+from ...operators.machines.whole_json import decode_json
 from .answer_parts import AnswerPart
-from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, result_text
+from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts
+from .result_text import result_text
 
-_TAKEN = frozenset(("role", "content", "refusal", "name", "tool_calls", "function_call", "audio"))
-_CALLS = frozenset(("id", "type", "function", "custom"))
-_MISTRALS_ID = re.compile("[a-zA-Z0-9]{9}")
-_PROVIDERS_OWN = "call that the provider ran itself"
+_KEYS = frozenset(("role", "content", "tool_calls", "function_call"))
+_CALL_KEYS = frozenset(("id", "type", "function"))
+_REASONING = ("reasoning_content", "reasoning")
+"""The two names of the reasoning's text."""
 
 
-def chat_form(name: str, returned: tuple[str, ...] = (), *, lists: bool = False) -> MessageForm:
-    """Return the form of a relative.
+class _Rules(NamedTuple):
+    name: str
+    keys: frozenset[str]
+    call_keys: frozenset[str]
+    ids: re.Pattern[str]
+    """The ids of calls that the server accepts."""
+    is_openai: bool
+    is_mistral: bool
 
-    - `returned`: the keys that this relative wants back besides OpenAI's own; of a call's, with the prefix `call.`.
-    - `lists`: whether it takes content as a list of parts, as Mistral does; otherwise only text goes back.
+    @property
+    def reasoning(self) -> str | None:
+        """The key of the reasoning's text."""
+        return next((key for key in _REASONING if key in self.keys), None)
+
+    def call_id(self, call_id: str) -> str:
+        return fitting_id(call_id, self.ids)
+
+
+def chat_form(name: str, returned: tuple[str, ...] = ()) -> MessageForm:
+    """Return the form of "openai-chat", of "mistral", or of a relative.
+
+    `returned`: the keys that a relative wants back besides those that all take; of a call's, with the prefix `call.`.
+
+    Only OpenAI takes refusals, audio and free-form calls, and only ids of up to 40 characters. Only Mistral takes
+    content as a list of parts and the tool's name in a result, and only ids of nine letters and digits.
     """
-    keys = _TAKEN | {key for key in returned if not key.startswith("call.")}
-    call_keys = _CALLS | {key.removeprefix("call.") for key in returned if key.startswith("call.")}
+    is_openai, is_mistral = name == "openai-chat", name == "mistral"
+    of_call = frozenset(key.removeprefix("call.") for key in returned if key.startswith("call."))
+    of_message = frozenset(key for key in returned if not key.startswith("call."))
+    rules = _Rules(
+        name,
+        _KEYS | of_message | ({"refusal", "audio"} if is_openai else set()),
+        _CALL_KEYS | of_call | ({"custom"} if is_openai else set()),
+        re.compile("[a-zA-Z0-9]{9}" if is_mistral else "(?s).{1,40}" if is_openai else "(?s).+"),
+        is_openai,
+        is_mistral,
+    )
     return MessageForm(
         name,
         "openai-chat",
-        partial(_sendable, name=name, keys=keys, call_keys=call_keys, lists=lists),
-        partial(_plain, name=name, reasoning_key=next((key for key in returned if key == "reasoning_content"), None)),
+        partial(_sendable, rules=rules),
+        partial(_plain, rules=rules),
         _calls,
         _entries,
-        partial(_results, named=lists),
+        partial(_results, named=is_mistral),
         lambda text: {"role": "user", "content": text},
+        rules.call_id,
     )
 
 
-def _sendable(
-    message: dict[str, Any],
-    notices: Notices,
-    *,
-    name: str,
-    keys: frozenset[str],
-    call_keys: frozenset[str],
-    lists: bool,
-) -> dict[str, Any]:
-    for key in message.keys() - keys:
-        left_out(notices, key, name)
-    sent = {key: value for key, value in message.items() if key in keys}
-    if isinstance(sent.get("content"), list) and not lists:
-        left_out(notices, "list of content parts", name)
-        sent["content"] = _text(sent["content"])
-    if "audio" in sent:
-        sent["audio"] = {"id": sent["audio"].get("id")}
-    if calls := sent.get("tool_calls"):
-        sent["tool_calls"] = [_call(each, call_keys, notices, name) for each in calls]
+def _sendable(message: dict[str, Any], notices: Notices, *, rules: _Rules) -> dict[str, Any]:
+    said = {key: value for key, value in message.items() if key != "role" and value not in (None, "", [])}
+    if not rules.is_openai and "refusal" in said and "content" not in said:
+        said["content"] = said.pop("refusal")
+    key = rules.reasoning
+    text = next((said[each] for each in _REASONING if isinstance(said.get(each), str)), None)
+    if key is not None and text is not None:
+        said.setdefault(key, text)
+    sent: dict[str, Any] = {"role": "assistant"}
+    if "content" in message or "content" in said:
+        sent["content"] = _content(said.get("content", message.get("content")), notices, rules)
+    for each, value in said.items():
+        if each == "tool_calls":
+            sent[each] = [_call(call, place, notices, rules) for place, call in enumerate(value)]
+        elif each == "function_call" and not rules.is_mistral:
+            sent[each] = {"name": value.get("name") or "", "arguments": _arguments(value, notices, rules)}
+        elif each == "audio" and rules.is_openai:
+            sent[each] = {"id": value.get("id")}
+        elif each in rules.keys:
+            sent.setdefault(each, value)
+        elif each not in _REASONING or key is None:
+            left_out(notices, each, rules.name)
     return sent
+
+
+def _content(content: Any, notices: Notices, rules: _Rules) -> Any:
+    if not isinstance(content, list) or rules.is_mistral:
+        return content
+    texts = [part for part in content if isinstance(part, str) or part.get("type") == "text"]
+    if len(texts) < len(content):
+        left_out(notices, "content that is not text", rules.name)
+    return "".join(part if isinstance(part, str) else part.get("text") or "" for part in texts) or None
+
+
+def _call(call: dict[str, Any], place: int, notices: Notices, rules: _Rules) -> dict[str, Any]:
+    for key, value in call.items():
+        if value and key not in rules.call_keys and key not in ("index", "custom"):
+            left_out(notices, f"{key} of a call", rules.name)
+    call_id = call.get("id")
+    if not call_id or call_id == "null":  # Mistral's word for none
+        call_id = f"call_{place}"
+    sent = {"type": "function"} | {key: value for key, value in call.items() if key in rules.call_keys and value}
+    sent["id"] = rules.call_id(call_id) if rules.is_mistral else call_id
+    if custom := call.get("custom"):
+        if rules.is_openai:
+            return {**sent, "custom": {"name": custom.get("name") or "", "input": custom.get("input") or ""}}
+        arguments = {"input": custom.get("input") or ""}
+        function = {"name": custom.get("name"), "arguments": arguments}
+        sent["type"] = "function"
+    else:
+        function = call.get("function") or {}
+    return {
+        **sent,
+        "function": {"name": function.get("name") or "", "arguments": _arguments(function, notices, rules)},
+    }
+
+
+def _arguments(function: dict[str, Any], notices: Notices, rules: _Rules) -> str:
+    """Return the arguments, or `{}` for what is not a JSON object: servers read them again."""
+    text = function.get("arguments")
+    if isinstance(text, dict):
+        return json.dumps(text, ensure_ascii=False)
+    if not isinstance(text, str) or text.strip() in ("", "null"):
+        return "{}"
+    if isinstance(decode_json(text, DEFAULT_LIMITS)[0], dict):
+        return text
+    left_out(notices, "arguments that are not a JSON object", rules.name)
+    return "{}"
 
 
 def _entries(message: dict[str, Any]) -> list[dict[str, Any]]:
@@ -70,72 +150,30 @@ def _entries(message: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**said, "content": [{"type": "refusal", "refusal": message["refusal"]}]}]
 
 
-def _text(parts: list[Any]) -> str:
-    return "".join(part["text"] for part in parts if part.get("type") == "text")
-
-
-def _call(call: dict[str, Any], keys: frozenset[str], notices: Notices, name: str) -> dict[str, Any]:
-    for key in call.keys() - keys - {"index"}:
-        left_out(notices, f"{key} of a call", name)
-    sent = {"id": "", "type": "function"} | {key: value for key, value in call.items() if key in keys}
-    if function := sent.get("function"):
-        sent["function"] = {"name": function.get("name", ""), "arguments": _arguments(function, notices, name)}
-    return sent
-
-
-def _arguments(function: dict[str, Any], notices: Notices, name: str) -> str:
-    """Return the arguments, or `{}` for what is no JSON object: servers read them again."""
-    text = function.get("arguments")
-    if not isinstance(text, str) or not text.strip():
-        return "{}"
-    try:
-        is_object = isinstance(json.loads(text), dict)
-    except ValueError:
-        is_object = False
-    if not is_object:
-        left_out(notices, "arguments that are no JSON object", name)
-    return text if is_object else "{}"
-
-
-def _plain(parts: Sequence[AnswerPart], notices: Notices, *, name: str, reasoning_key: str | None) -> dict[str, Any]:
-    texts: dict[str, list[str]] = {}
+def _plain(parts: Sequence[AnswerPart], notices: Notices, *, rules: _Rules) -> dict[str, Any]:
+    texts: dict[str, str] = {}
     calls: list[dict[str, Any]] = []
-    for part in parts:
+    taken = ("text", "refusal", *(("reasoning",) if rules.reasoning else ()))
+    for part in said_parts(parts, notices, rules.name, taken):
         if part.call is None:
-            texts.setdefault(part.type, []).append(part.text)
-        elif part.call.is_providers:
-            left_out(notices, _PROVIDERS_OWN, name)
-        elif part.call.is_free_form and name == "openai-chat":
-            custom = {"name": part.call.name, "input": part.call.raw}
-            calls.append({"id": part.call.id, "type": "custom", "custom": custom})
+            key = "content" if part.type == "text" else part.type
+            texts[key] = texts.get(key, "") + part.text
+        elif part.call.is_free_form:
+            custom = {"name": part.call.name, "input": part.call.arguments.get("input", "")}
+            calls.append({"id": rules.call_id(part.call.id), "type": "custom", "custom": custom})
         else:
             function = {"name": part.call.name, "arguments": part.call.arguments_json}
-            call_id = _mistrals_id(part.call.id) if name == "mistral" else part.call.id
-            calls.append({"id": call_id, "type": "function", "function": function})
-    sent: dict[str, Any] = {"role": "assistant"}
-    for kind, found in texts.items():
-        key = {"text": "content", "refusal": "refusal", "reasoning": reasoning_key}.get(kind)
-        if key is None:
-            left_out(notices, kind, name)
-        else:
-            sent[key] = "".join(found)
-    if calls:
-        sent["tool_calls"] = calls
-    return _sendable(sent, notices, name=name, keys=frozenset(sent), call_keys=_CALLS, lists=False)
-
-
-def _mistrals_id(call_id: str) -> str:
-    """Return an id for a call of another provider: Mistral takes nine letters and digits only."""
-    return call_id if _MISTRALS_ID.fullmatch(call_id) else sha256(call_id.encode()).hexdigest()[:9]
+            calls.append({"id": rules.call_id(part.call.id), "function": function})
+    return _sendable({**texts, "tool_calls": calls}, notices, rules=rules)
 
 
 def _calls(message: dict[str, Any]) -> list[MessageCall]:
     calls: list[MessageCall] = []
-    for call in message.get("tool_calls") or ():
-        named = call.get("custom") or call.get("function") or {}
-        calls.append(MessageCall(call["id"], named.get("name", ""), call.get("type", "function")))
+    for call in message.get("tool_calls", ()):
+        named = call.get("custom") or call["function"]
+        calls.append(MessageCall(call["id"], named["name"], call["type"]))
     if not calls and (legacy := message.get("function_call")):
-        calls.append(MessageCall("", legacy.get("name", ""), "function_call"))
+        calls.append(MessageCall("", legacy["name"], "function_call"))
     return calls
 
 

@@ -5,37 +5,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic_core import to_jsonable_python
-
 from ...events.tool_result import ToolResult
 from .answer_parts import AnswerPart
-from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, plain_text
+from .message_form import CallResult, MessageCall, MessageForm, Notices, said_parts
+from .result_text import result_data, result_text
 
 _NAME = "gemini"
+_NOT_SIGNED = "skip_thought_signature_validator"
+"""In place of the signature that Gemini 3 requires of a turn's first call, for a call that Gemini did not make; from
+"Thought signatures" in the documentation of the Gemini API."""
 
 
 def _sendable(message: dict[str, Any], _notices: Notices) -> dict[str, Any]:
-    return message
+    parts = ({key: value for key, value in part.items() if value is not None} for part in message.get("parts") or ())
+    return {"role": "model", "parts": [part for part in parts if any(value != "" for value in part.values())]}
 
 
 def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
-    for part in parts:
+    signature = {"thoughtSignature": _NOT_SIGNED}
+    for part in said_parts(parts, notices, _NAME, ("text", "refusal")):
         if part.call is None:
-            if part.type in ("text", "refusal"):
-                found.append({"text": part.text})
-            else:
-                left_out(notices, f"{part.type} of another provider", _NAME)
-        elif part.call.is_providers:
-            left_out(notices, "call that another provider ran itself", _NAME)
+            found.append({"text": part.text})
         else:
-            found.append({"functionCall": {"name": part.call.name, "args": part.call.arguments}})
+            found.append({"functionCall": {"name": part.call.name, "args": part.call.arguments}, **signature})
+            signature = {}
     return {"role": "model", "parts": found}
 
 
 def _calls(message: dict[str, Any]) -> list[MessageCall]:
-    calls = (part["functionCall"] for part in message.get("parts") or () if "functionCall" in part)
-    return [MessageCall(call.get("id", ""), call.get("name", "")) for call in calls]
+    calls = (part["functionCall"] for part in message["parts"] if "functionCall" in part)
+    return [MessageCall(call.get("id") or "", call.get("name") or "") for call in calls]
 
 
 def _results(results: list[CallResult]) -> list[dict[str, Any]]:
@@ -49,12 +49,9 @@ def _response(call: MessageCall, result: ToolResult) -> dict[str, Any]:
 
 def _object(result: ToolResult) -> dict[str, Any]:
     """Return a result as the object that the API wants: under the keys that its reference names."""
-    if result.denied is not None:
-        return {"error": f"The call was denied: {result.denied}"}
-    if result.error is not None:
-        return {"error": result.error}
-    plain_text(result.value, result.id)  # raises for what JSON cannot represent
-    value = to_jsonable_python(result.value)
+    if result.is_error:
+        return {"error": result_text(result)}
+    value = result_data(result)
     return value if isinstance(value, dict) else {"output": value}
 
 
@@ -64,7 +61,7 @@ GEMINI_FORM = MessageForm(
     _sendable,
     _plain,
     _calls,
-    lambda message: [message] if message.get("parts") else [],
+    lambda message: [message] if message["parts"] else [],
     _results,
     lambda text: {"role": "user", "parts": [{"text": text}]},
 )

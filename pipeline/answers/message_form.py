@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from hashlib import sha256
 from typing import Any, NamedTuple, TypeAlias
 
-from pydantic_core import to_json
-
-from ...events.errors import UsageError
 from ...events.tool_invocation import Notice
 from ...events.tool_result import ToolResult
 from .answer_parts import AnswerPart
@@ -49,34 +48,39 @@ class MessageForm(NamedTuple):
     """Returns the results of a message's calls as the request's next entries."""
     user: Callable[[str], Any]
     """Makes a message of the user, for the results of calls that were written as text."""
+    call_id: Callable[[str], str] = str
+    """Returns the id that a call has in the message; the same one if the provider takes it."""
 
 
-def result_text(result: ToolResult) -> str:
-    """Return a result as text for the model: a text as it is, any other value as JSON.
+def said_parts(
+    parts: Sequence[AnswerPart], notices: Notices, provider: str, texts: Collection[str]
+) -> Iterator[AnswerPart]:
+    """Yield the parts that a plain message can have: the client's calls, and texts of some types."""
+    for part in parts:
+        if part.call is None:
+            if part.type in texts:
+                yield part
+            else:
+                left_out(notices, part.type, provider)
+        elif part.call.is_providers:
+            left_out(notices, "calls that another provider ran itself", provider)
+        else:
+            if not part.call.has_arguments:
+                left_out(notices, "arguments that are not a JSON object", provider)
+            yield part
 
-    >>> result_text(ToolResult("c", value={"celsius": 21})), result_text(ToolResult("c", denied="not on Sundays"))
-    ('{"celsius":21}', 'The call was denied: not on Sundays')
+
+def fitting_id(call_id: str, accepted: re.Pattern[str]) -> str:
+    """Return a call's id if a provider accepts it, else one that most do: nine letters and digits.
+
+    >>> fitting_id("call_1", re.compile("[a-z0-9_]+")), fitting_id("functions.now:0", re.compile("[a-z0-9_]+"))
+    ('call_1', '46735f356')
     """
-    if result.denied is not None:
-        return f"The call was denied: {result.denied}"
-    if result.error is not None:
-        return f"Error: {result.error}"
-    return result.value if isinstance(result.value, str) else plain_text(result.value, result.id)
-
-
-def plain_text(value: Any, call_id: str) -> str:
-    """Return a value as JSON; pydantic's models, dataclasses, dates and the like have the form that pydantic gives."""
-    try:
-        return to_json(value).decode()
-    except ValueError as error:
-        message = (
-            f"the result of call {call_id!r} cannot be written as JSON ({error}); pass text, or plain data, as value="
-        )
-        raise UsageError(message) from error
+    return call_id if accepted.fullmatch(call_id) else sha256(call_id.encode(errors="replace")).hexdigest()[:9]
 
 
 def left_out(notices: Notices, what: str, provider: str) -> None:
     """Add the Notice that something of the answer does not go into the message; once for each kind of thing."""
-    notice = Notice("not_sent", f"{provider} takes no {what}, so the message is without it")
+    notice = Notice("not_sent", f"the message for {provider} goes without {what}")
     if notice not in notices:
         notices.append(notice)

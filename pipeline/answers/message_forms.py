@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from ...events.errors import UsageError
 from ..providers.providers import PROVIDERS, provider_of
@@ -13,19 +14,35 @@ from .message_form import MessageForm
 from .ollama_form import OLLAMA_FORM
 from .responses_form import RESPONSES_FORM
 
-RELATIVES: Mapping[str, tuple[str, ...]] = {
-    # Its API refuses reasoning_content in a request, or takes it and ignores it.
-    "deepseek": (),
-    "fireworks": ("reasoning_content",),
-    # Google's own endpoint for chat keeps the thought signature of a call there.
-    "gemini-chat": ("call.extra_content",),
-    "groq": ("reasoning",),
-    "moonshot": ("reasoning_content",),
-    "openrouter": ("reasoning", "reasoning_details"),
-    "qwen": ("reasoning_content",),
-    "vercel-gateway": ("reasoning", "reasoning_details"),
-    "xai": ("reasoning_content",),
-    "zai": ("reasoning_content",),
+
+class Relative(NamedTuple):
+    """What a relative of OpenAI's chat takes back of its reasoning."""
+
+    returned: tuple[str, ...]
+    """The keys of the message; of a call's, with the prefix `call.`."""
+    source: str
+    """The document that says so."""
+
+
+RELATIVES: Mapping[str, Relative] = {
+    "deepseek": Relative(("reasoning_content",), "DeepSeek API Docs, Thinking Mode: refused without, after calls"),
+    "fireworks": Relative(("reasoning_content",), "Fireworks docs, Reasoning: Interleaved thinking"),
+    "gemini-chat": Relative(
+        ("extra_content", "call.extra_content"), "Gemini API docs, Thought signatures: refused without, after calls"
+    ),
+    "groq": Relative(
+        ("reasoning",), "Groq's Python SDK, ChatCompletionAssistantMessageParam; reasoning_content is refused"
+    ),
+    "moonshot": Relative(("reasoning_content",), "Kimi API docs, Tool use compatibility: refused without, after calls"),
+    "openrouter": Relative(
+        ("reasoning", "reasoning_details"), "OpenRouter docs, Reasoning Tokens: Preserving reasoning"
+    ),
+    "qwen": Relative(("reasoning_content",), "Qwen Cloud docs, Thinking: Function calling with thinking mode"),
+    "vercel-gateway": Relative(
+        ("reasoning", "reasoning_details"), "Vercel docs, Chat Completions Reasoning: Preserving reasoning details"
+    ),
+    "xai": Relative((), "xAI docs, Best Practices Guide: its chat has no field for reasoning, its Responses API has"),
+    "zai": Relative(("reasoning_content",), "Z.AI docs, Thinking Mode: Interleaved thinking"),
 }
 """Relatives of OpenAI's chat, each with what it wants back of its reasoning; for all others use `openai-chat`."""
 
@@ -33,12 +50,12 @@ _FORMS: Mapping[str, MessageForm] = {
     form.name: form
     for form in (
         chat_form("openai-chat"),
-        chat_form("mistral", lists=True),
+        chat_form("mistral"),
         RESPONSES_FORM,
         ANTHROPIC_FORM,
         GEMINI_FORM,
         OLLAMA_FORM,
-        *(chat_form(name, returned) for name, returned in RELATIVES.items()),
+        *(chat_form(name, relative.returned) for name, relative in RELATIVES.items()),
     )
 }
 

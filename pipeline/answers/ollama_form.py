@@ -5,42 +5,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...operators.engine.limits import DEFAULT_LIMITS
+from ...operators.machines.whole_json import decode_json
 from .answer_parts import AnswerPart
-from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, result_text
+from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, said_parts
+from .result_text import result_text
 
 _NAME = "ollama"
+_KEYS = {"text": "content", "refusal": "content", "reasoning": "thinking"}
+_SENT = ("content", "thinking", "images")
 
 
-def _sendable(message: dict[str, Any], _notices: Notices) -> dict[str, Any]:
-    sent = {key: value for key, value in message.items() if key != "tool_calls"}
+def _sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
+    for key, value in message.items():
+        if value and key not in (*_SENT, "role", "tool_calls"):
+            left_out(notices, key, _NAME)
+    sent = {key: value for key, value in message.items() if key in _SENT and value is not None}
     if calls := message.get("tool_calls"):
-        functions = (call.get("function") or {} for call in calls)
-        sent["tool_calls"] = [
-            {"function": {"name": each.get("name", ""), "arguments": each.get("arguments") or {}}} for each in functions
-        ]
-    return sent
+        sent["tool_calls"] = [{"function": _function(call.get("function") or {}, notices)} for call in calls]
+    return {"role": "assistant", **sent}
+
+
+def _function(function: dict[str, Any], notices: Notices) -> dict[str, Any]:
+    arguments = function.get("arguments")
+    if isinstance(arguments, str):
+        arguments = decode_json(arguments, DEFAULT_LIMITS)[0] if arguments.strip() else {}
+        if not isinstance(arguments, dict):
+            left_out(notices, "arguments that are not a JSON object", _NAME)
+            arguments = {}
+    return {"name": function.get("name") or "", "arguments": arguments or {}}
 
 
 def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
-    texts: dict[str, list[str]] = {}
+    texts: dict[str, str] = {}
     calls: list[dict[str, Any]] = []
-    for part in parts:
+    for part in said_parts(parts, notices, _NAME, _KEYS):
         if part.call is None:
-            key = {"text": "content", "refusal": "content", "reasoning": "thinking"}.get(part.type)
-            if key is None:
-                left_out(notices, part.type, _NAME)
-            else:
-                texts.setdefault(key, []).append(part.text)
-        elif part.call.is_providers:
-            left_out(notices, "call that another provider ran itself", _NAME)
+            key = _KEYS[part.type]
+            texts[key] = texts.get(key, "") + part.text
         else:
             calls.append({"function": {"name": part.call.name, "arguments": part.call.arguments}})
-    sent: dict[str, Any] = {"role": "assistant", **{key: "".join(found) for key, found in texts.items()}}
-    return _sendable({**sent, "tool_calls": calls} if calls else sent, notices)
+    return _sendable({**texts, "tool_calls": calls}, notices)
 
 
 def _calls(message: dict[str, Any]) -> list[MessageCall]:
-    return [MessageCall("", call["function"]["name"]) for call in message.get("tool_calls") or ()]
+    return [MessageCall("", call["function"]["name"]) for call in message.get("tool_calls", ())]
 
 
 def _results(results: list[CallResult]) -> list[dict[str, Any]]:

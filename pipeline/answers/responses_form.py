@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
-
-from pydantic_core import to_jsonable_python
 
 from ...events.errors import UsageError
 from ...events.tool_result import ToolResult
 from .answer_parts import AnswerPart
-from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, result_text
-from .responses_items import ACTION_KEYS, ANNOTATION_KEYS, ITEM_KEYS, PART_KEYS
+from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts
+from .responses_items import ACTION_KEYS, ANNOTATION_KEYS, BOOKKEEPING, ITEM_KEYS, PART_KEYS
+from .result_text import result_data, result_text
 
 _NAME = "openai-responses"
+_call_id = partial(fitting_id, accepted=re.compile("[a-zA-Z0-9_-]{1,64}"))
 _NAMES = {
     "apply_patch_call": "apply_patch",
     "computer_call": "computer",
@@ -25,29 +27,50 @@ _NAMES = {
 
 
 def _sendable(items: list[dict[str, Any]], notices: Notices) -> list[dict[str, Any]]:
-    return [item for each in items if (item := _item(each, notices)) is not None]
+    sent = [item for each in items or () if (item := _item(each, notices)) is not None]
+    while sent and sent[-1]["type"] == "reasoning":  # refused without the item that follows it
+        left_out(notices, "reasoning that nothing follows", _NAME)
+        sent.pop()
+    return sent
 
 
 def _item(item: dict[str, Any], notices: Notices) -> dict[str, Any] | None:
     kind = str(item.get("type"))
     if kind not in ITEM_KEYS:
-        left_out(notices, f"item of the type {kind}", _NAME)
+        left_out(notices, f"items of the type {kind}", _NAME)
         return None
-    sent = {key: value for key, value in item.items() if key in ITEM_KEYS[kind]}
+    sent = _with_keys(item, ITEM_KEYS[kind], notices)
     for field in ("content", "summary"):
         if isinstance(sent.get(field), list):
             sent[field] = [part for each in sent[field] if (part := _part(each, notices)) is not None]
-    if kind == "web_search_call":
-        return {**sent, "action": _action(sent.get("action") or {}, notices)}
+    match kind:
+        case "function_call":
+            sent.setdefault("arguments", "{}")
+        case "reasoning":
+            sent.setdefault("summary", [])
+        case "web_search_call":
+            sent["action"] = _action(sent.get("action") or {}, notices)
+        case _:
+            pass
     return sent
 
 
+def _with_keys(value: dict[str, Any], keys: frozenset[str], notices: Notices) -> dict[str, Any]:
+    """Return what an object has under some keys; a Notice says what it has under others."""
+    for key, each in value.items():
+        if each and key not in keys and key not in BOOKKEEPING:
+            left_out(notices, f"{key} of {value['type']}", _NAME)
+    return {key: each for key, each in value.items() if key in keys and each is not None}
+
+
 def _part(part: dict[str, Any], notices: Notices) -> dict[str, Any] | None:
-    sent = _known(part, PART_KEYS)
-    if sent is None:
-        left_out(notices, f"part of the type {part.get('type')}", _NAME)
-    elif "annotations" in sent:
-        kept = [_known(each, ANNOTATION_KEYS) for each in sent["annotations"]]
+    kind = str(part.get("type"))
+    if kind not in PART_KEYS:
+        left_out(notices, f"parts of the type {kind}", _NAME)
+        return None
+    sent = _with_keys(part, PART_KEYS[kind], notices)
+    if kind == "output_text":
+        kept = [_known(each, ANNOTATION_KEYS) for each in sent.get("annotations", ())]
         whole = [each for each in kept if each is not None and each.keys() == ANNOTATION_KEYS[each["type"]]]
         if len(whole) < len(kept):
             left_out(notices, "annotations that lack a key", _NAME)
@@ -75,18 +98,13 @@ def _known(value: dict[str, Any], keys: Mapping[str, frozenset[str]]) -> dict[st
 
 def _plain(parts: Sequence[AnswerPart], notices: Notices) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
-    for part in parts:
+    for part in said_parts(parts, notices, _NAME, ("text", "refusal")):
         if part.call is None:
-            if part.type in ("text", "refusal"):
-                items.append({"role": "assistant", "content": part.text})
-            else:
-                left_out(notices, f"{part.type} of another provider", _NAME)
-        elif part.call.is_providers:
-            left_out(notices, "call that another provider ran itself", _NAME)
+            items.append({"type": "message", "role": "assistant", "content": part.text})
         else:
-            said = {"call_id": part.call.id, "name": part.call.name}
+            said = {"call_id": _call_id(part.call.id), "name": part.call.name}
             if part.call.is_free_form:
-                items.append({"type": "custom_tool_call", **said, "input": part.call.raw})
+                items.append({"type": "custom_tool_call", **said, "input": part.call.arguments.get("input", "")})
             else:
                 items.append({"type": "function_call", **said, "arguments": part.call.arguments_json})
     return items
@@ -94,7 +112,7 @@ def _plain(parts: Sequence[AnswerPart], notices: Notices) -> list[dict[str, Any]
 
 def _calls(items: list[dict[str, Any]]) -> list[MessageCall]:
     return [
-        MessageCall(item.get("call_id") or item.get("id") or "", item.get("name") or _NAMES[kind], kind)
+        MessageCall(item.get("call_id") or item.get("id") or "", item.get("name") or _NAMES.get(kind, ""), kind)
         for item in items
         if (kind := item.get("type")) in ("function_call", "custom_tool_call") or (kind in _NAMES and _is_clients(item))
     ]
@@ -125,7 +143,7 @@ def _result(call: MessageCall, result: ToolResult) -> dict[str, Any]:
         case "computer_call":
             return {"type": "computer_call_output", "call_id": call.id, "output": _screenshot(result)}
         case "tool_search_call":
-            tools = result.value if isinstance(result.value, list) else []
+            tools = result_data(result) if isinstance(result.value, list) else []
             said = {"execution": "client", "status": "completed", "tools": tools}
             return {"type": "tool_search_output", "call_id": call.id, **said}
         case _:
@@ -135,7 +153,7 @@ def _result(call: MessageCall, result: ToolResult) -> dict[str, Any]:
 def _shell_output(result: ToolResult) -> list[dict[str, Any]]:
     """Return the output of a shell; a value that is a list of its parts goes as it is."""
     if isinstance(result.value, list):
-        return list(to_jsonable_python(result.value))
+        return list(result_data(result))
     said, text = ("stderr", "stdout") if result.is_error else ("stdout", "stderr"), result_text(result)
     return [{said[0]: text, said[1]: "", "outcome": {"type": "exit", "exit_code": int(result.is_error)}}]
 
@@ -147,7 +165,7 @@ def _screenshot(result: ToolResult) -> dict[str, Any]:
     if not isinstance(result.value, dict):
         message = f"the result of computer call {result.id!r} must be a screenshot; pass its URL as value="
         raise UsageError(message)
-    return dict(to_jsonable_python(result.value))
+    return dict(result_data(result))
 
 
 RESPONSES_FORM = MessageForm(
@@ -159,5 +177,6 @@ RESPONSES_FORM = MessageForm(
     list,
     _results,
     lambda text: {"role": "user", "content": text},
+    _call_id,
 )
 """Reasoning without encrypted content goes back by its id, which works where the server keeps it (`store`)."""

@@ -34,7 +34,8 @@ ITEM_KEYS: Mapping[str, frozenset[str]] = {
     }.items()
 }
 """The input items of the Responses API, as its reference and the types of OpenAI's SDK have them."""
-
+BOOKKEEPING = frozenset(("created_by", "logprobs", "parsed", "parsed_arguments", "status"))
+"""Keys that no request needs, so that no Notice tells of them."""
 PART_KEYS: Mapping[str, frozenset[str]] = {
     "output_text": frozenset(("type", "text", "annotations", "logprobs")),
     "refusal": frozenset(("type", "refusal")),

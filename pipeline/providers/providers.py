@@ -9,6 +9,14 @@ from typing import Any, NamedTuple
 
 from ...events.errors import UsageError
 from ..schemas.strict_schema import ANTHROPIC, OPENAI, StrictMode
+from .output_forms import (
+    OutputForm,
+    anthropic_output,
+    chat_output,
+    gemini_output,
+    ollama_output,
+    responses_output,
+)
 from .provider_clients import (
     Client,
     anthropic_client,
@@ -85,6 +93,10 @@ class Provider(NamedTuple):
     """Makes the value for a tool that must be called, from its name; None if the provider cannot do that."""
     instead: Mapping[str, str] = MappingProxyType({})
     """Advice for words of `tool_choice` that the provider does not support."""
+    output: OutputForm = chat_output
+    """Makes the request's keyword arguments for a structured answer."""
+    output_is_object: bool = False
+    """Whether the value of a structured answer must be an object."""
     parallel: str | Callable[[Any, bool], Any] = "has no option for parallel calls"
     """Adds to a choice whether parallel calls are allowed; or a `str`, the reason why the provider cannot do that."""
 
@@ -104,6 +116,7 @@ _OPENAI = Provider(
     strict=OPENAI,
     words=_OPENAIS_WORDS,
     choice=function_choice,
+    output_is_object=True,
     parallel=_IN_REQUEST,
 )
 _ROWS = (
@@ -115,6 +128,7 @@ _ROWS = (
         ask=ask_responses,
         form=responses_form,
         choice=responses_choice,
+        output=responses_output,
     ),
     Provider(
         name="anthropic",
@@ -133,6 +147,7 @@ _ROWS = (
         strict=ANTHROPIC,
         words={"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}},
         choice=anthropic_choice,
+        output=anthropic_output,
         parallel=anthropic_parallel,
     ),
     Provider(
@@ -160,6 +175,7 @@ _ROWS = (
             "validated": gemini_mode("VALIDATED"),
         },
         choice=gemini_choice,
+        output=gemini_output,
     ),
     Provider(
         name="mistral",
@@ -176,6 +192,7 @@ _ROWS = (
         strict=OPENAI,
         words={"auto": "auto", "none": "none", "required": "any"},
         choice=function_choice,
+        output_is_object=True,
         parallel=_IN_REQUEST,
     ),
     Provider(
@@ -190,6 +207,7 @@ _ROWS = (
         client=ollama_client,
         ask=ask_ollama,
         form=ollama_form,
+        output=ollama_output,
         not_strict="Ollama has no strict mode; leave strict= out",
         instead={
             "none": "send no tools",

@@ -29,8 +29,13 @@ def anthropic_form(said: Said, parameters: Schema, more: Said) -> Said:
 
 
 def gemini_form(said: Said, parameters: Schema, more: Said) -> Said:
-    # The full JSON Schema, not the OpenAPI subset of `parameters`; references that are not needed are put in.
-    return {**said, "parameters_json_schema": _without_const(inline_references(parameters), ""), **more}
+    # The full JSON Schema, not the OpenAPI subset of `parameters`.
+    return {**said, "parameters_json_schema": gemini_schema(parameters), **more}
+
+
+def gemini_schema(schema: Schema) -> Schema:
+    """Return a schema in the keywords that Gemini reads, with the references inlined that can be."""
+    return _without_const(inline_references(schema), "")
 
 
 def _without_const(schema: Schema, path: str) -> Schema:

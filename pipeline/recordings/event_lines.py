@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.fragment import Path
 from ...events.json_form import to_dict
+from ...events.output import Output, OutputFailed
+from ...events.provider_event import ProviderEvent
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import (
     InvocationFailed,
@@ -27,6 +30,8 @@ def short_line(event: Any) -> str:
 
     >>> short_line(SegmentContent("call_1", "write_file", "x = 1"))
     "CONTENT write_file call_1 'x = 1'"
+    >>> short_line(AnswerEnd(status="truncated", finish_reason="length", model="m"))
+    'ANSWER truncated finish=length model=m'
     >>> short_line(ToolInvocation("call_1", name="add", arguments={"a": 1}))
     '→ add(a=1)'
     """
@@ -41,8 +46,12 @@ def short_line(event: Any) -> str:
         case ToolCallUpdate():
             end = [event.status or "complete"] if event.is_complete else [_text(event.arguments)]
             words = [event.tool_name, event.tool_call_id, *end]
-        case ToolInvocation() | InvocationFailed() | Notice():
+        case ToolInvocation() | InvocationFailed() | Notice() | Output() | OutputFailed():
             return event_line(event)
+        case AnswerEnd():
+            words = ["ANSWER", *_answer(event)]
+        case ProviderEvent():
+            words = ["PROVIDER", event.kind, *([event.segment_id] if event.segment_id else []), _text(event.data)]
         case _:
             words = [_text(to_dict(event))]
     return printable(" ".join(words))
@@ -64,14 +73,25 @@ def _chunk(chunk: ChunkResponse) -> list[str]:
     words += [_call(call) for call in chunk.tool_calls]
     urls = (*chunk.image_urls, *chunk.audio_urls, *chunk.video_urls)
     words += [f"media={shortened(url, LONGEST)}" for url in urls]
-    if chunk.finish_reason is not None:
-        words.append(f"finish={chunk.finish_reason}")
-    if chunk.usage is not None:
-        words.append(f"tokens={chunk.usage.prompt}+{chunk.usage.completion}")
-    if chunk.error is not None:
-        words.append(f"error={_text(chunk.error)}")
+    words += _outcome(chunk)
+    words += [f"{each.kind}={_text(each.data)}" for each in chunk.provider_events]
     words += [f"raw={_text(each)}" for each in chunk.raw]
     return words or ["-"]
+
+
+def _answer(end: AnswerEnd) -> list[str]:
+    choice = [f"choice={end.choice}"] if end.choice else []
+    model = [f"model={end.model}"] if end.model else []
+    return [*choice, end.status, *_outcome(end), *model]
+
+
+def _outcome(event: ChunkResponse | AnswerEnd) -> list[str]:
+    words = [f"finish={event.finish_reason}"] if event.finish_reason is not None else []
+    if event.usage is not None:
+        words.append(f"tokens={event.usage.prompt}+{event.usage.completion}")
+    if event.error is not None:
+        words.append(f"error={_text(event.error)}")
+    return words
 
 
 def _call(call: ToolCallDelta) -> str:

@@ -12,10 +12,11 @@ from ..answers.answer import Answer
 class KeptAnswer:
     """Collects the events of one stream, unless the pipeline was asked not to keep them."""
 
-    __slots__ = ("_collector",)
+    __slots__ = ("_answer", "_collector")
 
     def __init__(self, *, keeps: bool) -> None:
         self._collector: Collector[Any] | None = Collector(keep_events=False) if keeps else None
+        self._answer: Answer | None = None
 
     def feed(self, event: Any) -> None:
         if self._collector is not None:
@@ -29,4 +30,6 @@ class KeptAnswer:
         if not is_over:
             message = "the answer is there once the loop over this run has ended; read it to the end, or close the run"
             raise UsageError(message)
-        return Answer(self._collector.close())
+        if self._answer is None:
+            self._answer = Answer(self._collector.close())
+        return self._answer

@@ -14,7 +14,7 @@ from .json_schema import Schema, finite
 from .schema_references import object_schema
 
 
-class _PlainSchema(GenerateJsonSchema):
+class PlainSchema(GenerateJsonSchema):
     """Leaves out the titles that pydantic derives from names, and the warnings about non-JSON defaults."""
 
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - pydantic's own form
@@ -46,7 +46,7 @@ class _PlainSchema(GenerateJsonSchema):
 def model_schema(model: type[BaseModel], owner: str) -> Schema:
     """Return the JSON Schema of a model's input; `UsageError` if it has none, or one that is not an object's."""
     try:
-        schema = model.model_json_schema(schema_generator=_PlainSchema)
+        schema = model.model_json_schema(schema_generator=PlainSchema)
     except (PydanticUserError, NameError, LookupError, RecursionError) as error:
         message = f"the parameters of {owner} cannot be turned into a JSON Schema: {str(error).splitlines()[0]}"
         raise UsageError(message) from error

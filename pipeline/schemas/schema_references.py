@@ -108,35 +108,35 @@ def lone_reference(schema: Schema) -> Schema:
     return {"anyOf": [alone], **beside} if beside else alone
 
 
-def _checked_copy(given: Mapping[str, Any], owner: str) -> Schema:
+def _checked_copy(given: Mapping[str, Any], words: str) -> Schema:
     schema = deepcopy(dict(given))
     if fault := malformed(schema):
-        message = f"the parameters of {owner}: {fault}"
+        message = f"{words}: {fault}"
         raise UsageError(message)
     schema = with_finite_defaults(schema)
     try:
         json.dumps(schema, allow_nan=False)
     except (TypeError, ValueError) as error:
-        message = f"the parameters of {owner} are not JSON: {error}"
+        message = f"{words} are not JSON: {error}"
         raise UsageError(message) from error
     return schema
 
 
-def object_schema(given: Mapping[str, Any], owner: str) -> Schema:
-    """Return a copy of the schema of a tool's parameters; `UsageError` if it does not describe an object.
+def checked_schema(given: Mapping[str, Any], words: str) -> Schema:
+    """Return a copy of a schema that can be sent; `words` name it in a `UsageError`, such as "the parameters of f".
 
-    A reference at the root is followed, because every provider expects `"type": "object"` there. A non-finite default
-    is moved to the description, because JSON cannot represent it. References that form a cycle without a property or an
-    item between them are a `UsageError`, see `reference_cycle`; recursive schemas are allowed.
+    A reference at the root is followed, because providers expect the type there. A non-finite default is moved to the
+    description, because JSON cannot represent it. References that form a cycle without a property or an item between
+    them are a `UsageError`, see `reference_cycle`; recursive schemas are allowed.
     """
     try:
-        schema = _checked_copy(given, owner)
+        schema = _checked_copy(given, words)
     except RecursionError:
-        message = f"the parameters of {owner} are nested too deeply, or contain themselves"
+        message = f"{words} are nested too deeply, or contain themselves"
         raise UsageError(message) from None
     if cycle := reference_cycle(schema):
         message = (
-            f"the parameters of {owner}: the references {' -> '.join(map(repr, cycle))} form a cycle "
+            f"{words}: the references {' -> '.join(map(repr, cycle))} form a cycle "
             "without a property or an item between them; remove one"
         )
         raise UsageError(message)
@@ -148,9 +148,15 @@ def object_schema(given: Mapping[str, Any], owner: str) -> Schema:
             beside = {key: value for key, value in schema.items() if key != "$ref"}
             schema = {**definition(root, reference), **beside}
     except UsageError as error:
-        message = f"the parameters of {owner}: {error}"
+        message = f"{words}: {error}"
         raise UsageError(message) from None
     schema.pop("$id", None)
+    return schema
+
+
+def object_schema(given: Mapping[str, Any], owner: str) -> Schema:
+    """Return a copy of the schema of a tool's parameters, checked; `UsageError` if it does not describe an object."""
+    schema = checked_schema(given, f"the parameters of {owner}")
     if not schema or any(key in schema for key in _OF_OBJECTS):
         schema.setdefault("type", "object")
     if schema.get("type") == ["object"]:

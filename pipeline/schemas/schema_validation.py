@@ -1,4 +1,4 @@
-"""Check arguments against a JSON Schema with the library jsonschema, if it is installed."""
+"""Check JSON data against a JSON Schema with the library jsonschema, if it is installed."""
 
 from __future__ import annotations
 
@@ -13,27 +13,25 @@ _LONGEST = 200
 """The most characters of a message, because it quotes the wrong value, which may be a whole file."""
 
 
-def check_schema(schema: dict[str, Any], name: str) -> None:
-    """Raise `UsageError` for an invalid schema, or if jsonschema is missing."""
+FOR_TOOLS = "validate=True needs a JSON Schema validator, and so does coerce=False for a JSON Schema"
+
+
+def check_schema(schema: dict[str, Any], words: str, *, needed: str = FOR_TOOLS) -> None:
+    """Raise `UsageError` for an invalid schema, which `words` name, or if jsonschema, which is `needed`, is missing."""
     try:
         from jsonschema.exceptions import SchemaError  # noqa: PLC0415 - an extra, and slow to import
     except ModuleNotFoundError as error:
-        message = (
-            "validate=True needs a JSON Schema validator, and so does coerce=False for a JSON Schema: "
-            'from a clone, pip install ".[jsonschema]"'
-        )
+        message = f'{needed}: from a clone, pip install ".[jsonschema]"'
         raise UsageError(message) from error
     try:
         _validator(schema).check_schema(schema)
     except SchemaError as error:
-        message = (
-            f"the parameters of tool {name!r} are not a JSON Schema: {error.message:.{_LONGEST}} at {error.json_path}"
-        )
+        message = f"{words} are not a JSON Schema: {error.message:.{_LONGEST}} at {error.json_path}"
         raise UsageError(message) from None
 
 
-def raise_for_schema(arguments: dict[str, Any], schema: dict[str, Any], name: str) -> None:
-    """Raise pydantic's `ValidationError`, with one entry for each fault, if arguments do not fit a schema.
+def raise_for_schema(data: Any, schema: dict[str, Any], name: str) -> None:
+    """Raise pydantic's `ValidationError`, with one entry for each fault, if JSON data does not fit a schema.
 
     >>> raise_for_schema({"a": "x"}, {"properties": {"a": {"type": "integer"}}}, "add")
     Traceback (most recent call last):
@@ -44,7 +42,7 @@ def raise_for_schema(arguments: dict[str, Any], schema: dict[str, Any], name: st
     An entry's type is the schema's keyword. Formats are not checked.
     """
     faults: list[InitErrorDetails] = []
-    for fault in _validator(schema).iter_errors(arguments):
+    for fault in _validator(schema).iter_errors(data):
         message: Any = fault.message if len(fault.message) <= _LONGEST else f"{fault.message[:_LONGEST]}…"
         kind = PydanticCustomError(fault.validator or "false", message)  # `false` as a schema has no keyword
         faults.append(InitErrorDetails(type=kind, loc=tuple(fault.absolute_path), input=fault.instance))

@@ -69,20 +69,20 @@ ANTHROPIC = StrictMode(
 which are only partly allowed, are moved to the description, as Anthropic's SDK does."""
 
 
-def strict_schema(parameters: Schema, mode: StrictMode, tool: str) -> Schema:
-    """Return a tool's parameters in a strict mode's form; `UsageError` with the path of a keyword it does not allow.
+def strict_schema(parameters: Schema, mode: StrictMode, owner: str) -> Schema:
+    """Return a schema in a strict mode's form; `UsageError` with its owner, and the path of a keyword not allowed.
 
     >>> optional = {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}}
-    >>> strict_schema(optional, OPENAI, "f")["properties"]
+    >>> strict_schema(optional, OPENAI, "tool 'f'")["properties"]
     {'a': {'type': ['string', 'null'], 'description': '{"minLength": 1}'}}
 
-    Objects allow no further properties. If all properties must be required, optional ones may be null; `Tool.validate`
+    Objects allow no further properties. If all properties must be required, optional ones may be null; validation
     treats null as absent.
     """
     if not mode.recursive and (recursive := recursive_references(parameters)):
-        _refuse(mode, tool, f"{min(recursive)!r}, which refers to itself", "", "inline it to the depth you need")
+        _refuse(mode, owner, f"{min(recursive)!r}, which refers to itself", "", "inline it to the depth you need")
     if "anyOf" in parameters or "oneOf" in parameters:
-        _refuse(mode, tool, "'anyOf' at the root", "", "move it into a property")
+        _refuse(mode, owner, "'anyOf' at the root", "", "move it into a property")
 
     def strict(schema: Schema, path: str) -> Schema:
         if "$ref" in schema:
@@ -92,7 +92,7 @@ def strict_schema(parameters: Schema, mode: StrictMode, tool: str) -> Schema:
             return strict({**schema["allOf"][0], **beside}, path)
         if "oneOf" in schema and "anyOf" not in schema:
             schema = {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
-        _check(schema, mode, tool, path)
+        _check(schema, mode, owner, path)
         told = {key: value for key, value in schema.items() if not _carried(key, value, mode)}
         kept = map_subschemas({key: value for key, value in schema.items() if key not in told}, strict, path)
         if "object" in types_of(schema):
@@ -109,24 +109,24 @@ def strict_schema(parameters: Schema, mode: StrictMode, tool: str) -> Schema:
     return strict(parameters, "")
 
 
-def _check(schema: Schema, mode: StrictMode, tool: str, path: str) -> None:
+def _check(schema: Schema, mode: StrictMode, owner: str, path: str) -> None:
     for key, instead in _REFUSED.items():
         if key in schema:
-            _refuse(mode, tool, repr(key), path, instead)
+            _refuse(mode, owner, repr(key), path, instead)
     if not any(key in schema for key in ("type", "$ref", "anyOf", "enum", "const")):
-        _refuse(mode, tool, "a value of any type", path, "give it a type")
+        _refuse(mode, owner, "a value of any type", path, "give it a type")
     if any(isinstance(each, dict | list) for each in schema.get("enum", ())):
-        _refuse(mode, tool, "an enum of objects or lists", path, "use strings")
+        _refuse(mode, owner, "an enum of objects or lists", path, "use strings")
     if "array" in types_of(schema) and not isinstance(schema.get("items"), dict):
-        _refuse(mode, tool, "a list of anything", path, "give its items a type")
+        _refuse(mode, owner, "a list of anything", path, "give its items a type")
     if "object" in types_of(schema):
         properties: dict[str, Schema] = schema.get("properties", {})
         others = schema.get("additionalProperties")
         if others not in (None, False) or (path and not properties and others is None):
-            _refuse(mode, tool, "an object with any properties", path, "name them, or use a list of pairs")
+            _refuse(mode, owner, "an object with any properties", path, "name them, or use a list of pairs")
         for name in schema.get("required", ()):
             if name not in properties:
-                _refuse(mode, tool, f"the required property {name!r} without a schema", path, "describe it")
+                _refuse(mode, owner, f"the required property {name!r} without a schema", path, "describe it")
 
 
 def _carried(key: str, value: Any, mode: StrictMode) -> bool:
@@ -146,9 +146,7 @@ def _nullable(schema: Schema) -> Schema:
     return {"anyOf": [*alternatives, {"type": "null"}], **around}
 
 
-def _refuse(mode: StrictMode, tool: str, what: str, path: str, instead: str) -> None:
+def _refuse(mode: StrictMode, owner: str, what: str, path: str, instead: str) -> None:
     place = f" at {path}" if path else ""
-    message = (
-        f"tool {tool!r}: {mode.provider}'s strict mode does not allow {what}{place}; {instead}, or use strict=False"
-    )
+    message = f"{owner}: {mode.provider}'s strict mode does not allow {what}{place}; {instead}, or use strict=False"
     raise UsageError(message)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from .json_schema import Schema, types_of
 from .schema_references import definition
 
+Data = TypeVar("Data", dict[str, Any], list[Any])
 _ANY = ("anyOf", "oneOf")
 
 
-def without_nulls(arguments: dict[str, Any], schema: Schema) -> dict[str, Any]:
-    """Return arguments without the nulls of optional parameters that cannot be null, at any depth.
+def without_nulls(data: Data, schema: Schema) -> Data:
+    """Return JSON data without the nulls of optional properties that cannot be null, at any depth.
 
     >>> schema = {"properties": {"a": {"type": "string"}, "b": {"type": ["string", "null"]}}}
     >>> without_nulls({"a": None, "b": None, "c": None}, schema)
     {'b': None, 'c': None}
 
-    Strict modes make every parameter required and let a model write null for one that it would leave out; without
+    Strict modes make every property required and let a model write null for one that it would leave out; without
     strict mode, models do so on their own. Only nulls that would be invalid are dropped.
     """
-    return cast("dict[str, Any]", _pruned(arguments, schema, schema))
+    return cast("Data", _pruned(data, schema, schema))
 
 
 def _pruned(value: Any, schema: Schema, root: Schema) -> Any:

@@ -40,11 +40,12 @@ def api_tool_call(
     >>> from penstock.operators import drive
     >>> call = ToolCallDelta(0, "call_1", "run_bash", '{"command": "ls"}', done=True)
     >>> for event in drive([ChunkResponse(tool_calls=(call,), finish_reason="tool_calls")], api_tool_call()):
-    ...     print(getattr(event, "type", None) or event.arguments)
-    SEGMENT_START
-    SEGMENT_CONTENT
-    SEGMENT_END
-    {'command': 'ls'}
+    ...     print(type(event).__name__)
+    SegmentStart
+    SegmentContent
+    SegmentEnd
+    ToolInvocation
+    AnswerEnd
 
     It is `to_segments`, `stream_fields` and `to_invocations(keep_segments=True)` in a row, with their options: `tools`
     are the models to validate with, `fields` the tools with one streamed argument, `start` when their segments begin,

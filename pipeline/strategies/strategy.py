@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from typing import Protocol, TypeAlias
 
+from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import ChunkResponse
+from ...events.output import Output, OutputFailed
+from ...events.provider_event import ProviderEvent
 from ...events.segment_event import AnySegmentEvent
 from ...events.tool_invocation import InvocationFailed, Notice, ToolCallUpdate, ToolInvocation
 from ...operators.engine.stage import Operator
+from ...operators.partial_output import PartialOutput
 from ...operators.to_invocations import Tools
 
-StrategyEvent: TypeAlias = AnySegmentEvent | ToolInvocation | InvocationFailed | Notice | ToolCallUpdate
-"""An event of a strategy, and so of a pipeline's stream; `ToolCallUpdate`s come only with `updates=True`."""
+StrategyEvent: TypeAlias = (
+    AnySegmentEvent
+    | ToolInvocation
+    | InvocationFailed
+    | Notice
+    | ProviderEvent
+    | AnswerEnd
+    | ToolCallUpdate
+    | PartialOutput
+    | Output
+    | OutputFailed
+)
+"""An event of a strategy, and so of a pipeline's stream; `ToolCallUpdate`s come only with `updates=True`, the last
+three only with `output_type=`."""
 
 
 class Strategy(Protocol):

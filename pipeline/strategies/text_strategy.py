@@ -32,11 +32,12 @@ class TextStrategy:
     >>> either = TextStrategy("hermes", "llama3_json")
     >>> text = '<tool_call>{"name": "run_bash", "arguments": {"command": "ls"}}</tool_call>'
     >>> for event in drive([text], either()):
-    ...     print(getattr(event, "type", None) or event.arguments)
-    SEGMENT_START
-    SEGMENT_CONTENT
-    SEGMENT_END
-    {'command': 'ls'}
+    ...     print(type(event).__name__)
+    SegmentStart
+    SegmentContent
+    SegmentEnd
+    ToolInvocation
+    AnswerEnd
 
     - `dialects`: names, or grammars of your own; several are read as one.
     - `name`: what it is called; else the dialects' names.

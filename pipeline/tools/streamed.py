@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
@@ -39,7 +39,7 @@ class Streamed(Struct, frozen=True):
 
 
 @contextmanager
-def marked_schemas() -> Iterator[None]:
+def marked_schemas() -> Generator[None, None, None]:
     """Let `Streamed` leave a mark in the JSON Schemas that are made in this block."""
     token = _is_marking.set(True)
     try:

@@ -79,7 +79,7 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
         if not self.coerce:
             force_setattr(self, "validates", True)  # noqa: FBT003 - the value itself
         if self.validates and self.model is None:
-            check_schema(parameters, self.name)
+            check_schema(parameters, f"the parameters of tool {self.name!r}")
         force_setattr(self, "streamed", streamed_paths(self.streamed, parameters, self.name))
 
     def validate(self, arguments: dict[str, Any]) -> BaseModel | None:

@@ -64,7 +64,7 @@ def schemas_for(
         mode = known.strict if each.strict or (strict and each.strict is None) else None
         parameters = {key: value for key, value in each.parameters.items() if key != "$schema"}
         if mode is not None:
-            parameters = strict_schema(parameters, mode, each.name)
+            parameters = strict_schema(parameters, mode, f"tool {each.name!r}")
         said = {"name": each.name, "description": each.description} if each.description else {"name": each.name}
         own = _own_keys(each, eager_input_streaming)
         more = {} if mode is None else {"strict": True}

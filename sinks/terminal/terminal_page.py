@@ -6,9 +6,12 @@ from typing import Any
 
 from rich.console import Console
 
+from ...events.answer_end import AnswerEnd
+from ...events.output import OutputFailed
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from ..wording.event_words import event_line, stream_error
+from ...events.tool_result import ToolResult
+from ..wording.event_words import Told, event_line, stream_error
 from .file_panel import FilePanel
 from .panel_group import PanelGroup
 from .terminal_blocks import Block, Call, Flow, Identity, Kind, OneLine, SegmentBlock
@@ -21,10 +24,13 @@ FLOWS: dict[str, tuple[Kind, str, str, str]] = {
     "run_bash": ("line", "bold", "$ ", "  "),
 }
 """For each segment type: kind of block, style, prefix of the first row, prefix of the other rows."""
-STYLES: dict[type[ToolInvocation | InvocationFailed | Notice], str] = {
+STYLES: dict[type[Told], str] = {
     ToolInvocation: "bold green",
     InvocationFailed: "red",
+    OutputFailed: "red",
     Notice: "yellow",
+    AnswerEnd: "yellow",
+    ToolResult: "red",
 }
 
 
@@ -41,18 +47,32 @@ class TerminalPage:
         self._open: dict[Identity, SegmentBlock] = {}
         self._unsettled: Call | None = None
         """The call that ended last; an invocation or failure that directly follows replaces its line."""
+        self._ends: list[OneLine] = []
+        """The lines about answers that ended, which are not shown if the error of the stream follows."""
         self._last: Kind | None = None  # of what went to the scrollback last
         self._front: Block | None = None  # the block of which a part is there
 
     def feed(self, event: Any) -> bool:
         """Process an event; return whether the screen changes."""
+        if isinstance(event, AnswerEnd):
+            self._settle()
+            self._ends += self._line(event)
+            return True
+        self._blocks += self._ends
+        self._ends.clear()
         if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             self._settle()
             return self._segment(event)
-        if not isinstance(event, ToolInvocation | InvocationFailed | Notice):
+        if not isinstance(event, ToolInvocation | InvocationFailed | Notice | ToolResult | OutputFailed):
             return False
-        line = OneLine(event_line(event), STYLES[type(event)])
-        call = None if isinstance(event, Notice) else self._call((event.turn_id, event.id))
+        return self._told(event)
+
+    def _told(self, event: ToolInvocation | InvocationFailed | Notice | ToolResult | OutputFailed) -> bool:
+        lines = self._line(event)
+        if not lines:
+            return False
+        (line,) = lines
+        call = self._call((event.turn_id, event.id)) if isinstance(event, ToolInvocation | InvocationFailed) else None
         if call is None:
             self._blocks.append(line)
         else:
@@ -67,8 +87,8 @@ class TerminalPage:
             said = error is not None and isinstance(segment, Flow)  # by the line below
             segment.end("complete" if said else "interrupted", None)
         self._open.clear()
-        if error is not None:
-            self._blocks.append(OneLine(stream_error(error), "red"))
+        self._blocks += self._ends if error is None else [OneLine(stream_error(error), "red")]
+        self._ends.clear()
 
     def take(self, width: int, rows: int) -> tuple[list[Line], list[Line]]:
         """Return the lines that go to the scrollback now, and at most `rows` live rows."""
@@ -139,6 +159,10 @@ class TerminalPage:
         else:
             group.panels.append(panel)
         return panel
+
+    def _line(self, event: Told) -> list[OneLine]:
+        text = event_line(event)
+        return [OneLine(text, STYLES[type(event)])] if text else []
 
     def _add(self, block: Flow | Call) -> Flow | Call:
         self._blocks.append(block)

@@ -15,6 +15,8 @@ from ...events.tool_invocation import ToolCallUpdate
 from ...operators.calls.segment_end import OpenSegments, end_status
 from ...operators.engine.stage import Failed, How, stage
 from ...operators.tool_call_updates import tool_call_updates
+from .final_events import LIVE
+from .for_browsers import for_browsers
 
 UiProtocol: TypeAlias = Literal["segments", "tool_call_updates"]
 Select: TypeAlias = Callable[[Any], bool]
@@ -64,7 +66,7 @@ class UiFrames:
         self.error: Exception | None = None
 
     def feed(self, event: Any) -> list[bytes]:
-        if self._select is not None and not self._select(event):
+        if isinstance(event, LIVE) or (self._select is not None and not self._select(event)):
             return []
         return [self._encoded(each) for each in self._protocol.feed(event)]
 
@@ -107,7 +109,7 @@ def _events_of(protocol: str, message_id: str | None) -> _Segments | _ToolCallUp
 
 def _json_form(event: Any) -> bytes:
     if isinstance(event, _EVENTS):
-        return to_json(cast("Event", event))
+        return to_json(cast("Event", for_browsers(event)))
     if isinstance(event, dict):
         return msgspec.json.encode(event)
     message = f"cannot write a {type(event).__name__} as JSON, only events and dicts; filter it out with select="

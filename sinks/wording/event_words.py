@@ -6,34 +6,57 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
+from ...events.answer_end import AnswerEnd, AnswerStatus
 from ...events.errors import PenstockError
+from ...events.output import Output, OutputFailed
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from ...events.tool_result import ToolResult
 from ...events.url_secrets import without_credentials
 from ...operators.calls.segment_metadata import RESERVED
 from ...operators.machines.path_tree import write_path
 from .printable import printable, shortened
 
 Verdict: TypeAlias = ToolInvocation | InvocationFailed
+Told: TypeAlias = Verdict | Notice | Output | OutputFailed | AnswerEnd | ToolResult
+"""The events that views show in a line of their own, if `event_line` has one."""
 PROSE = frozenset(("text", "reasoning", "refusal"))
 """The types of segments with prose; all others are calls, their files, or media."""
+_INCOMPLETE: Mapping[AnswerStatus, str] = {
+    "paused": "is paused",
+    "truncated": "is truncated",
+    "interrupted": "was interrupted",
+    "failed": "failed",
+}
 LONGEST_VALUE = 60
 TOO_LONG = 200
 """The length from which only the number of characters of a text is shown, as for texts of several lines."""
 
 
-def event_line(event: Verdict | Notice) -> str:
-    """Return the line for an invocation, a failure or a notice.
+def event_line(event: Told) -> str:
+    """Return the line for an event; empty for an answer that is complete, and for a result that is not an error.
 
     >>> event_line(ToolInvocation("call_1", name="write_file", arguments={"path": "a.py", "content": "x" * 430}))
     "→ write_file(path='a.py', content=<430 characters>)"
     >>> event_line(InvocationFailed("call_1", name="write_file", reason="truncated"))
     '✗ write_file is not run: truncated'
+    >>> event_line(AnswerEnd(status="truncated", finish_reason="length")), event_line(AnswerEnd())
+    ('! the answer is truncated: length', '')
     """
+    if isinstance(event, AnswerEnd):
+        return _answer(event)
+    if isinstance(event, ToolResult):
+        reasons = {"failed": event.error, "was not run": event.denied}
+        said = (f"✗ {event.id} {how}: {reason}" for how, reason in reasons.items() if reason is not None)
+        return printable(next(said, ""))
     if isinstance(event, Notice):
         return printable(f"! {event.detail}")
-    if isinstance(event, InvocationFailed):
+    if isinstance(event, InvocationFailed | OutputFailed):
         details = f" ({_detail(event.errors[0])})" if event.errors else ""
+        if isinstance(event, OutputFailed):
+            return printable(f"✗ no output: {event.reason}{details}")
         return printable(f"✗ {event.name or 'a call without a name'} is not run: {event.reason}{details}")
+    if isinstance(event, Output):
+        return printable(f"→ output {shortened(repr(event.data), TOO_LONG)}")
     arguments = ", ".join(f"{name}={_value(value)}" for name, value in event.arguments.items())
     return printable(f"→ {event.name}({arguments})")
 
@@ -74,6 +97,14 @@ def subject(metadata: Mapping[str, Any]) -> str:
         return write_path(cast("list[str | int]", path))
     texts = (value for name, value in metadata.items() if name not in RESERVED and isinstance(value, str))
     return next(texts, "")
+
+
+def _answer(end: AnswerEnd) -> str:
+    if end.status == "complete":
+        return ""
+    answer = f"answer {end.choice}" if end.choice else "the answer"
+    reason = (end.error or {}).get("detail") or end.finish_reason_raw or end.finish_reason
+    return printable(f"! {answer} {_INCOMPLETE[end.status]}{f': {reason}' if reason else ''}")
 
 
 def _detail(error: Mapping[str, Any]) -> str:

@@ -99,9 +99,10 @@ def _add_delta(message: _Message, delta: Fields) -> None:
 
 def _add_other(fields: dict[str, Any], name: str, value: Any) -> None:
     value, before = set_json(value), fields.get(name)
-    if isinstance(value, list) and isinstance(before, list):
+    kinds = (type(value), type(before))
+    if kinds == (list, list):
         before += value
-    elif isinstance(value, dict) and isinstance(before, dict):
+    elif kinds == (dict, dict):
         before |= value
     else:
         fields[name] = value

@@ -63,13 +63,14 @@ def _put(root: dict[str, Any], path: str, value: Any) -> None:
     if not (steps := json_path_steps(path)):
         return
     for step, following in zip(steps, (*steps[1:], None), strict=True):
-        at = step
+        at: Any = step
         new: Any = value if following is None else [] if isinstance(following, int) else {}
-        if isinstance(place, list) and isinstance(at, int):
+        kinds = (type(place), type(at))
+        if kinds == (list, int):
             if at >= len(place):
                 at = len(place)
                 place.append(new)
-        elif not (isinstance(place, dict) and isinstance(at, str)):
+        elif kinds != (dict, str):
             return
         elif at not in place or following is None:
             place[at] = new

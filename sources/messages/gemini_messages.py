@@ -145,6 +145,6 @@ def _whole(part: _Part) -> dict[str, Any]:
     if part.text is not None:
         whole["text"] = joined(part.text)
     if part.leaves is not None:
-        call = whole.get("functionCall") or {}
+        call: dict[str, Any] = whole.get("functionCall") or {}
         whole["functionCall"] = {**call, "args": with_leaves(call.get("args"), part.leaves)}
     return whole

@@ -56,7 +56,6 @@ class Api(NamedTuple):
     name: str
     aliases: tuple[str, ...]
     new_machine: NewMachine
-    new_messages: Callable[[Choices], Messages]
     is_its_own: Callable[[dict[str, Any]], bool]
     served: Served
     new_decoder: Callable[[], Decoder] = SseDecoder
@@ -64,6 +63,8 @@ class Api(NamedTuple):
     """The packages of the SDKs that stream this format."""
     exception: Callable[[Exception], ProviderError | None] | None = None
     """Translates the exceptions of these SDKs, if the usual translation does not suffice; returns None for others."""
+    new_messages: Callable[[Choices], Messages] | None = None
+    """Makes what keeps the assistant's messages; without it `keep_message` has no effect."""
 
 
 def _single(name: str, machine: Callable[..., Machine]) -> NewMachine:
@@ -83,52 +84,52 @@ APIS = (
         "openai-chat",
         ("chat",),
         OpenAIChat,
-        ChatMessages,
         is_chat_chunk,
         CHAT_SERVED,
         sdks=("openai", "mistralai"),
         exception=mistral_exception,
+        new_messages=ChatMessages,
     ),
     Api(
         "openai-responses",
         ("responses",),
         _single("openai-responses", OpenAIResponses),
-        ResponsesMessage,
         is_responses_event,
         RESPONSES_SERVED,
         sdks=("openai",),
+        new_messages=ResponsesMessage,
     ),
     Api(
         "anthropic-messages",
         ("anthropic", "messages"),
         _single("anthropic-messages", AnthropicMessages),
-        AnthropicMessage,
         is_anthropic_event,
         ANTHROPIC_SERVED,
         AnthropicDecoder,
         sdks=("anthropic",),
+        new_messages=AnthropicMessage,
     ),
     Api(
         "gemini",
         ("gemini-generate", "google"),
         Gemini,
-        GeminiMessages,
         is_gemini_response,
         GEMINI_SERVED,
         GeminiDecoder,
         sdks=("google",),
         exception=gemini_exception,
+        new_messages=GeminiMessages,
     ),
     Api(
         "ollama",
         (),
         _single("ollama", Ollama),
-        OllamaMessage,
         is_ollama_response,
         OLLAMA_SERVED,
         NdjsonDecoder,
         sdks=("ollama",),
         exception=ollama_exception,
+        new_messages=OllamaMessage,
     ),
 )
 """The table of wire formats: one entry for each API."""
@@ -143,9 +144,11 @@ def machine_of(
     keep_message: bool = False,
     logprobs: bool = False,
 ) -> Machine:
-    """Return a new machine of an API; with `keep_message` its last chunk has the assistant's message."""
+    """Return a new machine of an API; with `keep_message` its last chunks have the assistant's messages."""
     machine = api.new_machine(choices=choices, turn_id=turn_id, limits=limits, logprobs=logprobs)
-    return MessageKeeper(machine, api.new_messages(choices), api.name) if keep_message else machine
+    if not keep_message or api.new_messages is None:
+        return machine
+    return MessageKeeper(machine, api.new_messages(choices), api.name)
 
 
 def api_of(name: str) -> Api:

@@ -22,8 +22,11 @@ from reactivex import operators as rx
 from reactivex.disposable import Disposable
 from reactivex.subject import Subject
 
-from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
-from penstock.events.segment_event import SegmentEvent
+from penstock.events.answer_end import AnswerEnd
+from penstock.events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
+from penstock.events.provider_event import ProviderEvent
+from penstock.events.segment_event import SegmentEvent, SegmentStart
+from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
 from penstock.operators.engine.drive import adrive, drive
 from penstock.operators.engine.stage import Failed, How, Operator, lift, stage
 from penstock.operators.parse_text import parse_text
@@ -111,7 +114,19 @@ TROUBLE = (
 )
 """A late name, malformed JSON, a repeated key, no arguments, null, and a call that never ends."""
 
-CHUNKS = (TALK, WRITING, SIDE_BY_SIDE, TROUBLE, WRITING[:4])
+GROUNDED = (
+    ChunkResponse(model="m", response_id="r", usage=TokenUsage(9, 0, 9)),
+    *call(0, "srv", "search", '{"query": "x"}', done=True),
+    ChunkResponse(provider_events=(ProviderEvent("tool_result", {"n": [1]}, "anthropic", segment_id="srv"),)),
+    ChunkResponse(content="It is <", raw=({"type": "unknown"},), api="anthropic"),
+    ChunkResponse(provider_events=(ProviderEvent("citation", {"url": "u"}, "anthropic"),)),
+    ChunkResponse(content="tool_x", choice=1, error={"detail": "moderated"}),
+    ChunkResponse(content=" 21 °C", finish_reason="pause", finish_reason_raw="pause_turn"),
+    ChunkResponse(usage=TokenUsage(9, 4, 13), message={"role": "assistant"}, api="anthropic"),
+)
+"""What only a provider has, what is true of the whole response, and an answer that goes on in another turn."""
+
+CHUNKS = (TALK, WRITING, SIDE_BY_SIDE, TROUBLE, GROUNDED, WRITING[:4])
 
 JSON_TEXTS = (
     ('{"a": "h', "i\\", "n\\ud8", '3d\\ude00", "b', '": [1, {"a": tr', "ue}, -1.5e", '3], "content": ""}'),
@@ -377,3 +392,28 @@ def wrong_segments(events: Iterable[Any]) -> list[str]:
         elif event.type == "SEGMENT_END":
             open_ids.discard(event.segment_id)
     return [*wrong, *(f"{segment_id} has no END" for segment_id in sorted(open_ids))]
+
+
+def wrong_answers(events: Iterable[Any]) -> list[str]:
+    """Say what breaks the grammar of answers: an answer without its end, with two, or with something behind it."""
+    wrong: list[str] = []
+    answers: dict[tuple[str | None, str], tuple[str | None, int]] = {}
+    begun: set[tuple[str | None, int]] = set()
+    ended: set[tuple[str | None, int]] = set()
+    for event in events:
+        if isinstance(event, AnswerEnd | ProviderEvent):
+            answer = event.turn_id, event.choice
+        elif isinstance(event, SegmentEvent):
+            if isinstance(event, SegmentStart):
+                answers[event.turn_id, event.segment_id] = event.turn_id, event.metadata.get("choice", 0)
+            answer = answers[event.turn_id, event.segment_id]
+        elif isinstance(event, ToolInvocation | InvocationFailed) and (event.turn_id, event.id) in answers:
+            answer = answers[event.turn_id, event.id]
+        else:
+            continue
+        begun.add(answer)
+        if answer in ended:
+            wrong.append(f"{type(event).__name__} after the end of {answer}")
+        if isinstance(event, AnswerEnd):
+            ended.add(answer)
+    return [*wrong, *(f"{answer} has no end" for answer in sorted(begun - ended, key=str))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_origin
 
 import pytest
@@ -27,13 +27,17 @@ from operator_contract import (
     taken,
     taken_by_drive,
     thawed,
+    wrong_answers,
     wrong_segments,
 )
 from reactivex.subject import Subject
 
 from penstock import operators
+from penstock.events.answer_end import AnswerEnd
 from penstock.events.errors import ProviderError, UsageError
+from penstock.events.provider_event import ProviderEvent
 from penstock.events.segment_event import SegmentContent, SegmentEnd, SegmentStart
+from penstock.events.tool_invocation import ToolInvocation
 from penstock.operators.engine.drive import drive
 from penstock.operators.engine.stage import Completed, Failed, Interrupted, Operator, compose, stage
 
@@ -318,6 +322,50 @@ def test_every_start_gets_one_end_however_the_stream_ends(operator: AnyOperator,
             assert said <= statuses
             # What was given a stream without its STARTs cannot have them.
             assert wrong_segments([*events, *closing]) == []
+
+
+@by_input
+def test_every_answer_gets_one_end_however_the_stream_ends(operator: AnyOperator, items: Items) -> None:
+    makes_answers = bool(_answer_ends(stage(operator).close()))
+    hows = (
+        Completed(),
+        Failed(ProviderError("gone", transport=True)),
+        Failed(ValueError("a bug")),
+        Interrupted("stop"),
+    )
+    for how in hows:
+        for length in range(len(items) + 1):
+            chain = stage(operator)
+            fed = [event for item in items[:length] for event in chain.feed(item)]
+            closing = chain.close(how)
+            if makes_answers:
+                assert wrong_answers([*fed, *closing]) == []
+                assert _answer_ends(fed) == []
+                assert isinstance(closing[-1], AnswerEnd)
+            else:
+                assert _answer_ends(fed) == _answer_ends(items[:length])
+                assert _answer_ends(closing) == []
+
+
+def _answer_ends(events: Iterable[Any]) -> list[AnswerEnd]:
+    return [event for event in events if isinstance(event, AnswerEnd)]
+
+
+def test_the_checker_of_answers_sees_what_is_wrong() -> None:
+    start, end = SegmentStart("a", "text"), SegmentEnd("a", "text", "complete")
+    other = SegmentStart("b", "text", {"choice": 1})
+    assert wrong_answers([start, other, end, AnswerEnd(), AnswerEnd(choice=1)]) == []
+    assert wrong_answers([start, end, ToolInvocation("a"), AnswerEnd(), ToolInvocation("unknown")]) == []
+    for events in (
+        [start, end],
+        [start, AnswerEnd(), end],
+        [start, end, AnswerEnd(), AnswerEnd()],
+        [start, other, AnswerEnd()],
+        [start, end, AnswerEnd(), ToolInvocation("a")],
+        [AnswerEnd(), ProviderEvent("other", {})],
+        [AnswerEnd("t"), SegmentStart("a", "text")],
+    ):
+        assert wrong_answers(events)
 
 
 def _is_end(event: Any) -> bool:

@@ -16,15 +16,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.events import (
+    AnswerEnd,
     ChunkResponse,
     InvocationFailed,
     Notice,
+    Output,
+    OutputFailed,
+    ProviderEvent,
     SegmentContent,
     SegmentEnd,
     SegmentStart,
     TokenUsage,
     ToolCallDelta,
     ToolInvocation,
+    ToolResult,
 )
 from penstock.events.event_card import brief_card, card_of, event_bundle
 from penstock.events.showing.card import CARDS, ROWS, mime_bundle
@@ -45,9 +50,18 @@ EVENTS: list[Any] = [
     ToolInvocation("call_1", "t", "now"),
     InvocationFailed("call_1", "t", "write_file", '{"path": "a', "truncated", ({"at": 11, "expected": "a string"},)),
     Notice("late_text", "something came after the end"),
+    AnswerEnd("t", status="truncated", finish_reason="length", usage=TokenUsage(1, 2, 3), model="m", response_id="r"),
+    AnswerEnd("t", 1, "failed", error={"detail": "overloaded"}),
+    ProviderEvent("citation", {"url": "https://a", "quotes": ["b"]}, "anthropic", segment_id="t:text_0"),
+    ToolResult("call_1", "t", value={"celsius": 21}),
+    ToolResult("call_1", "t", error="no such city"),
+    ToolResult("call_1", "t", denied="not on Sundays"),
     ChunkResponse(content="Hi", tool_calls=(ToolCallDelta(3, "c", "f", "{"),), usage=TokenUsage(1, 2, 3)),
     Segment("s", "text", content="Hello", status="complete"),
     Collected(),
+    Output("s", "t", {"a": 1}, {"a": 1}, '{"a": 1}'),
+    Output("s", "t", [1], [1], "[1]"),
+    OutputFailed("s", "t", '{"a', "truncated", ({"at": 3, "expected": "a value"},)),
 ]
 
 
@@ -139,7 +153,8 @@ def test_a_failure_says_its_reason_its_errors_and_the_end_of_its_text():
 
 
 def test_a_chunk_says_only_what_it_says():
-    assert bundle_of(EVENTS[7])["text/plain"].splitlines() == [
+    (chunk,) = (event for event in EVENTS if isinstance(event, ChunkResponse))
+    assert bundle_of(chunk)["text/plain"].splitlines() == [
         "ChunkResponse",
         "    content: Hi",
         '    tool_calls[3]: {"call_id": "c", "name": "f", "arguments_delta": "{"}',
@@ -327,6 +342,30 @@ def test_a_collection_shows_everything_in_its_order():
         "run_bash · not run: truncated · b · 15 characters came",
         '    {"command": "ls',
         '    error: {"at": 15, "expected": "the closing \'\\"\' of a string", "found": "", "path": ["command"]}',
+        "answer · truncated",
+    ]
+
+
+def test_the_end_of_an_answer_shows_how_it_ended_and_what_it_cost():
+    cut, failed = (bundle_of(event)["text/plain"].splitlines() for event in EVENTS if isinstance(event, AnswerEnd))
+    assert cut == ["answer · truncated · length · m · r", '    usage: {"prompt": 1, "completion": 2, "total": 3}']
+    assert failed == ["answer · failed · choice 1", '    error: {"detail": "overloaded"}']
+
+
+def test_what_only_a_provider_has_is_shown_as_rows():
+    (event,) = (event for event in EVENTS if isinstance(event, ProviderEvent))
+    assert bundle_of(event)["text/plain"].splitlines() == [
+        "provider · citation · anthropic · t:text_0",
+        "    url: https://a",
+        '    quotes: ["b"]',
+    ]
+
+
+def test_a_result_is_a_value_an_error_or_why_there_is_none():
+    assert [bundle_of(event)["text/plain"].splitlines() for event in EVENTS if isinstance(event, ToolResult)] == [
+        ["result · value · call_1", '    {"celsius": 21}'],
+        ["result · error · call_1", "    no such city"],
+        ["result · denied · call_1", "    not on Sundays"],
     ]
 
 

@@ -11,14 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.events import (
+    AnswerEnd,
+    AnswerStatus,
     ChunkResponse,
     Event,
     Fragment,
     InvocationFailed,
     JsonError,
     Notice,
+    Output,
+    OutputFailed,
     PenstockError,
     ProviderError,
+    ProviderEvent,
+    ProviderEventKind,
     SegmentContent,
     SegmentEnd,
     SegmentEvent,
@@ -28,12 +34,15 @@ from penstock.events import (
     ToolCallDelta,
     ToolCallUpdate,
     ToolInvocation,
+    ToolResult,
     UsageError,
     from_json,
     json_schema,
     to_dict,
     to_json,
 )
+from penstock.events.chunk_response import FinishReason
+from penstock.events.output import OutputFailure
 from penstock.events.segment_event import SegmentEventType, Status
 
 TYPES: tuple[type[Any], ...] = get_args(Event)
@@ -66,6 +75,16 @@ deltas = st.builds(
     st.sampled_from(("client", "provider")),
     st.none() | objects,
 )
+provider_events = st.builds(
+    ProviderEvent,
+    st.sampled_from(get_args(ProviderEventKind)),
+    objects,
+    maybe,
+    st.integers(0, 9),
+    maybe,
+    maybe,
+)
+finish_reasons = st.sampled_from((None, *get_args(FinishReason)))
 chunks = st.builds(
     ChunkResponse,
     content=texts,
@@ -73,9 +92,7 @@ chunks = st.builds(
     tool_calls=st.lists(deltas, max_size=2).map(tuple),
     usage=st.none() | usages,
     is_complete=st.booleans(),
-    finish_reason=st.sampled_from(
-        (None, "stop", "length", "tool_calls", "content_filter", "refusal", "pause", "error", "other")
-    ),
+    finish_reason=finish_reasons,
     finish_reason_raw=maybe,
     refusal=texts,
     image_urls=urls,
@@ -87,6 +104,28 @@ chunks = st.builds(
     choice=st.integers(0, 9),
     raw=st.lists(objects, max_size=2).map(tuple),
     native=st.none() | objects,
+    provider_events=st.lists(provider_events, max_size=2).map(tuple),
+    api=maybe,
+    message=st.none() | objects | st.lists(objects, max_size=2),
+)
+answer_ends = st.builds(
+    AnswerEnd,
+    turn_id=maybe,
+    choice=st.integers(0, 9),
+    status=st.sampled_from(get_args(AnswerStatus)),
+    finish_reason=finish_reasons,
+    finish_reason_raw=maybe,
+    usage=st.none() | usages,
+    model=maybe,
+    response_id=maybe,
+    error=st.none() | objects,
+    api=maybe,
+    message=st.none() | objects | st.lists(objects, max_size=2),
+)
+results = st.one_of(
+    st.builds(ToolResult, texts, maybe, value=plain),
+    st.builds(ToolResult, texts, maybe, error=texts),
+    st.builds(ToolResult, texts, maybe, denied=texts),
 )
 statuses = st.sampled_from((None, *get_args(Status)))
 reasons = st.none() | st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
@@ -125,6 +164,20 @@ STRATEGIES: dict[type[Any], st.SearchStrategy[Any]] = {
     ToolInvocation: invocations,
     InvocationFailed: failures,
     Notice: st.builds(Notice, texts, texts),
+    AnswerEnd: answer_ends,
+    ProviderEvent: provider_events,
+    ToolResult: results,
+    Output: st.builds(
+        lambda segment_id, turn_id, data, raw: Output(segment_id, turn_id, data, data, raw), texts, maybe, plain, texts
+    ),
+    OutputFailed: st.builds(
+        OutputFailed,
+        texts,
+        maybe,
+        texts,
+        st.sampled_from(get_args(OutputFailure)),
+        st.lists(objects, max_size=2).map(tuple),
+    ),
 }
 
 
@@ -178,6 +231,35 @@ def test_the_json_of_an_invocation_leaves_its_model_out() -> None:
     event = ToolInvocation("i", None, "f", {"a": 1}, model=object())
     assert "model" not in to_dict(event)
     assert from_json(to_json(event)) == ToolInvocation("i", None, "f", {"a": 1})
+
+
+def test_the_json_of_the_end_of_an_answer_has_its_usage_and_its_message() -> None:
+    event = AnswerEnd("t", usage=TokenUsage(1, 2, 3), api="openai-chat", message={"role": "assistant"})
+    plain = to_dict(event)
+    assert (plain["type"], plain["status"], plain["choice"]) == ("ANSWER_END", "complete", 0)
+    assert (plain["usage"]["total"], plain["message"]) == (3, {"role": "assistant"})
+
+
+@pytest.mark.parametrize(
+    "two", [{"value": 1, "error": "x"}, {"error": "x", "denied": "y"}, {"value": 0, "denied": "y"}]
+)
+def test_a_tool_has_one_result(two: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="has one of value=, error= and denied="):
+        ToolResult("c", **two)
+    with pytest.raises(UsageError):
+        from_json(msgspec.json.encode({"type": "TOOL_RESULT", "id": "c", **two}))
+
+
+def test_the_json_of_an_output_has_the_plain_data_for_its_value() -> None:
+    event = Output("s", "t", object(), {"a": [1]}, '{"a": [1]}')
+    assert to_dict(event) == {
+        "type": "OUTPUT",
+        "segment_id": "s",
+        "turn_id": "t",
+        "value": {"a": [1]},
+        "raw": '{"a": [1]}',
+    }
+    assert from_json(to_json(event)) == Output("s", "t", {"a": [1]}, {"a": [1]}, '{"a": [1]}')
 
 
 def test_the_json_of_a_tool_call_update_has_the_documented_names() -> None:
@@ -343,6 +425,11 @@ EXAMPLES: dict[type[Any], Any] = {
     ToolInvocation: ToolInvocation("i", None, "f", {"a": [1]}),
     InvocationFailed: InvocationFailed("i", name="f", reason="invalid", errors=({"loc": ["a"]},)),
     Notice: Notice("c", "d"),
+    AnswerEnd: AnswerEnd("t", 1, "failed", usage=TokenUsage(1, 2, 3), error={"detail": "x"}, message={"role": "a"}),
+    ProviderEvent: ProviderEvent("citation", {"url": "u"}, turn_id="t", segment_id="s"),
+    ToolResult: ToolResult("c", "t", value={"a": [1]}),
+    Output: Output("s", "t", {"a": [1]}, {"a": [1]}, '{"a": [1]}'),
+    OutputFailed: OutputFailed("s", "t", "{", "truncated", ({"at": 1},)),
 }
 
 

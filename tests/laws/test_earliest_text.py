@@ -12,10 +12,10 @@ from itertools import chain, product
 from typing import Any, NamedTuple
 
 import pytest
+from answered import answered
 from depth import is_deep
 
 from penstock.events.segment_event import SegmentEvent
-from penstock.operators.engine.drive import drive
 from penstock.operators.engine.stage import stage
 from penstock.operators.grammar.dialect import Attrs, CallArgs, Dialect, Item, Json, Many, Maybe, Text
 from penstock.operators.parse_text import parse_text
@@ -108,7 +108,7 @@ def test_what_was_given_is_what_all_ways_on_have_in_common(kind: Kind) -> None:
         for more in chain.from_iterable(product(letters, repeat=length) for length in range(MOST + 1)):
             text = begin + "".join(more)
             given = list(said(stage(operator).feed(text)))
-            common = in_common([list(said(drive([text + way], operator))) for way in ways])
+            common = in_common([list(said(answered([text + way], operator))) for way in ways])
             assert given == common[: len(given)], text
             assert given == common or is_deferred(text, common[len(given) :]), (text, given, common)
 

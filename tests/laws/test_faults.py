@@ -14,9 +14,9 @@ from chunk_grammar import checked
 from depth import is_deep, stride
 from every_sdk import ANTHROPIC_SDK, CHAT, GEMINI, OLLAMA, RESPONSES_SDK, SDKS, Sdk, frames_of
 from law_oracles import Expected, is_closed, outcomes, settled_by_us, verdict
-from operator_contract import wrong_segments
+from operator_contract import wrong_answers, wrong_segments
 
-from penstock.events import ChunkResponse, ProviderError, SegmentEnd, SegmentEvent, ToolInvocation
+from penstock.events import AnswerEnd, ChunkResponse, ProviderError, SegmentEnd, SegmentEvent, ToolInvocation
 from penstock.operators import stage
 from penstock.operators.engine.stage import Completed, Failed, How
 from penstock.pipeline.strategies.strategies import api_tool_call
@@ -60,6 +60,8 @@ def told(run: Run) -> Told:
     steps = [*map(chain.feed, chunks), chain.close(how)]
     given = Told([event for step in steps[:-1] for event in step], list(steps[-1]), how)
     assert wrong_segments([*given.before, *given.closing]) == []
+    assert wrong_answers([*given.before, *given.closing]) == []
+    assert isinstance(given.closing[-1], AnswerEnd)
     assert outcomes(steps) == settled_by_us(Expected("t").run(chunks, how))
     assert_statuses(given, chunks)
     return given

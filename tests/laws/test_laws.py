@@ -19,6 +19,7 @@ from law_oracles import (
     Outcome,
     comparable,
     content_by_segment,
+    expected_ends,
     loaded,
     outcomes,
     raw_by_segment,
@@ -27,13 +28,13 @@ from law_oracles import (
     without_halves,
 )
 from msgspec.structs import replace
-from operator_contract import TURN, call, frozen, thawed, wrong_segments
+from operator_contract import TURN, call, frozen, thawed, wrong_answers, wrong_segments
 from segment_events import payload_of
 from strategies.answers import TOOLS, answers, escaped, json_values, recut, string_bodies
 from strategies.cuts import cuts
 from untyped import drive, stage
 
-from penstock.events import SegmentStart
+from penstock.events import AnswerEnd, ProviderEvent, SegmentStart
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.errors import ProviderError
 from penstock.events.segment_event import SegmentContent, SegmentEnd, SegmentEvent
@@ -289,6 +290,40 @@ def test_every_start_gets_one_end_and_every_call_one_fate(operator: Operator[Any
         event.segment_id for event in only(events, SegmentEvent) if event.type == "SEGMENT_END" and _is_call(event)
     ]
     assert sorted(calls) == sorted([*expected.outcomes, *expected.repetitions])
+
+
+@by_operator
+@settings(deadline=None)
+@given(data=st.data())
+def test_every_answer_has_one_end_which_is_its_last_event_and_says_what_its_chunks_said(
+    operator: Operator[Any, Any], data: st.DataObject
+) -> None:
+    answer = data.draw(answers())
+    length = data.draw(st.one_of(st.just(len(answer)), st.integers(0, len(answer))))
+    how = data.draw(st.sampled_from(HOWS))
+    events = flat(steps(operator, answer[:length], how))
+    assert wrong_answers(events) == []
+    assert only(events, AnswerEnd) == expected_ends(answer[:length], how, TURN)
+    assert only(flat(steps(operator, answer[:length])[:-1]), AnswerEnd) == []
+
+
+@by_operator
+@settings(deadline=None)
+@given(data=st.data())
+def test_what_only_a_provider_has_comes_through_in_order_and_between_the_same_characters(
+    operator: Operator[Any, Any], data: st.DataObject
+) -> None:
+    answer = data.draw(answers())
+    chain = stage(operator)
+    for chunk in answer:
+        given = only(chain.feed(chunk), ProviderEvent)
+        unmapped = [("other", data, chunk.api) for data in chunk.raw]
+        assert [(each.kind, each.data, each.api) for each in given] == [
+            *((each.kind, each.data, each.api) for each in chunk.provider_events),
+            *unmapped,
+        ]
+        assert {(each.turn_id, each.choice) for each in given} <= {(TURN, chunk.choice)}
+    assert only(chain.close(), ProviderEvent) == []
 
 
 def _is_call(event: SegmentEvent) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from answered import answered
 from depth import is_deep
 
 from penstock.events import InvocationFailed, ToolInvocation
@@ -94,7 +95,7 @@ ANSWERS: dict[str, tuple[str, Callable[[int], Events]]] = {
 
 def results(name: str, number: int) -> list[Any]:
     api, answer = ANSWERS[name]
-    return list(drive(answer(number), decode_sdk(api), to_segments(), to_invocations()))
+    return answered(answer(number), decode_sdk(api), to_segments(), to_invocations())
 
 
 @pytest.mark.laws
@@ -158,5 +159,5 @@ def test_arguments_that_come_as_an_object_too_deep_fail_their_call_and_nothing_e
         ),
     }
     api, events = answers[name]
-    (result,) = drive(events, decode_sdk(api), to_segments(), to_invocations())
+    (result,) = answered(events, decode_sdk(api), to_segments(), to_invocations())
     assert isinstance(result, InvocationFailed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from answered import answered
 from untyped import drive
 
 from penstock.events import SegmentEnd
@@ -51,7 +52,7 @@ TEXTS: list[tuple[str, str, list[str], dict[str, Any]]] = [
 def test_the_end_and_a_notice_tell(dialect: str, text: str, mistyped: list[str], arguments: dict[str, Any]):
     for pieces in ([text], list(text)):
         chain = parse_text(dialect, tools=TOOLS, turn_id="t"), stream_fields()
-        segments = list(drive(pieces, *chain))
+        segments = answered(pieces, *chain)
         end = next(each for each in segments if isinstance(each, SegmentEnd))
         assert end.metadata.get("mistyped", []) == mistyped
         *notices, call = drive(segments, to_invocations())
@@ -66,5 +67,5 @@ def test_the_end_and_a_notice_tell(dialect: str, text: str, mistyped: list[str],
 
 def test_a_call_that_fails_is_told_once():
     text = "<tool name='f'><n>many</n>"
-    (told,) = drive([text], parse_text("xml", tools=TOOLS, turn_id="t"), to_invocations())
+    (told,) = answered([text], parse_text("xml", tools=TOOLS, turn_id="t"), to_invocations())
     assert isinstance(told, InvocationFailed)

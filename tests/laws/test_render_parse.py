@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from answered import answered
 from depth import scaled
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,6 @@ from penstock.events.errors import UsageError
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import ToolInvocation
 from penstock.operators.catalogue import DIALECTS
-from penstock.operators.engine.drive import drive
 from penstock.operators.grammar.dialect import Dialect, Json
 from penstock.operators.grammar.grammar_items import leaves_of, takes_key
 from penstock.operators.parse_text import parse_text
@@ -50,7 +50,7 @@ def read(dialect: Dialect, pieces: Sequence[str], written: Sequence[CallToRender
     tools = {call.name: call.schema for call in written}
     found: list[ToolInvocation] = []
     said = ""
-    for event in drive(pieces, parse_text(dialect, tools=tools, turn_id="t"), to_invocations(keep_segments=True)):
+    for event in answered(pieces, parse_text(dialect, tools=tools, turn_id="t"), to_invocations(keep_segments=True)):
         if isinstance(event, SegmentEvent):
             said += getattr(event, "delta", "") if event.segment_type == "text" else ""
         else:

@@ -11,7 +11,7 @@ from reactivex import Observable
 from reactivex import operators as rx
 from reactivex.subject import Subject
 
-from penstock.events import ChunkResponse, InvocationFailed, SegmentEnd, ToolCallDelta, ToolInvocation
+from penstock.events import AnswerEnd, ChunkResponse, InvocationFailed, SegmentEnd, ToolCallDelta, ToolInvocation
 from penstock.operators import (
     drive,
     interrupt_on,
@@ -124,7 +124,11 @@ def test_invocations_behind_the_retry_are_told_apart():
     """The call that was sealed in both attempts is two calls: the turns are two."""
     source = breaking(lambda: [*turn()[:3], ChunkResponse(content="b"), turn()[3]], after=4, times=1)
     chunks = from_stream(source).pipe(to_segments(turn_id="t", eager=True), rx.retry(2), to_invocations())
-    assert [(call.turn_id, call.id) for call in taken(chunks)] == [("t", "call_1"), ("t#2", "call_1")]
+    seen = taken(chunks)
+    calls = [each for each in seen if isinstance(each, ToolInvocation)]
+    assert [(call.turn_id, call.id) for call in calls] == [("t", "call_1"), ("t#2", "call_1")]
+    ends = [(each.turn_id, each.status) for each in seen if isinstance(each, AnswerEnd)]
+    assert ends == [("t", "interrupted"), ("t#2", "complete")]
 
 
 def raising_once(at: str) -> Callable[[Any], Any]:
@@ -238,7 +242,7 @@ def test_what_was_interrupted_has_ended_in_order_and_is_no_attempt():
         chunks.on_next(turn()[0])
         stop.on_next("enough")
         assert turns(seen) == ["t"]
-        assert isinstance(seen[-1], SegmentEnd)
+        assert [type(each) for each in seen[-2:]] == [SegmentEnd, AnswerEnd]
         assert seen[-1].status == "interrupted"
 
 

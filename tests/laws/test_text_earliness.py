@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from answered import answered
 from depth import is_deep, stride
 from dialect_calls import written
 from segment_events import payload_of
@@ -14,7 +15,6 @@ from segment_events import payload_of
 from penstock.events import SegmentContent
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.catalogue.table import DIALECTS
-from penstock.operators.engine.drive import drive
 from penstock.operators.engine.stage import Operator, stage
 from penstock.operators.grammar.dialect import NAME, Dialect, Json, Maybe, Text, Trim
 from penstock.operators.parse_text import parse_text
@@ -76,7 +76,7 @@ def waits_for_nothing(
     first: list[tuple[Any, ...]] | None = None
     least = 0
     for way in ways_on(text, samples):
-        whole = said(list(drive([text + way], operator)))
+        whole = said(answered([text + way], operator))
         assert whole[: len(given)] == given, (text, way)
         if first is None:
             first, least = whole, len(whole)
@@ -151,7 +151,7 @@ def test_a_value_waits_only_while_it_may_end_or_be_trimmed(trim: Trim) -> None:
             given = value_of(stage(operator).feed(opened))
             first, least = "", 0
             for number, way in enumerate(ways):
-                whole = value_of(drive([opened + way], operator))
+                whole = value_of(answered([opened + way], operator))
                 assert whole.startswith(given), (text, way)
                 first, least = (whole, len(whole)) if number == 0 else (first, min(least, alike(first, whole)))
                 if least == len(given):

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from answered import answered
 from depth import is_deep, some_of
 from hypothesis import given
 from strategies.dialect_texts import answer_by, broken_by, literals
@@ -14,8 +15,9 @@ from strategies.randoms import examples, randoms
 from strategies.rendered_calls import rendered_by
 from strategies.text_flows import cut_by, flow_by, options_by
 from text_laws import check, joined, work_of
-from untyped import drive, stage
+from untyped import stage
 
+from penstock.events.answer_end import AnswerEnd
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.catalogue.table import DIALECTS
@@ -57,7 +59,7 @@ def test_answers_that_come_side_by_side_are_read_each_for_itself(random: Random)
     options = options_by(random, answers[0].tools)
     operator = parse_text(name, turn_id="t", **options)
     lines = [[ChunkResponse(content=piece) for piece in cut_by(random, each.text)] for each in answers]
-    alone = [without_ids([*drive([*line, ChunkResponse(finish_reason="stop")], operator)]) for line in lines]
+    alone = [without_ids(answered([*line, ChunkResponse(finish_reason="stop")], operator)) for line in lines]
     chain = stage(operator)
     given_events: list[list[Any]] = [[], [], []]
     waiting = [list(line) for line in lines]
@@ -67,7 +69,10 @@ def test_answers_that_come_side_by_side_are_read_each_for_itself(random: Random)
     for choice in range(3):
         given_events[choice] += chain.feed(ChunkResponse(finish_reason="stop", choice=choice))
     names = {event.segment_id: choice for choice, events in enumerate(given_events) for event in events}
-    for event in chain.close():
+    closing = chain.close()
+    ends = sorted((each.choice, each.status) for each in closing if isinstance(each, AnswerEnd))
+    assert ends == [(choice, "complete") for choice in range(3)]
+    for event in (each for each in closing if not isinstance(each, AnswerEnd)):
         choice = names.get(event.segment_id, -1)
         if choice < 0:
             choice = names[event.segment_id] = int(f"0{event.segment_id}".partition(":choice_")[2][:1] or 0)
@@ -76,9 +81,13 @@ def test_answers_that_come_side_by_side_are_read_each_for_itself(random: Random)
 
 
 def without_ids(events: Sequence[Any]) -> list[Any]:
-    """Return joined events with the number of each segment in place of its id."""
+    """Return joined events with the number of each segment in place of its id, and without the number of the answer."""
     numbers: dict[str, int] = {}
-    return [[each[0], numbers.setdefault(each[1], len(numbers)), *each[2:]] for each in joined(events)]
+    told = [[each[0], numbers.setdefault(each[1], len(numbers)), *each[2:]] for each in joined(events)]
+    for each in told:
+        metadata = {name: value for name, value in each[2].pop("metadata", {}).items() if name != "choice"}
+        each[2] |= {"metadata": metadata} if metadata else {}
+    return told
 
 
 @pytest.mark.laws
@@ -93,7 +102,7 @@ def test_what_is_said_stood_in_the_text(name: str) -> None:
         tools: dict[str, Any] = {}
         text = broken_by(random, "".join(f"{rendered_by(random, dialect, tools)} a < b\n" for _ in range(2)))
         raw = ""
-        for event in drive(cut_by(random, text), parse_text(name, tools=tools, turn_id="t")):
+        for event in answered(cut_by(random, text), parse_text(name, tools=tools, turn_id="t")):
             assert isinstance(event, SegmentEvent)
             raw += event.raw
             if event.segment_type != "tool_call":
@@ -113,7 +122,7 @@ def test_a_marker_in_prose_is_prose(name: str) -> None:
     )
     for marker in dict.fromkeys(literals(dialect.grammar)):
         text = f"They write {marker} there, and it never ends"
-        events = list(drive(list(text), parse_text(name, turn_id="t")))
+        events = answered(list(text), parse_text(name, turn_id="t"))
         assert not any(event.segment_type == "tool_call" for event in events), marker
         said = "".join(getattr(event, "delta", "") for event in events if event.segment_type == "text")
         assert saying or said == text, marker

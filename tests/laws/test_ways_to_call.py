@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import pytest
+from answered import answered
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -111,7 +112,7 @@ def test_all_ways_give_the_same_updates_text_and_invocations(said: str, calls: l
     invoked = [(name, json.dumps(json.loads(arguments))) for name, arguments in calls]
     for items, operator in ways:
         assert updates(drive(items, operator, tool_call_updates())) == expected
-        assert told(drive(items, operator)) == (said, invoked)
+        assert told(answered(items, operator)) == (said, invoked)
 
 
 @pytest.mark.parametrize("dialect", ["tool_call", "json_answer"])
@@ -151,7 +152,7 @@ def test_an_escape_waits_until_it_is_whole_and_nothing_else_does():
     ],
 )
 def test_the_order_of_keys_changes_nothing_but_when_it_comes(text: str):
-    assert told(drive(list(text), parse_text("json_answer", turn_id="t"))) == ("b", [("f", '{"a": 1}')])
+    assert told(answered(list(text), parse_text("json_answer", turn_id="t"))) == ("b", [("f", '{"a": 1}')])
 
 
 @pytest.mark.parametrize("cut", range(1, 12))

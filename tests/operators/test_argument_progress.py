@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from answered import answered
 from hypothesis import given
 from hypothesis import strategies as st
 from operator_contract import FROM_CALLS, FROM_FIELDS, SIDE_BY_SIDE, STOP, TROUBLE, TURN, Case, call, read_back
@@ -140,9 +141,9 @@ def test_a_call_that_the_provider_runs_gives_none():
 
 def test_the_segments_pass_if_wanted_each_before_its_pieces():
     chunks = [*call(0, "c", "f", '{"a"', ": 1}", done=True), *STOP]
-    given = list(drive(chunks, to_segments(turn_id=TURN), argument_progress(keep_segments=True)))
+    given = answered(chunks, to_segments(turn_id=TURN), argument_progress(keep_segments=True))
     kept = [each for each in given if isinstance(each, SegmentEvent)]
-    assert kept == list(drive(chunks, to_segments(turn_id=TURN)))
+    assert kept == answered(chunks, to_segments(turn_id=TURN))
     assert [getattr(each, "type", None) or each.fragment.kind for each in given] == [
         *("SEGMENT_START", "SEGMENT_CONTENT", "OPEN", "SEGMENT_CONTENT", "SCALAR", "DONE", "DONE", "SEGMENT_END")
     ]

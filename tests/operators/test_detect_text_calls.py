@@ -7,14 +7,16 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from answered import answered
 from hypothesis import given
 from hypothesis import strategies as st
 from operator_contract import CALLS_IN_TEXT, FROM_CALLS, Case, call, frozen, thawed
 from strategies.cuts import cuts, every_cut_in_two
 
+from penstock.events.answer_end import AnswerEnd
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.errors import ProviderError
-from penstock.events.segment_event import SegmentContent
+from penstock.events.segment_event import SegmentContent, SegmentEvent
 from penstock.events.tool_invocation import Notice
 from penstock.operators.detect_text_calls import ANYWHERE, AT_THE_BEGIN, REACH, detect_text_calls
 from penstock.operators.engine.drive import drive
@@ -175,15 +177,27 @@ def test_the_snippet_is_short_and_its_blanks_are_collapsed() -> None:
 
 
 @pytest.mark.parametrize("how", [Completed(), Interrupted("stop"), Failed(ProviderError("x"))])
-def test_everything_passes_as_it_was_and_the_notice_comes_last(how: How) -> None:
+def test_everything_passes_as_it_was_and_the_notice_comes_before_the_end_of_the_answer(how: How) -> None:
     chain = stage(to_segments(turn_id=TURN))
     chunks = [*text_chunks("I call <func", "tion=f>"), ChunkResponse(reasoning="<function=f>")]
     before = [*(event for chunk in chunks for event in chain.feed(chunk)), *chain.close(how)]
     detector = stage(detect_text_calls())
-    given = [event for event in before for event in detector.feed(event)]
-    assert all(mine is its for mine, its in zip(given, before, strict=True))
-    assert [type(event) for event in detector.close(how)] == [Notice]
-    assert run(chunks, how)[:-1] == before
+    *given, notice, end = (event for event in before for event in detector.feed(event))
+    assert all(mine is its for mine, its in zip([*given, end], before, strict=True))
+    assert (type(notice), type(end)) == (Notice, AnswerEnd)
+    assert detector.close(how) == []
+    assert run(chunks, how) == [*given, notice, end]
+
+
+def test_of_several_answers_each_has_its_warning_before_its_end() -> None:
+    chunks = [ChunkResponse("<function=f>"), ChunkResponse("<function=g>", choice=1)]
+    kinds = [type(event) for event in run(chunks) if not isinstance(event, SegmentEvent)]
+    assert kinds == [Notice, AnswerEnd, Notice, AnswerEnd]
+
+
+def test_an_answer_without_an_end_has_its_warning_at_the_end_of_the_stream() -> None:
+    segments = answered(text_chunks("<function=f>"), to_segments(turn_id=TURN))
+    assert [type(event) for event in drive(segments, detect_text_calls())][-1] is Notice
 
 
 def test_each_text_segment_has_one_notice_at_most() -> None:
@@ -224,7 +238,7 @@ def test_what_is_no_segment_passes() -> None:
 
 def test_segments_that_nobody_ended_are_ended() -> None:
     chain = stage(detect_text_calls())
-    for event in list(drive(text_chunks("<function=f>"), to_segments(turn_id=TURN)))[:-1]:
+    for event in answered(text_chunks("<function=f>"), to_segments(turn_id=TURN))[:-1]:
         chain.feed(event)
     assert [getattr(event, "type", event) for event in chain.close()][:1] == ["SEGMENT_END"]
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 import reactivex
+from answered import answered
 from body_server import BodyServer
 from every_sdk import SDKS, Sdk, all_have_ended, frames_of, nothing_left
-from operator_contract import TURN, Source, call, erring, observed, raising_after, wrong_segments
+from operator_contract import TURN, Source, call, erring, observed, raising_after, wrong_answers, wrong_segments
 from reactivex import Observable
 from reactivex import operators as rx
 from reactivex.scheduler import NewThreadScheduler
@@ -18,7 +19,7 @@ from reactivex.testing import ReactiveTest, TestScheduler
 from segment_events import payload_of
 from untyped import drive, stage
 
-from penstock.events import SegmentEnd
+from penstock.events import AnswerEnd, SegmentEnd
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.errors import ProviderError, UsageError
 from penstock.events.segment_event import SegmentEvent
@@ -156,7 +157,8 @@ def test_open_segments_end_as_interrupted_and_open_calls_fail_with_all_their_tex
     expected = [event for chunk in CUT_CALL for event in chain.feed(chunk)] + chain.close(Interrupted("Ctrl-C"))
     assert seen.events == [*expected, "completed"]
     assert seen.listeners == (0, 0)
-    end, failed = expected[-2:]
+    end, failed, answer_end = expected[-3:]
+    assert (end.turn_id, answer_end) == (TURN, AnswerEnd(TURN, status="interrupted"))
     assert end.status == "interrupted"
     assert end.reason == "Ctrl-C"
     assert isinstance(failed, InvocationFailed)
@@ -165,13 +167,42 @@ def test_open_segments_end_as_interrupted_and_open_calls_fail_with_all_their_tex
 
 def test_without_operators_it_ends_the_segments_that_others_left_open() -> None:
     seen = Seen()
-    events = list(drive(CUT_CALL, *CHAIN[:2]))[:-1]
+    events = answered(CUT_CALL, *CHAIN[:2])[:-1]
     seen.send("anything", *events)
     seen.press("Ctrl-C")
-    assert seen.events[:-2] == ["anything", *events]
-    assert payload_of(seen.events[-2]) == {"status": "interrupted", "reason": "Ctrl-C"}
-    assert seen.events[-1] == "completed"
+    assert seen.events[:-3] == ["anything", *events]
+    assert payload_of(seen.events[-3]) == {"status": "interrupted", "reason": "Ctrl-C"}
+    assert seen.events[-2:] == [AnswerEnd(TURN, status="interrupted"), "completed"]
     assert wrong_segments(seen.events) == []
+    assert wrong_answers(seen.events) == []
+
+
+def test_without_operators_each_answer_has_one_end_and_one_that_ended_has_no_second() -> None:
+    chunks = [ChunkResponse("a"), ChunkResponse("b", choice=1), ChunkResponse(choice=2, refusal="c")]
+    events = list(drive(chunks, to_segments(turn_id=TURN)))
+    first_end = next(place for place, event in enumerate(events) if isinstance(event, AnswerEnd))
+    for end, ends in (("stop", ["truncated", "interrupted", "interrupted"]), ("error", ["truncated"] + ["failed"] * 2)):
+        seen = Seen()
+        seen.send(*events[: first_end + 1])
+        if end == "stop":
+            seen.press()
+        else:
+            seen.source.subject.on_error(ProviderError("overloaded"))
+        assert wrong_segments(seen.events) == wrong_answers(seen.events) == []
+        given = [(event.choice, event.status) for event in seen.events if isinstance(event, AnswerEnd)]
+        assert given == list(enumerate(ends))
+
+
+def test_without_operators_a_stream_that_completes_has_the_ends_that_it_came_with() -> None:
+    for events in (list(drive(CUT_CALL, *CHAIN)), answered(CUT_CALL, *CHAIN)):
+        assert observed(reactivex.from_iterable(events).pipe(interrupt_on(reactivex.never()))) == (events, "completed")
+
+
+def test_dispose_brings_no_end_of_an_answer() -> None:
+    seen = Seen(*CHAIN)
+    seen.send(*CUT_CALL)
+    seen.subscription.dispose()
+    assert not any(isinstance(event, AnswerEnd) for event in seen.events)
 
 
 @pytest.mark.parametrize(("value", "reason"), [("Ctrl-C", "Ctrl-C"), ("", ""), (None, ""), (7, ""), (True, "")])

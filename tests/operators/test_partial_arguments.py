@@ -7,6 +7,7 @@ from operator import ne
 from typing import Any, NamedTuple
 
 import pytest
+from answered import answered, before_the_end
 from depth import is_deep
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +30,7 @@ from strategies.json_texts import SAMPLE, in_words, json_texts, loads
 from test_laws import calls_made
 
 from penstock.events import (
+    AnswerEnd,
     ChunkResponse,
     SegmentContent,
     SegmentEnd,
@@ -253,7 +255,8 @@ def test_frozen_after_any_piece_it_shows_the_same_from_there_on(data: st.DataObj
         given, expected = chain.feed(chunk), whole.feed(chunk)
         assert given == expected
         assert [repr(each.snapshot()) for each in given] == [repr(each.snapshot()) for each in expected]
-    assert repr(chain.close()[-1].arguments) == repr(whole.close()[-1].arguments)
+    (last, _), (expected_last, _) = chain.close(), whole.close()
+    assert repr(last.arguments) == repr(expected_last.arguments)
 
 
 def test_each_event_says_what_it_changed_and_finished():
@@ -284,7 +287,7 @@ def test_a_field_is_finished_as_it_closes_and_behind_stream_fields_with_the_next
 
     def finished(operator: Any) -> list[list[Path]]:
         chain = stage(operator)
-        events = [each for chunk in chunks for each in chain.feed(chunk)] + chain.close()
+        events = before_the_end([each for chunk in chunks for each in chain.feed(chunk)] + chain.close())
         return [[path for path in paths if path in each.finished] for each in events]
 
     assert finished(CALLS) == [[("path",)], [], [("content",)], [("mode",)], []]
@@ -311,7 +314,8 @@ def test_a_call_that_is_cut_shows_what_came_and_is_not_complete(operator: Any, h
     chain = stage(operator)
     for chunk in call(0, "c", "write_file", '{"path": "a", "content": "x', "y"):
         chain.feed(chunk)
-    (end,) = chain.close(how)
+    end, answer_end = chain.close(how)
+    assert answer_end.status == status
     assert (end.status, end.is_complete, end.changed) == (status, False, ())
     assert end.arguments == {"path": "a", "content": "xy"}
     assert end.is_finished(("path",))
@@ -385,7 +389,7 @@ def test_the_segments_pass_if_wanted():
     given = list(drive(chunks, to_segments(turn_id=TURN), partial_arguments(keep_segments=True)))
     assert [type(each) for each in given] == [
         *(SegmentStart, SegmentContent, PartialArguments),
-        *(PartialArguments, SegmentEnd),
+        *(PartialArguments, SegmentEnd, AnswerEnd),
     ]
 
 
@@ -430,5 +434,5 @@ def test_of_a_malformed_field_call_what_was_certain_stays_wherever_it_is_cut():
 def test_arguments_that_came_whole_are_all_there_behind_within():
     chunks = call(0, "c", "f", '{"command": "ls <end>", "cwd": "/x"}', done=True)
     operators = to_segments(), within("tool_call", holdback("<end>")), partial_arguments()
-    *_, last = drive(chunks, *operators)
+    *_, last = answered(chunks, *operators)
     assert (last.snapshot(), last.is_complete) == ({"command": "ls <end>", "cwd": "/x"}, True)

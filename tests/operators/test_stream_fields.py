@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 import reactivex
+from answered import answered, before_the_end
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -59,7 +60,7 @@ def chunks_of(pieces: Iterable[str], name: str = "write_file", **said: Any) -> l
 
 
 def run(*pieces: str, name: str = "write_file", fields: Operator[Any, Any] | None = None, **said: Any) -> list[Any]:
-    return list(drive(chunks_of(pieces, name, **said), to_segments(turn_id="t"), fields or stream_fields()))
+    return answered(chunks_of(pieces, name, **said), to_segments(turn_id="t"), fields or stream_fields())
 
 
 def told(events: list[Any]) -> list[tuple[str, str | None, Any]]:
@@ -165,7 +166,7 @@ def test_a_call_that_does_not_fit_passes_from_a_dumped_state_too() -> None:
     chain, moved = (stage(to_segments(turn_id="t"), stream_fields()) for _ in range(2))
     assert chain.feed(first) == chain.feed(second) == []
     moved.load(msgspec.json.decode(msgspec.json.encode(chain.dump())))
-    assert [*moved.feed(third), *moved.feed(end), *moved.close()] == straight
+    assert before_the_end([*moved.feed(third), *moved.feed(end), *moved.close()]) == straight
 
 
 def test_where_start_was_out_a_call_that_does_not_fit_ends_without_what_is_missing() -> None:
@@ -201,7 +202,7 @@ def test_an_immediate_start_follows_the_calls_and_the_end_says_what_was_not_know
 
 def test_no_specs_turn_it_off() -> None:
     pieces = ('{"path": "a", ', '"content": "x"}')
-    assert run(*pieces, fields=stream_fields(())) == list(drive(chunks_of(pieces), to_segments(turn_id="t")))
+    assert run(*pieces, fields=stream_fields(())) == answered(chunks_of(pieces), to_segments(turn_id="t"))
 
 
 @pytest.mark.parametrize("name", ["Write_File", "write_files", "other", "run_bash "])
@@ -236,7 +237,7 @@ def test_the_end_has_the_other_arguments_and_never_the_streamed_one() -> None:
 
 def test_the_ends_own_arguments_are_not_sent_a_second_time() -> None:
     chain = (to_segments(turn_id="t", end_arguments=True), stream_fields())
-    end = list(drive(chunks_of(['{"path": "a", "content": "x"}']), *chain))[-1]
+    end = answered(chunks_of(['{"path": "a", "content": "x"}']), *chain)[-1]
     assert end.metadata == {"tool_name": "write_file", "path": "a"}
 
 
@@ -340,7 +341,7 @@ def test_every_call_has_one_start_and_one_end(text: str) -> None:
         for start in ("deferred", "immediate"):
             chain = stage(to_segments(turn_id="t"), stream_fields(start=start))
             events = [event for chunk in chunks_of([text])[:2] for event in chain.feed(chunk)] + chain.close(how)
-            assert [event.type for event in events if event.type != "SEGMENT_CONTENT"] == [
+            assert [event.type for event in before_the_end(events) if event.type != "SEGMENT_CONTENT"] == [
                 "SEGMENT_START",
                 "SEGMENT_END",
             ]
@@ -391,7 +392,7 @@ def test_a_native_part_is_in_start_and_end() -> None:
 
 
 def test_other_segments_and_notices_pass_as_the_same_objects() -> None:
-    before = list(drive([ChunkResponse(reasoning="r", content="a"), *chunks_of(["{}"], "f")], to_segments(turn_id="t")))
+    before = answered([ChunkResponse(reasoning="r", content="a"), *chunks_of(["{}"], "f")], to_segments(turn_id="t"))
     events: list[Any] = [Notice("c", "d"), *before]
     assert all(given is event for given, event in zip(drive(events, stream_fields()), events, strict=True))
 
@@ -412,7 +413,7 @@ def test_two_calls_at_once_do_not_mix() -> None:
         ToolCallDelta(1, arguments_delta='", "path": "B"}'),
     ]
     chunks = [*(ChunkResponse(tool_calls=(each,)) for each in deltas), CALLS]
-    invoked = drive(chunks, to_segments(turn_id="t"), stream_fields(), to_invocations())
+    invoked = answered(chunks, to_segments(turn_id="t"), stream_fields(), to_invocations())
     assert {each.id: each.arguments for each in invoked} == {
         "a": {"path": "A", "content": "1"},
         "b": {"content": "2", "path": "B"},
@@ -435,7 +436,7 @@ def test_what_is_open_when_the_input_ends_gets_its_end() -> None:
 def test_events_without_fragments_are_parsed_once_from_their_deltas() -> None:
     text = '{"path": "a", "content": "x\\ny", "more": [1]}'
     for pieces in every_cut_in_two(text):
-        before = list(drive(chunks_of(pieces), to_segments(turn_id="t")))
+        before = answered(chunks_of(pieces), to_segments(turn_id="t"))
         read_back: list[Any] = [from_json(to_json(event)) for event in before]
         after = list(drive(read_back, stream_fields()))
         assert joined(after) == joined(run(*pieces))
@@ -518,7 +519,7 @@ def test_what_came_out_is_a_beginning_of_what_comes_out_in_the_end(data: st.Data
 def test_dumped_and_loaded_after_any_item_it_goes_on_the_same(
     data: st.DataObject, text: str, fields: Operator[Any, Any]
 ) -> None:
-    events = list(drive(chunks_of(data.draw(cuts(text))), to_segments(turn_id="t")))
+    events = answered(chunks_of(data.draw(cuts(text))), to_segments(turn_id="t"))
     if data.draw(st.booleans()):
         events = [from_json(to_json(event)) for event in events]
     unbroken, frozen = stage(fields), stage(fields)
@@ -540,7 +541,7 @@ def test_a_number_beyond_the_range_of_floats_survives_dump_and_load() -> None:
 
 
 def test_all_ways_to_run_give_the_same() -> None:
-    events = list(drive(chunks_of(['{"path": "a", "con', 'tent": "x"}']), to_segments(turn_id="t")))
+    events = answered(chunks_of(['{"path": "a", "con', 'tent": "x"}']), to_segments(turn_id="t"))
     given: list[Any] = []
     reactivex.from_iterable(events).pipe(stream_fields()).subscribe(given.append)
     assert given == list(drive(events, stream_fields()))

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 import reactivex
+from answered import answered, before_the_end
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -79,7 +80,7 @@ def segments_of(*pieces: str, name: str = "add", fields: bool = True, **said: An
     """Return the segment events of one call whose arguments come in pieces."""
     deltas = [ToolCallDelta(0, "c", name, **said), *(ToolCallDelta(0, arguments_delta=piece) for piece in pieces)]
     chunks = [*(ChunkResponse(tool_calls=(delta,)) for delta in deltas), CALLS]
-    return list(drive(chunks, to_segments(turn_id="t"), stream_fields() if fields else stream_fields(())))
+    return answered(chunks, to_segments(turn_id="t"), stream_fields() if fields else stream_fields(()))
 
 
 def result(*pieces: str, tools: Any = None, **said: Any) -> ToolInvocation | InvocationFailed:
@@ -112,7 +113,7 @@ def test_it_comes_when_its_segment_ends_and_not_later() -> None:
     assert chain.feed(ChunkResponse(tool_calls=(ToolCallDelta(0, "c", "f", "{}"),))) == []
     given = chain.feed(ChunkResponse(tool_calls=(ToolCallDelta(0, done=True),)))
     assert [each.id for each in given] == ["c"]
-    assert chain.feed(CALLS) == chain.close() == []
+    assert chain.feed(CALLS) == before_the_end(chain.close()) == []
 
 
 @pytest.mark.parametrize("text", ["", " ", "null", "{}", " {} "])
@@ -162,7 +163,7 @@ def test_a_call_that_was_not_sealed_when_the_stream_broke_is_not_invoked(how: Ho
     chain = stage(to_segments(turn_id="t"), stream_fields(), to_invocations())
     for name in ("f", "write_file"):
         chain.feed(ChunkResponse(tool_calls=(ToolCallDelta(int(name == "f"), name, name, '{"path": "a"'),)))
-    failures = chain.close(how)
+    failures = before_the_end(chain.close(how))
     assert [(each.name, each.reason, each.raw) for each in failures] == [
         (name, reason, '{"path": "a"') for name in ("f", "write_file")
     ]
@@ -170,7 +171,7 @@ def test_a_call_that_was_not_sealed_when_the_stream_broke_is_not_invoked(how: Ho
 
 def test_a_limit_fails_its_call() -> None:
     chunk = ChunkResponse(tool_calls=(ToolCallDelta(0, "c", "f", '{"a": [[]]}'),))
-    (given,) = drive([chunk, CALLS], to_segments(limits=Limits(depth=1)), to_invocations())
+    (given,) = answered([chunk, CALLS], to_segments(limits=Limits(depth=1)), to_invocations())
     assert given.reason == "limit"
 
 
@@ -182,7 +183,7 @@ def test_parallel_calls_each_give_their_own() -> None:
         ToolCallDelta(1, arguments_delta=" 1}"),
     ]
     chunks = [*(ChunkResponse(tool_calls=(delta,)) for delta in deltas), CALLS]
-    given = list(drive(chunks, to_segments(turn_id="t"), to_invocations()))
+    given = answered(chunks, to_segments(turn_id="t"), to_invocations())
     assert [(each.id, type(each).__name__) for each in given] == [
         ("b", "ToolInvocation"),
         ("c", "ToolInvocation"),
@@ -357,7 +358,7 @@ def test_a_built_in_spec_refuses_no_call(limits: Limits) -> None:
     chunks = [ChunkResponse(tool_calls=(ToolCallDelta(0, None, None, each),)) for each in text]
     head = ChunkResponse(tool_calls=(ToolCallDelta(0, "c", "write_file"),))
     chain = (to_segments(), stream_fields(limits=limits), to_invocations(keep_segments=True))
-    events = list(drive([head, *chunks, ChunkResponse(finish_reason="tool_calls")], *chain))
+    events = answered([head, *chunks, ChunkResponse(finish_reason="tool_calls")], *chain)
     assert isinstance(events[-1], ToolInvocation)
     assert events[-1].arguments == {"file_path": "a.py", "content": "long enough"}
     assert events[-2].status == "complete"
@@ -368,7 +369,7 @@ def test_a_built_in_spec_refuses_no_call(limits: Limits) -> None:
 def test_a_file_tool_without_its_path_is_not_invoked_where_its_spec_is_strict() -> None:
     specs = [replace(spec, strict=True) for spec in FILE_TOOLS]
     call = ToolCallDelta(0, "c", "write_file", '{"content": "x"}', done=True)
-    (given,) = drive(
+    (given,) = answered(
         [ChunkResponse(tool_calls=(call,))], to_segments(), stream_fields(specs), to_invocations(fields=specs)
     )
     assert isinstance(given, InvocationFailed)
@@ -697,7 +698,7 @@ def test_names_in_any_case_find_the_tool_and_the_invocation_has_its_name(ignore_
     chunks = [ChunkResponse(tool_calls=tuple(calls)), ChunkResponse(finish_reason="tool_calls")]
     results = list(drive(chunks, to_segments(), to_invocations(tools, ignore_case=ignore_case)))
     assert [each.name for each in results if isinstance(each, ToolInvocation)] == wanted
-    assert [each.name for each in drive(chunks, to_segments(), to_invocations(ignore_case=ignore_case))] == [
+    assert [each.name for each in answered(chunks, to_segments(), to_invocations(ignore_case=ignore_case))] == [
         "aDD",
         "Add",
         "sub",

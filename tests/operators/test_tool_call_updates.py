@@ -161,7 +161,7 @@ def test_behind_a_strategy_the_invocation_still_follows_its_end_directly():
     kinds = [getattr(each, "type", None) or type(each).__name__ for each in events]
     assert kinds == [
         *("SEGMENT_START", "ToolCallUpdate", "SEGMENT_CONTENT"),
-        *("ToolCallUpdate", "SEGMENT_END", "ToolInvocation"),
+        *("ToolCallUpdate", "SEGMENT_END", "ToolInvocation", "AnswerEnd"),
     ]
     without = [each for each in events if not isinstance(each, ToolCallUpdate)]
     assert without == list(

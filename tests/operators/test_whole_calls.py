@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from answered import answered, before_the_end
 from hypothesis import given
 from operator_contract import FROM_CALLS, FROM_TEXT, Case, wrong_segments
 from strategies.dialect_texts import answer_by
@@ -14,7 +15,9 @@ from strategies.randoms import randoms
 from strategies.text_flows import cut_by
 from untyped import drive, stage
 
+from penstock.events.answer_end import AnswerEnd
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
+from penstock.events.provider_event import ProviderEvent
 from penstock.events.segment_event import SegmentEnd, SegmentStart
 from penstock.events.tool_invocation import Notice
 from penstock.operators.catalogue import DIALECTS
@@ -58,7 +61,7 @@ def test_nothing_of_a_call_comes_before_it_is_complete():
     ],
 )
 def test_what_is_no_whole_call_is_text_in_its_place(text: str, expected: list[tuple[str, str, str]]):
-    assert said(list(drive(list(text), parse_text("hermes", turn_id="t"), whole_calls()))) == expected
+    assert said(answered(list(text), parse_text("hermes", turn_id="t"), whole_calls())) == expected
 
 
 @given(randoms)
@@ -66,7 +69,8 @@ def test_complete_calls_and_other_segments_are_as_they_were_and_no_text_is_lost(
     name = random.choice(NAMES)
     text, tools = answer_by(random, [DIALECTS[name]])
     before = list(drive(cut_by(random, text), parse_text(name, tools=tools, turn_id="t")))
-    after = list(drive(before, whole_calls()))
+    after = before_the_end(drive(before, whole_calls()))
+    *before, _ = before
     assert wrong_segments(after) == []
     assert "".join(event.raw for event in after) == text
     whole = {
@@ -84,9 +88,11 @@ def test_complete_calls_and_other_segments_are_as_they_were_and_no_text_is_lost(
 
 def test_what_waits_behind_a_call_keeps_its_place_and_what_is_no_segment_passes():
     start, *rest = drive([CALL], parse_text("hermes", turn_id="t"))
-    text = [
+    text: list[Any] = [
         SegmentStart("x", "text"),
         SegmentEnd("x", "text", "complete"),
+        ProviderEvent("other", {}),
+        AnswerEnd(choice=1),
     ]
     chain, notice = stage(whole_calls()), Notice("code", "detail")
     assert [*chain.feed(start), *(each for event in text for each in chain.feed(event))] == []
@@ -97,12 +103,13 @@ def test_what_waits_behind_a_call_keeps_its_place_and_what_is_no_segment_passes(
 def test_native_calls_do_not_wait():
     call = ToolCallDelta(0, call_id="c", name="f", arguments_delta='{"a": ')
     chain = stage(parse_text("hermes", turn_id="t"), whole_calls())
-    assert said([*chain.feed(ChunkResponse(tool_calls=(call,)))]) == []
-    assert said([*chain.close(Completed())]) == [("tool_call", "", "truncated")]
+    begun = chain.feed(ChunkResponse(tool_calls=(call,)))
+    assert said(begun) == []
+    assert said(before_the_end([*begun, *chain.close(Completed())])) == [("tool_call", '{"a": ', "truncated")]
 
 
 def test_a_call_whose_end_never_comes_is_text_and_an_open_text_is_ended():
-    events = list(drive([CALL], parse_text("hermes", turn_id="t")))[:-1]
+    events = answered([CALL], parse_text("hermes", turn_id="t"))[:-1]
     opened = SegmentStart("x", "text")
     chain = stage(whole_calls())
     assert [*chain.feed(opened), *(each for event in events for each in chain.feed(event))] == [opened]

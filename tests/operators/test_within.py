@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 import reactivex
+from answered import answered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from law_oracles import comparable, raw_by_segment
@@ -378,7 +379,7 @@ def test_one_behind_the_other_loses_and_invents_no_source_text(
 
 def test_arguments_that_came_whole_reach_the_invocation_though_none_of_their_text_is_shown() -> None:
     chunks = call(0, "c", "add", '{"a": 1}', done=True)
-    given = list(drive(chunks, SEGMENTS, within("tool_call", lift(Nothing)), to_invocations(keep_segments=True)))
+    given = answered(chunks, SEGMENTS, within("tool_call", lift(Nothing)), to_invocations(keep_segments=True))
     assert said(given[:-1]) == [("START", "c", ""), ("CONTENT", "c", ""), ("END", "c", "complete")]
     assert (given[-1].arguments, given[-1].raw) == ({"a": 1}, '{"a": 1}')
 
@@ -387,7 +388,7 @@ def test_a_file_is_shown_without_its_sentinels_and_called_as_it_was_written() ->
     text = '{"path": "a.py", "content": "__S__\\nx = 1\\n__E__"}'
     chunks = call(0, "c", "write_file", *text, done=True)
     chain = SEGMENTS, stream_fields(), within("write_file", strip_markers("__S__", "__E__"))
-    given = list(drive(chunks, *chain, to_invocations(keep_segments=True)))
+    given = answered(chunks, *chain, to_invocations(keep_segments=True))
     assert "".join(deltas(given[:-1], "c")) == "x = 1\n"
     assert (given[-1].arguments["content"], given[-1].raw) == ("__S__\nx = 1\n__E__", text)
 
@@ -430,7 +431,7 @@ def test_frozen_after_any_event_it_goes_on_the_same(
 
 
 def test_frozen_with_arguments_that_nobody_has_parsed_it_still_hands_them_on() -> None:
-    events = list(drive(call(0, "c", "add", '{"a": 1}', done=True), SEGMENTS))
+    events = answered(call(0, "c", "add", '{"a": 1}', done=True), SEGMENTS)
     chain = stage(within("tool_call", lift(Nothing)))
     for event in events[:-1]:
         chain.feed(event)

@@ -123,11 +123,12 @@ def test_the_provider_is_known_from_the_first_item_of_its_sdk(sdk: Sdk, way: str
     with BodyServer(scene.body) as server, sdk.client(server.url) as client:
         pipeline = Pipeline(turn_id="t")
         if way == "stream":
-            events = list(pipeline.stream(lambda: sdk.create(client)))
+            events: list[Any] = list(pipeline.stream(lambda: sdk.create(client)))
         else:
             events = observed(pipeline.observable(lambda: sdk.create(client)))
     chunks, _ = sdk.by_wire([scene.body], keep_message=True)
-    assert list(map(to_dict, events)) == list(map(to_dict, Pipeline(turn_id="t").stream(chunks)))
+    expected: list[Any] = list(Pipeline(turn_id="t").stream(chunks))
+    assert list(map(to_dict, events)) == list(map(to_dict, expected))
     assert any(isinstance(event, ToolInvocation) for event in events) or sdk.api == "ollama"
 
 
@@ -146,7 +147,8 @@ def test_async_streams_of_every_sdk_run(sdk: Sdk, is_open: bool):
     with BodyServer(scene.body) as server:
         events = asyncio.run(main(server.url))
     chunks, _ = sdk.by_wire([scene.body], keep_message=True)
-    assert list(map(to_dict, events)) == list(map(to_dict, Pipeline(turn_id="t").stream(chunks)))
+    expected: list[Any] = list(Pipeline(turn_id="t").stream(chunks))
+    assert list(map(to_dict, events)) == list(map(to_dict, expected))
 
 
 def test_text_in_pieces_is_a_stream_too():

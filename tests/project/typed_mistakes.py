@@ -26,8 +26,8 @@ from penstock import (
     to_segments,
     tool,
 )
-from penstock.events import ToolCallUpdate
-from penstock.operators import Operator, holdback, stream_fields, strip_markers
+from penstock.events import Output, OutputFailed, ToolCallUpdate
+from penstock.operators import Operator, PartialOutput, holdback, stream_fields, strip_markers
 from penstock.pipeline import StrategyEvent
 
 
@@ -61,6 +61,8 @@ def every_event_of_a_pipeline(event: StrategyEvent) -> str:
             return detail
         case ToolCallUpdate():
             return event.arguments
+        case PartialOutput() | Output() | OutputFailed():
+            return event.segment_id
         case _:
             assert_never(event)
 
@@ -69,7 +71,7 @@ def no_failed_call(event: StrategyEvent) -> str:
     match event:
         case SegmentStart() | SegmentContent() | SegmentEnd() | ToolCallUpdate():
             return ""
-        case ToolInvocation() | Notice():
+        case ToolInvocation() | Notice() | PartialOutput() | Output() | OutputFailed():
             return ""
         case _:
             assert_never(event)  # wrong

@@ -14,18 +14,31 @@ from typing import Any
 from anthropic import Anthropic, AsyncAnthropic
 from openai import AsyncOpenAI, OpenAI
 from openai.types.chat import ChatCompletionMessageParam
+from pydantic import BaseModel
 
 from penstock.events import (
     ChunkResponse,
     InvocationFailed,
+    Output,
+    OutputFailed,
     ProviderError,
     SegmentContent,
     SegmentEvent,
     ToolInvocation,
 )
-from penstock.operators import Dialect, FieldSpec, Operator, compose, drive, stream_fields, to_invocations, to_segments
+from penstock.operators import (
+    Dialect,
+    FieldSpec,
+    Operator,
+    PartialOutput,
+    compose,
+    drive,
+    stream_fields,
+    to_invocations,
+    to_segments,
+)
 from penstock.operators.grammar.dialect import NAME, Json
-from penstock.pipeline import Pipeline, TextStrategy, Tool, hermes, tool, tool_choice, tool_schemas, xml
+from penstock.pipeline import Pipeline, TextStrategy, Tool, hermes, output_options, tool, tool_choice, tool_schemas, xml
 from penstock.pipeline.strategies.strategy import StrategyEvent
 from penstock.sinks import Collected, async_queue, collect, terminal_view, thread_queue
 from penstock.sources import from_openai_chat
@@ -80,6 +93,46 @@ def loop(client: OpenAI, prompt: str) -> list[str]:
     except ProviderError as error:
         shown.append(str(error.transport))
     return shown
+
+
+class Recipe(BaseModel):
+    name: str
+    steps: list[str]
+
+
+structured = Pipeline(output_type=Recipe)
+
+
+def read(client: OpenAI, prompt: str) -> Recipe | None:
+    request = structured.output_options("openai-responses")
+    for event in structured.stream(
+        lambda: client.responses.create(model="gpt-5", input=prompt, stream=True, **request)
+    ):
+        match event:
+            case PartialOutput(value={"name": str(name)}) if event.is_finished(("name",)):
+                print(name)  # noqa: T201
+            case Output(value=Recipe() as recipe):
+                return recipe
+            case OutputFailed(reason="refusal", raw=text):
+                print(text)  # noqa: T201
+            case _:
+                pass
+    return None
+
+
+def dish(client: Anthropic) -> Collected:
+    request = output_options(list[int], "anthropic", strict=False)
+    return collect(
+        structured.stream(
+            client.messages.create(
+                model="claude",
+                max_tokens=4000,
+                messages=[{"role": "user", "content": "Hi"}],
+                stream=True,
+                **request,
+            )
+        )
+    )
 
 
 def chosen(client: Anthropic, tools: list[Tool]) -> Collected:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.events import (
+    AnswerEnd,
     InvocationFailed,
     Notice,
     SegmentStart,
@@ -22,7 +23,9 @@ SEGMENT = SegmentStart("s", "text")
 INVOCATION = ToolInvocation("i", name="f", arguments={"key": "secret"})
 FAILURE = InvocationFailed("j", name="g")
 NOTICE = Notice("c", "d")
-EVENTS: list[Any] = [SEGMENT, ToolCallUpdate("i", "f", "{", is_complete=False), INVOCATION, FAILURE, NOTICE, 5]
+ANSWER = AnswerEnd("t", status="failed")
+EVENTS: list[Any] = [SEGMENT, ToolCallUpdate("i", "f", "{", is_complete=False), INVOCATION, FAILURE, NOTICE]
+EVENTS += [ANSWER, 5]
 
 
 async def as_async(events: Any) -> AsyncIterator[Any]:
@@ -69,12 +72,12 @@ def araises(error: Exception) -> Any:
 @pytest.mark.parametrize("run", RUNS)
 def test_each_callback_gets_the_events_of_its_kind_in_order_and_others_are_passed_over(run: Any):
     log: list[Any] = []
-    sink = callbacks(on_segment=log.append, on_invocation=log.append, on_failure=log.append, on_notice=log.append)
-    assert run(sink, EVENTS) is None
-    assert log == [SEGMENT, INVOCATION, FAILURE, NOTICE]
+    names = ("on_segment", "on_invocation", "on_failure", "on_notice", "on_answer")
+    assert run(callbacks(**dict.fromkeys(names, log.append)), EVENTS) is None
+    assert log == [SEGMENT, INVOCATION, FAILURE, NOTICE, ANSWER]
 
 
-@pytest.mark.parametrize("name", ["on_segment", "on_invocation", "on_failure", "on_notice"])
+@pytest.mark.parametrize("name", ["on_segment", "on_invocation", "on_failure", "on_notice", "on_answer"])
 def test_without_its_callback_an_event_goes_nowhere(name: str):
     log: list[Any] = []
     callbacks(**{name: log.append})(EVENTS)

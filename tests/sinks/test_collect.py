@@ -8,16 +8,22 @@ import pytest
 import reactivex
 
 from penstock.events import (
+    AnswerEnd,
     ChunkResponse,
     InvocationFailed,
     Notice,
+    Output,
+    OutputFailed,
+    ProviderEvent,
     SegmentContent,
     SegmentEnd,
     SegmentStart,
+    TokenUsage,
     ToolCallDelta,
+    ToolResult,
 )
-from penstock.operators import adrive, drive, stream_fields, to_invocations, to_segments
-from penstock.sinks.collect import Segment, acollect, collect
+from penstock.operators import adrive, drive, partial_output, stream_fields, to_invocations, to_segments
+from penstock.sinks.collect import Collected, Collector, Segment, acollect, collect, total_usage
 
 CHAIN = (to_segments(turn_id="t"), stream_fields(), to_invocations(keep_segments=True))
 CHUNKS = [
@@ -63,6 +69,7 @@ def test_segments_stand_in_the_order_of_their_starts_with_all_that_their_events_
 
 def test_nothing_gives_nothing() -> None:
     result = collect([])
+    assert result.outputs == []
     assert (result.events, result.segments, result.invocations, result.failures, result.text) == ([], [], [], [], "")
 
 
@@ -142,3 +149,51 @@ def test_a_failure_alone_is_collected() -> None:
 def test_an_observable_is_collected_too() -> None:
     given = collect(reactivex.of(*CHUNKS).pipe(to_segments(turn_id="t")))
     assert given == collect(drive(CHUNKS, to_segments(turn_id="t")))
+
+
+def test_ends_results_and_what_only_the_provider_has_are_collected() -> None:
+    events: list[Any] = [
+        ProviderEvent("citation", {"url": "u"}),
+        ToolResult("c", value=1),
+        AnswerEnd("t", usage=TokenUsage(1, 2, 3)),
+    ]
+    result = collect(events)
+    assert (result.provider_events, result.results, result.ends) == ([events[0]], [events[1]], [events[2]])
+    assert result.usage == TokenUsage(1, 2, 3)
+    assert collect([]).usage is None
+
+
+def test_tokens_are_counted_once_a_turn_and_added_over_turns() -> None:
+    ends = [
+        AnswerEnd("a", 0, usage=TokenUsage(5, 2, 7, cached=1)),
+        AnswerEnd("a", 1, usage=TokenUsage(5, 2, 7, cached=1)),
+        AnswerEnd("b", 0, usage=TokenUsage(1, 1, 2, reasoning=1)),
+        AnswerEnd("c", 0),
+    ]
+    assert total_usage(ends) == TokenUsage(6, 3, 9, cached=1, reasoning=1)
+    assert total_usage(ends[-1:]) is None
+
+
+def test_an_id_that_is_used_again_before_its_end_loses_nothing() -> None:
+    events = [
+        SegmentStart("s", "text"),
+        SegmentContent("s", "text", "a"),
+        SegmentStart("s", "text"),
+        SegmentContent("s", "text", "b"),
+        SegmentEnd("s", "text", "complete"),
+    ]
+    assert [(each.content, each.status) for each in collect(events).segments] == [("a", None), ("b", "complete")]
+
+
+def test_a_collector_need_not_keep_the_events() -> None:
+    collector = Collector[Any](keep_events=False)
+    for event in drive(CHUNKS, *CHAIN):
+        collector.feed(event)
+    kept = collect(drive(CHUNKS, *CHAIN))
+    assert collector.close() == Collected([], *(getattr(kept, name) for name in Collected.__struct_fields__[1:]))
+
+
+def test_results_of_structured_answers_are_collected():
+    chunks = [ChunkResponse(content="[1"), ChunkResponse(reasoning="hm"), ChunkResponse(content="[2]")]
+    outputs = collect(drive(chunks, to_segments(turn_id="t"), partial_output())).outputs
+    assert [type(each) for each in outputs] == [OutputFailed, Output]

@@ -17,6 +17,7 @@ from penstock.events import (
     InvocationFailed,
     JsonError,
     Notice,
+    Output,
     SegmentContent,
     SegmentEnd,
     SegmentStart,
@@ -30,7 +31,15 @@ from penstock.events import (
     to_json,
 )
 from penstock.events.segment_event import Status
-from penstock.operators import compose, drive, stream_fields, to_invocations, to_segments
+from penstock.operators import (
+    PartialOutput,
+    compose,
+    drive,
+    partial_output,
+    stream_fields,
+    to_invocations,
+    to_segments,
+)
 from penstock.pipeline import api_tool_call
 from penstock.sinks.collect import collect
 from penstock.sinks.json_lines import json_lines, read_json_lines
@@ -361,3 +370,13 @@ def test_a_line_that_is_no_event_is_told_with_its_number_after_those_before_it(t
     assert next(events) == NOTICE
     with pytest.raises(UsageError, match=r"turn\.jsonl, line 3: not the JSON form of an event"):
         next(events)
+
+
+@pytest.mark.parametrize("which", ["final", "all"])
+def test_live_values_are_left_out_and_results_are_stored(which: Any):
+    chain = compose(to_segments(turn_id="t"), partial_output())
+    events = list(drive([ChunkResponse(content="[1,"), ChunkResponse(content=" 2]")], chain))
+    kept = [each for each in events if not isinstance(each, PartialOutput)]
+    assert len(kept) < len(events)
+    assert stored(events, which) == stored(kept, which)
+    assert isinstance(stored(events, which)[-1], Output)

@@ -110,7 +110,7 @@ def test_each_segment_and_each_result_has_an_output_in_the_order_of_the_stream()
     screen.view.close(None)
     assert screen.last[:4] == SHOWN_AT_THE_END
     assert screen.last[4].startswith("run_bash · not run: truncated")
-    assert len(screen.last) == 5
+    assert screen.last[5:] == ["answer · complete · tool_calls"]
 
 
 def test_a_fast_stream_is_drawn_at_most_so_many_times_a_second_and_whole_at_the_end():
@@ -311,7 +311,7 @@ def test_one_view_shows_any_number_of_streams(kernel: Kernel):
     view = notebook_view()
     view(EVENTS)
     view(EVENTS)
-    assert kernel.last[:4] == kernel.last[5:9] == SHOWN_AT_THE_END
+    assert kernel.last[:4] == kernel.last[6:10] == SHOWN_AT_THE_END
 
 
 def test_no_stream_shows_nothing(kernel: Kernel):
@@ -338,7 +338,7 @@ def test_a_rate_that_is_none_is_told_at_once(rate: float):
 def test_text_is_printed_once_for_each_segment_when_it_ends():
     said: list[str] = []
     view = TextView(said.append)
-    for event in (*EVENTS[:-2], Notice("c", "d"), ToolInvocation("i", name="f")):
+    for event in (*EVENTS[:-3], Notice("c", "d"), ToolInvocation("i", name="f")):
         view.feed(event)
     view.close(None)
     assert said == [

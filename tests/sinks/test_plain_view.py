@@ -12,13 +12,17 @@ from hypothesis import strategies as st
 from segment_events import content, end, file, start, together, whole
 
 from penstock.events import (
+    AnswerEnd,
     InvocationFailed,
     Notice,
+    OutputFailed,
     ProviderError,
+    ProviderEvent,
     SegmentContent,
     SegmentEnd,
     SegmentStart,
     ToolInvocation,
+    ToolResult,
 )
 from penstock.sinks.plain_view import plain_view
 
@@ -103,6 +107,7 @@ def test_two_calls_about_the_same_are_told_apart():
         (ToolInvocation("i", name="f", arguments={"a": "x" * 5000}), "→ f(a=<5,000 characters>)\n"),
         (InvocationFailed("i", name="f\a", reason="truncated"), "✗ f\\x07 is not run: truncated\n"),
         (Notice("late", "so late"), "! so late\n"),
+        (OutputFailed("s", reason="malformed"), "✗ no output: malformed\n"),
     ],
 )
 def test_what_is_run_and_what_is_not_has_a_line(event: Any, line: str):
@@ -186,3 +191,33 @@ def test_a_file_that_has_its_own_way_with_what_it_cannot_say_keeps_it():
     plain_view(output)([ToolInvocation("c", name="f")])
     output.seek(0)
     assert output.read() == "? f()\n"
+
+
+CUT = AnswerEnd(status="truncated", finish_reason="length")
+
+
+def test_an_answer_that_is_not_complete_has_a_line_and_one_that_is_has_none():
+    assert plain(*whole("text", "Hi"), CUT) == "Hi\n! the answer is truncated: length\n"
+    assert plain(*whole("text", "Hi"), AnswerEnd(), ProviderEvent("citation", {}), ToolResult("c")) == "Hi\n"
+    assert plain(CUT, AnswerEnd(choice=1, status="paused"), *whole("text", "on")) == (
+        "! the answer is truncated: length\n! answer 1 is paused\non\n"
+    )
+
+
+def test_an_error_of_the_stream_is_not_told_as_the_end_of_the_answer_too():
+    error = ProviderError("overloaded")
+
+    def broken():
+        yield AnswerEnd(status="failed", error={"detail": error.detail})
+        raise error
+
+    output = io.StringIO()
+    with pytest.raises(ProviderError):
+        plain_view(output)(broken())
+    assert output.getvalue() == f"✗ {error}\n"
+
+
+def test_a_result_that_is_an_error_has_a_line():
+    assert plain(ToolResult("c", error="no city"), ToolResult("d", denied="not now")) == (
+        "✗ c failed: no city\n✗ d was not run: not now\n"
+    )

@@ -22,7 +22,16 @@ from rich.syntax import Syntax
 from segment_events import content, end, file, start, together, whole
 from terminal_screen import TerminalScreen
 
-from penstock.events import InvocationFailed, Notice, ProviderError, ToolCallUpdate, ToolInvocation
+from penstock.events import (
+    AnswerEnd,
+    InvocationFailed,
+    Notice,
+    OutputFailed,
+    ProviderError,
+    ToolCallUpdate,
+    ToolInvocation,
+    ToolResult,
+)
 from penstock.sinks.plain_view import PlainTarget
 from penstock.sinks.terminal import code_rows
 from penstock.sinks.terminal.file_tail import FileTail
@@ -275,6 +284,7 @@ def test_a_call_that_failed_keeps_its_arguments_and_says_why():
     [
         ([InvocationFailed("i", name="f", reason="unknown_tool")], "✗ f is not run: unknown_tool", "31"),
         ([Notice("late", "so late")], "! so late", "33"),
+        ([OutputFailed("s", reason="refusal")], "✗ no output: refusal", "31"),
         ([ToolInvocation("i", name="f", arguments={"a": 1})], "→ f(a=1)", "1;32"),
         (whole("refusal", "I cannot."), "refused: I cannot.", "33"),
         (whole("media", "https://x.y/a.png", media_type="image"), "image https://x.y/a.png", "2"),
@@ -647,3 +657,16 @@ def test_what_is_kept_of_a_file_does_not_grow_with_it():
     kept: Iterable[str] = tail.last(10**6)
     assert sum(map(len, kept)) < 500_000
     assert tail.count == 20_001
+
+
+def test_an_answer_that_is_not_complete_and_a_result_that_is_an_error_have_lines():
+    cut = AnswerEnd(status="truncated", finish_reason="length")
+    assert "! the answer is truncated: length" in shown(*whole("text", "Hi"), cut)
+    assert "answer" not in shown(*whole("text", "Hi"), AnswerEnd(), ToolResult("c"))
+    assert "✗ c failed: no city" in shown(ToolResult("c", error="no city"))
+
+
+def test_an_error_of_the_stream_is_not_told_as_the_end_of_the_answer_too():
+    played = Played()
+    played.feed(AnswerEnd(status="failed", error={"detail": "overloaded"}))
+    assert played.close(ProviderError("overloaded")).count("overloaded") == 1

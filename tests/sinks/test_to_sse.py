@@ -33,7 +33,12 @@ from penstock.events import (
     from_json,
     to_json,
 )
-from penstock.operators import adrive
+from penstock.operators import (
+    adrive,
+    drive,
+    partial_output,
+    to_segments,
+)
 from penstock.pipeline import api_tool_call
 from penstock.sinks.to_sse import HEARTBEAT, SSE_HEADERS, to_sse
 from penstock.sinks.web.frame_pump import AHEAD
@@ -159,6 +164,13 @@ def test_a_dictionary_goes_out_as_it_is():
     assert objects_in(chunks_of([{"type": "MINE", "n": 1}]))[0] == {"type": "MINE", "n": 1}
 
 
+def test_live_values_are_not_sent():
+    events = list(drive([ChunkResponse(content="[1]")], to_segments(turn_id="t"), partial_output()))
+    assert [each["type"] for each in objects_in(chunks_of(events))] == [
+        *("SEGMENT_START", "SEGMENT_CONTENT", "SEGMENT_END", "OUTPUT", "STREAM_END"),
+    ]
+
+
 def test_select_says_which_events_go_out():
     chunks = chunks_of(EVENTS, select=lambda event: isinstance(event, SegmentEvent))
     assert chunks == [*(b"data: " + to_json(event) + b"\n\n" for event in EVENTS[:3]), END]
@@ -186,7 +198,9 @@ def test_tool_call_updates_stand_for_the_segments_of_calls_and_for_no_others():
     assert "".join(each["arguments"] for each in updates) == '{"path": "a", "content": "xyz"}'
     assert {each["messageId"] for each in updates} == {"r"}
     assert [each["isComplete"] for each in updates] == [False] * (len(updates) - 1) + [True]
-    assert (events[-1]["type"], events[-1]["arguments"]) == ("TOOL_INVOCATION", {"path": "a", "content": "xyz"})
+    *_, invocation, answer_end = events
+    assert (invocation["type"], invocation["arguments"]) == ("TOOL_INVOCATION", {"path": "a", "content": "xyz"})
+    assert (answer_end["type"], answer_end["turn_id"], answer_end["status"]) == ("ANSWER_END", "r", "complete")
     assert terminal == {"type": "STREAM_END"}
     named = [each["messageId"] for each in sent(message_id="m") if "messageId" in each]
     assert named == ["m"] * len(updates)

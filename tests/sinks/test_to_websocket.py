@@ -329,4 +329,5 @@ def test_a_connection_of_websockets_is_served_as_well(events_of: Callable[[str],
 
     with BodyServer(BODY) as provider:
         events = asyncio.run(main(provider))
-    assert [event["type"] for event in events if event["type"].isupper()][-2:] == ["TOOL_INVOCATION", "STREAM_END"]
+    types = [event["type"] for event in events if event["type"].isupper()]
+    assert types[-3:] == ["TOOL_INVOCATION", "ANSWER_END", "STREAM_END"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
+from answered import answered
 from dialect_cases import merged
 from segment_events import payload_of
 
 from penstock.events.fragment import Fragment
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.catalogue.table import DIALECTS
-from penstock.operators.engine.drive import drive
 from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.parse_text import parse_text
 
@@ -48,7 +48,7 @@ class Seen(NamedTuple):
 
 def reading(text: str, dialects: Iterable[str | Dialect], options: dict[str, Any]) -> list[Seen]:
     """Return what a text is for some dialects together."""
-    return seen(drive([text], parse_text(*dialects, turn_id="t", **options)))
+    return seen(answered([text], parse_text(*dialects, turn_id="t", **options)))
 
 
 def seen(events: Iterable[Any]) -> list[Seen]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from answered import before_the_end
 from msgspec.structs import replace
 
 from penstock.events import SegmentEnd, SegmentStart
@@ -112,7 +113,7 @@ def run(
     reader = stage(parse_text(*dialects, turn_id="t", **options), *([whole_calls()] if whole else []))
     events = [event for piece in pieces for event in reader.feed(piece)]
     before = outcome(events)
-    return before, outcome([*events, *reader.close(Completed())])
+    return before, outcome(before_the_end([*events, *reader.close(Completed())]))
 
 
 def outcome(events: Iterable[Any]) -> Outcome:

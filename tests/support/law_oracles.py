@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 from strategies.answers import TOOLS
 
-from penstock.events import SegmentContent
-from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
+from penstock.events import AnswerEnd, AnswerStatus, SegmentContent
+from penstock.events.chunk_response import ChunkResponse, FinishReason, ToolCallDelta
 from penstock.events.errors import ProviderError
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, Notice, ToolInvocation
@@ -302,6 +302,72 @@ class Expected:
         call = self._open.pop(key)
         self._sealed.add(key)
         self.outcomes[call.segment_id] = call.settled(cause, at, fields=self._fields)
+
+
+def expected_ends(chunks: Sequence[ChunkResponse], how: How, turn_id: str) -> list[AnswerEnd]:
+    """Return the end of each answer by the rule of status; what is said of the whole response, each of them says."""
+    said = {chunk.choice for chunk in chunks if _says_something(chunk)} or {0}
+    usages = [chunk.usage for chunk in chunks if chunk.usage is not None]
+    models = [chunk.model for chunk in chunks if chunk.model]
+    response_ids = [chunk.response_id for chunk in chunks if chunk.response_id]
+    ends: list[AnswerEnd] = []
+    for choice in dict.fromkeys((0, *(chunk.choice for chunk in chunks))):
+        if choice not in said:
+            continue
+        own = [chunk for chunk in chunks if chunk.choice == choice]
+        finishes = [chunk for chunk in own if chunk.finish_reason is not None or chunk.is_complete]
+        finish = finishes[-1] if finishes else None
+        reason = None if finish is None else finish.finish_reason or "stop"
+        words = None if finish is None else finish.finish_reason_raw
+        errors = [chunk.error for chunk in own if chunk.error is not None] or [_error_of(how)]
+        messages = [chunk for chunk in own if chunk.message is not None]
+        ends.append(
+            AnswerEnd(
+                turn_id,
+                choice,
+                _answer_status(how, reason, words),
+                reason,
+                words,
+                usages[-1] if usages else None,
+                models[-1] if models else None,
+                response_ids[-1] if response_ids else None,
+                errors[-1],
+                messages[-1].api if messages else None,
+                messages[-1].message if messages else None,
+            )
+        )
+    return ends
+
+
+def _says_something(chunk: ChunkResponse) -> bool:
+    """Return whether a chunk says more than what is true of the whole response."""
+    return replace(chunk, usage=None, model=None, response_id=None, api=None, choice=0) != ChunkResponse()
+
+
+def _answer_status(how: How, reason: FinishReason | None, words: str | None) -> AnswerStatus:
+    if isinstance(how, Failed):
+        is_providers = isinstance(how.error, ProviderError) and not how.error.transport
+        return "failed" if is_providers else "interrupted"
+    if not isinstance(how, Completed):
+        return "interrupted"
+    if reason == "other":
+        return "interrupted" if words == "cancelled" else "complete"
+    table: dict[FinishReason | None, AnswerStatus] = {
+        None: "truncated",
+        "length": "truncated",
+        "content_filter": "truncated",
+        "pause": "paused",
+        "error": "failed",
+    }
+    return table.get(reason, "complete")
+
+
+def _error_of(how: How) -> dict[str, Any] | None:
+    if not isinstance(how, Failed):
+        return None
+    if isinstance(how.error, ProviderError):
+        return {"detail": how.error.detail}
+    return {"detail": str(how.error), "type": type(how.error).__name__}
 
 
 def outcomes(steps: Sequence[Iterable[Any]]) -> dict[str, Outcome]:

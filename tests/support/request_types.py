@@ -7,36 +7,61 @@ import pkgutil
 from collections.abc import Iterator
 from functools import cache
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, Union, cast, get_args
 
-from pydantic import ConfigDict, TypeAdapter
+import anthropic.types.beta
+import openai.types.chat
+import openai.types.responses
+from google.genai.types import Content
+from mistralai.client import models as mistral
+from ollama import Message
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+_BLOCKS = tuple(kind for kind in get_args(anthropic.types.beta.BetaContentBlockParam) if hasattr(kind, "__total__"))
+MISTRALS: dict[str, Any] = {
+    "assistant": mistral.AssistantMessage,
+    "tool": mistral.ToolMessage,
+    "user": mistral.UserMessage,
+}
 
 
 def check_request(api: str, entries: list[Any]) -> None:
     """Raise if an SDK's types refuse one of the entries that follow the first message of a request."""
-    match api:
-        case "openai-chat":
-            _check(_chat(), entries)
-        case "openai-responses":
-            _check(_responses(), entries)
-        case "anthropic":
-            _check(_anthropic(), entries)
-        case "gemini":
-            from google.genai.types import Content
-
-            for entry in entries:
-                Content.model_validate(entry)
-        case "mistral":
-            _mistral(entries)
-        case "ollama":
-            _ollama(entries)
-        case _:
-            raise AssertionError(api)
-
-
-def _check(adapter: TypeAdapter[Any], entries: list[Any]) -> None:
     for entry in entries:
-        _read_all(adapter.validate_python(entry, strict=False))
+        match api:
+            case "gemini":
+                Content.model_validate(entry)
+            case "mistral":
+                check_model(MISTRALS[entry["role"]], entry)
+            case "ollama":
+                check_model(Message, entry)
+            case "anthropic":
+                _read_all(_typed_dict(api).validate_python(entry))
+                # The message's own type takes the models of responses for blocks, too, and these take any key.
+                for block in entry["content"] if isinstance(entry["content"], list) else ():
+                    _read_all(_typed_dict("anthropic block").validate_python(block))
+            case _:
+                _read_all(_typed_dict(api).validate_python(entry))
+
+
+def check_model(kind: type[BaseModel], entry: Any) -> None:
+    """Raise if a model refuses an entry, or does not know one of its keys at any depth."""
+    known = kind.model_validate(entry).model_dump(mode="json", exclude_unset=True, by_alias=True)
+    if unknown := list(_lost(entry, known, "")):
+        message = f"{kind.__name__} does not know {unknown}"
+        raise ValueError(message)
+
+
+def _lost(given: Any, known: Any, place: str) -> Iterator[str]:
+    if isinstance(given, dict) and isinstance(known, dict):
+        for key, value in cast("dict[str, Any]", given).items():
+            if key in known:
+                yield from _lost(value, known[key], f"{place}.{key}")
+            else:
+                yield f"{place}.{key}"
+    elif isinstance(given, list) and isinstance(known, list):
+        for one, other in zip(given, known, strict=True):
+            yield from _lost(one, other, place)
 
 
 def _read_all(value: Any) -> None:
@@ -49,53 +74,21 @@ def _read_all(value: Any) -> None:
             _read_all(each)
 
 
+@cache
+def _typed_dict(api: str) -> TypeAdapter[Any]:
+    kinds: dict[str, tuple[ModuleType, Any]] = {
+        "openai-chat": (openai.types.chat, openai.types.chat.ChatCompletionMessageParam),
+        "openai-responses": (openai.types.responses, openai.types.responses.ResponseInputItemParam),
+        "anthropic": (anthropic.types.beta, anthropic.types.beta.BetaMessageParam),
+        "anthropic block": (anthropic.types.beta, Union[_BLOCKS]),  # noqa: UP007 - its members are computed
+    }
+    package, kind = kinds[api]
+    _forbid_unknown_keys(package)
+    return TypeAdapter(kind)
+
+
 def _forbid_unknown_keys(package: ModuleType) -> None:
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         for value in vars(importlib.import_module(found.name)).values():
             if isinstance(value, type) and hasattr(value, "__total__") and issubclass(value, dict):
                 cast("Any", value).__pydantic_config__ = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
-
-
-@cache
-def _chat() -> TypeAdapter[Any]:
-    import openai.types.chat
-
-    _forbid_unknown_keys(openai.types.chat)
-    return TypeAdapter(openai.types.chat.ChatCompletionMessageParam)
-
-
-@cache
-def _responses() -> TypeAdapter[Any]:
-    import openai.types.responses
-
-    _forbid_unknown_keys(openai.types.responses)
-    return TypeAdapter(openai.types.responses.ResponseInputItemParam)
-
-
-@cache
-def _anthropic() -> TypeAdapter[Any]:
-    import anthropic.types.beta
-
-    _forbid_unknown_keys(anthropic.types.beta)
-    return TypeAdapter(anthropic.types.beta.BetaMessageParam)
-
-
-def _mistral(entries: list[Any]) -> None:
-    from mistralai.client import models
-
-    kinds = {"assistant": models.AssistantMessage, "tool": models.ToolMessage, "user": models.UserMessage}
-    for entry in entries:
-        kind: Any = kinds[entry["role"]]
-        kind.model_validate(entry)
-        assert entry.keys() <= kind.model_fields.keys(), entry.keys()
-
-
-def _ollama(entries: list[Any]) -> None:
-    from ollama import Message
-
-    for entry in entries:
-        Message.model_validate(entry)
-        assert entry.keys() <= Message.model_fields.keys(), entry.keys()
-        for call in entry.get("tool_calls", ()):
-            assert call.keys() == {"function"}
-            assert call["function"].keys() <= {"name", "arguments"}

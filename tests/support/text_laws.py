@@ -8,11 +8,11 @@ from random import Random
 from typing import Any
 
 from counted_calls import counted
-from operator_contract import frozen, thawed, wrong_segments
+from operator_contract import frozen, thawed, wrong_answers, wrong_segments
 from segment_events import payload_of
 from strategies.text_flows import Flow, cut_by
 
-from penstock.events import SegmentEnd
+from penstock.events import AnswerEnd, SegmentEnd
 from penstock.events.fragment import Fragment
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
@@ -87,6 +87,8 @@ def check(dialects: Sequence[str | Dialect], flow: Flow, options: dict[str, Any]
     events, raw = run(operator, flow.items(lambda text: [text]), flow)
     assert raw == flow.text, about
     assert wrong_segments(events) == [], about
+    assert wrong_answers(events) == [], about
+    assert isinstance(events[-1], AnswerEnd), about
     assert all(status == "complete" or not invoked for status, invoked in outcomes_of(events)), about
     expected = joined(events)
     for cut in (list, partial(cut_by, random)):

@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from answered import answered
 from auto_cases import CALLS, NOT_IN_AUTO, Seen, explained_by, is_cut_short, reading
 from depth import some_of, stride
 from hypothesis import given
@@ -15,7 +16,6 @@ from strategies.randoms import examples, randoms
 from strategies.rendered_calls import schema_of
 from strategies.text_flows import cut_by, flow_by, options_by
 from text_laws import check
-from untyped import drive
 
 from penstock.operators.catalogue.catalogue import catalogue_entry
 from penstock.operators.catalogue.table import AUTO, DIALECTS
@@ -53,8 +53,8 @@ def calls_in(found: list[Seen]) -> list[Seen]:
 def test_auto_is_the_name_of_all_of_them_and_may_stand_beside_others() -> None:
     text = '<tool_call>{"name": "f", "arguments": {}}</tool_call> {"name": "g", "arguments": {}}'
     for more in ((), ("json_bare", "hermes")):
-        assert [*drive([text], parse_text("auto", *more, turn_id="t"))] == [
-            *drive([text], parse_text(*AUTO, *(each for each in more if each not in AUTO), turn_id="t"))
+        assert [*answered([text], parse_text("auto", *more, turn_id="t"))] == [
+            *answered([text], parse_text(*AUTO, *(each for each in more if each not in AUTO), turn_id="t"))
         ]
 
 
@@ -118,7 +118,7 @@ def test_what_is_no_call_stays_as_it_is(kind: str) -> None:
     @given(randoms)
     def holds(random: Random) -> None:
         for pieces in (cut_by(random, text), list(text)):
-            events = list(drive(pieces, parse_text("auto", turn_id="t")))
+            events = answered(pieces, parse_text("auto", turn_id="t"))
             assert {event.segment_type for event in events} == {"text"}
             assert "".join(getattr(event, "delta", "") for event in events) == text
 

@@ -8,7 +8,7 @@ import statistics
 from pathlib import Path
 
 import pytest
-from untyped import drive
+from answered import answered
 
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.catalogue.catalogue import about_dialect, catalogue_entry
@@ -44,7 +44,7 @@ def test_every_dialect_has_an_entry_whose_call_it_reads(name: str):
     block = entry.partition("A call:\n\n")[2].partition("\n\n- ")[0]
     lines = block.splitlines()
     call = "\n".join(line[4:] for line in lines) if block.startswith("    ") else "\n".join(lines[1:-1])
-    (found,) = drive([call], parse_text(name), to_invocations())
+    (found,) = answered([call], parse_text(name), to_invocations())
     example = DIALECTS[name].example
     assert (found.name == example[0]) if example else (found.name in ("weather", "shell", "search_replace"))
     assert found.arguments

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
+from answered import answered
 from auto_cases import CALLS, reading
 from strategies.rendered_calls import schema_of
-from untyped import drive
 
 from penstock.events.errors import UsageError
 from penstock.operators.catalogue.dialect_for import dialect_for
@@ -215,7 +215,7 @@ def test_patterns_of_ones_own_come_first_and_need_no_change_here() -> None:
     assert dialect_for("Qwen/Qwen3-Coder-30B-A3B-Instruct", more=more).names == ("glm47",)
     assert dialect_for("Qwen/Qwen2.5-7B-Instruct", more=more).names == ("hermes",)
     names = dialect_for("plumber-pro", more=more).names
-    events = list(drive(['<<call>>{"name": "f", "arguments": {}}'], parse_text(*names)))
+    events = answered(['<<call>>{"name": "f", "arguments": {}}'], parse_text(*names))
     assert next(event.type for event in events if event.segment_type == "tool_call") == "SEGMENT_START"
 
 

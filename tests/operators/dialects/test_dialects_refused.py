@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from answered import answered
 from dialects_refused import REFUSED, Reason
 
 from penstock.events import SegmentEnd
 from penstock.events.fragment import Fragment
 from penstock.events.segment_event import SegmentEvent
-from penstock.operators.engine.drive import drive
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator
 from penstock.operators.parse_text import parse_text
 
@@ -39,6 +39,6 @@ def sound(event: SegmentEvent) -> Iterator[Fragment]:
 @pytest.mark.parametrize("size", [1, 1000])
 def test_an_example_of_the_reason_gives_what_it_says(reason: Reason, size: int):
     pieces = [reason.text[place : place + size] for place in range(0, len(reason.text), size)]
-    events: list[Any] = list(drive(pieces, parse_text(reason.dialect, turn_id="t", **reason.options)))
+    events: list[Any] = answered(pieces, parse_text(reason.dialect, turn_id="t", **reason.options))
     assert tuple(said(events)) == reason.gives
     assert "".join(event.raw for event in events) == reason.text

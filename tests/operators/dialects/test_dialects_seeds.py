@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from answered import answered
 from segment_events import payload_of
 from untyped import drive, stage
 
@@ -112,7 +113,7 @@ def cuts(text: str) -> list[list[str]]:
 @pytest.mark.parametrize(("dialect", "text", "said", "calls"), CALLS)
 def test_what_a_text_says(dialect: str, text: str, said: str, calls: list[tuple[str, dict[str, Any]]]):
     for pieces in cuts(text):
-        segments = list(drive(pieces, parse_text(dialect, tools=TOOLS, turn_id="t")))
+        segments = answered(pieces, parse_text(dialect, tools=TOOLS, turn_id="t"))
         told = list(drive(segments, to_invocations()))
         assert all(isinstance(event, SegmentEvent) for event in segments)
         assert "".join(event.raw for event in segments) == text
@@ -139,7 +140,7 @@ def content(events: Sequence[Any], kind: str) -> str:
 )
 def test_a_call_that_is_cut_or_wrong_is_no_invocation(dialect: str, text: str, reason: str):
     for pieces in cuts(text):
-        (told,) = drive(pieces, parse_text(dialect, turn_id="t"), to_invocations())
+        (told,) = answered(pieces, parse_text(dialect, turn_id="t"), to_invocations())
         assert isinstance(told, InvocationFailed)
         assert told.reason == reason, pieces
 
@@ -151,7 +152,7 @@ MARKED = "<tool name='WRITE_FILE'><arg name='content'>\n__START_CONTENT__\na __E
 def test_a_file_streams_without_its_markers_and_its_path_may_come_last(rest: str):
     chain = parse_text("xml", turn_id="t"), stream_fields(MARKED_FILE_TOOLS, ignore_case=True)
     for pieces in cuts(MARKED + rest):
-        events = list(drive(pieces, *chain))
+        events = answered(pieces, *chain)
         assert content(events, "write_file") == "a __END_CONTENT__ b\n", pieces
         assert payload_of(events[0]) == {"metadata": {"tool_name": "WRITE_FILE", "path": "x"}}
 

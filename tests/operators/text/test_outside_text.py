@@ -7,13 +7,14 @@ from random import Random
 from typing import Any
 
 import pytest
+from answered import answered
 from depth import stride
 from operator_contract import wrong_segments
 from strategies.text_flows import Flow
 from text_laws import check, work_of
 from untyped import drive
 
-from penstock.events import ChunkResponse, ToolCallDelta
+from penstock.events import AnswerEnd, ChunkResponse, ToolCallDelta
 from penstock.operators.engine.limits import Limits
 from penstock.operators.engine.stage import Completed
 from penstock.operators.grammar.dialect import NAME, Attrs, CallArgs, Dialect, Json, Maybe, Text
@@ -44,7 +45,7 @@ def test_an_opener_that_leads_counts_only_where_nothing_came_before(
 ) -> None:
     operator = parse_text(LEADING, turn_id="t", blanks=blanks)
     for pieces in ([text], list(text)):
-        events = list(drive(pieces, operator))
+        events = answered(pieces, operator)
         starts = [event for event in events if event.segment_type == "tool_call" and event.type == "SEGMENT_START"]
         assert [event.metadata["tool_name"] for event in starts] == names
         assert said(events).strip() == left.strip()
@@ -89,7 +90,7 @@ def test_what_is_none_for_one_dialect_is_read_again_for_the_next(
 ) -> None:
     for order in (dialects, dialects[::-1]):
         for pieces in ([text], list(text)):
-            events = list(drive(pieces, parse_text(*order, turn_id="t")))
+            events = answered(pieces, parse_text(*order, turn_id="t"))
             starts = [event for event in events if event.segment_type == "tool_call" and event.type == "SEGMENT_START"]
             assert [event.metadata["tool_name"] for event in starts] == names, order
         for end in range(0, len(text) + 1, stride(4)):
@@ -104,7 +105,7 @@ def test_what_is_none_for_one_dialect_is_read_again_for_the_next(
 
 def test_a_fence_that_is_no_call_is_a_fence() -> None:
     text = "```json\n[1] ``` [g(a=1)]"
-    events = list(drive(list(text), parse_text(FENCED, CODE, turn_id="t", fences="text")))
+    events = answered(list(text), parse_text(FENCED, CODE, turn_id="t", fences="text"))
     assert said(events) == "```json\n[1] ``` "
     assert [event.raw for event in events if event.type == "SEGMENT_END"][1:] == ["]"]
 
@@ -123,7 +124,7 @@ def test_work_grows_with_the_text_only_however_many_ways_an_opener_has() -> None
 
 def test_a_closer_that_nothing_comes_after_is_a_text_that_says_nothing() -> None:
     text = '<tool_call>{"name": "f", "arguments": {}}</tool_call>\n'
-    *_, start, end = drive([text], parse_text("hermes", turn_id="t"))
+    *_, start, end = answered([text], parse_text("hermes", turn_id="t"))
     assert (start.type, start.segment_type, end.type, end.raw) == ("SEGMENT_START", "text", "SEGMENT_END", "\n")
     assert start.segment_id == end.segment_id
 
@@ -141,7 +142,9 @@ def test_a_chunk_costs_what_its_text_costs() -> None:
         ChunkResponse("e", "r"),
         "f<",
     ]
-    events = list(drive([*items, ChunkResponse(content="a", choice=1), "g"], operator))
+    given = list(drive([*items, ChunkResponse(content="a", choice=1), "g"], operator))
+    assert [each.choice for each in given if isinstance(each, AnswerEnd)] == [0, 1]
+    events = [each for each in given if not isinstance(each, AnswerEnd)]
     assert said(events) == "abcdefa<g"
     kinds = [event.segment_type for event in events if event.type == "SEGMENT_START"]
     assert kinds == ["text", "tool_call", "text", "reasoning", "text", "text"]
@@ -159,7 +162,7 @@ def test_a_native_call_amid_a_text_ends_its_segment_and_loses_nothing(name: str,
     call = ChunkResponse(tool_calls=(ToolCallDelta(0, "c", "g", "{}", done=True),))
     for place in range(len(text) + 1):
         before, after = (map(ChunkResponse, part) for part in (text[:place], text[place:]))
-        events = list(drive([*before, call, *after], parse_text(name, turn_id="t")))
+        events = answered([*before, call, *after], parse_text(name, turn_id="t"))
         assert wrong_segments(events) == []
         assert said(events) == "one two"
         assert "".join(event.raw for event in events if event.segment_type != "tool_call") == text
@@ -178,7 +181,7 @@ def test_a_native_call_amid_a_text_ends_its_segment_and_loses_nothing(name: str,
 def test_a_model_may_open_the_reasoning_that_its_prompt_has_opened(text: str, reasoning: str, left: str) -> None:
     for dialect in ("hermes", "auto"):
         for pieces in ([text], list(text)):
-            events = list(drive(pieces, parse_text(dialect, starts_in_reasoning=True, turn_id="t")))
+            events = answered(pieces, parse_text(dialect, starts_in_reasoning=True, turn_id="t"))
             thought = (getattr(event, "delta", "") for event in events if event.segment_type == "reasoning")
             assert ("".join(thought), said(events)) == (reasoning, left)
             assert "".join(event.raw for event in events) == text
@@ -187,12 +190,12 @@ def test_a_model_may_open_the_reasoning_that_its_prompt_has_opened(text: str, re
 def test_blanks_that_are_kept_stand_before_the_opener_that_comes_twice() -> None:
     operator = parse_text("hermes", starts_in_reasoning=True, blanks="keep", turn_id="t")
     for pieces in (["\n<think>hm</think>Ok"], list("\n<think>hm</think>Ok")):
-        events = [event for event in drive(pieces, operator) if event.segment_type == "reasoning"]
+        events = [event for event in answered(pieces, operator) if event.segment_type == "reasoning"]
         assert "".join(getattr(event, "delta", "") for event in events) == "\nhm"
 
 
 def test_an_opener_that_comes_twice_may_be_kept() -> None:
     operator = parse_text("hermes", starts_in_reasoning=True, repeated_opener="text", turn_id="t")
     for pieces in (["<think>hm</think>Ok"], list("<think>hm</think>Ok")):
-        events = [event for event in drive(pieces, operator) if event.segment_type == "reasoning"]
+        events = [event for event in answered(pieces, operator) if event.segment_type == "reasoning"]
         assert "".join(getattr(event, "delta", "") for event in events) == "<think>hm"

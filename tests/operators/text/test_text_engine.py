@@ -9,11 +9,12 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
+from answered import answered
 from depth import some_of
 from segment_events import payload_of
 from strategies.text_flows import Flow, Part
 from text_laws import check, work_of
-from untyped import drive, stage
+from untyped import stage
 
 from penstock.events import SegmentContent, SegmentEnd, SegmentStart
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
@@ -116,7 +117,7 @@ def test_the_laws_hold_where_they_once_did_not(case: Case) -> None:
 def test_a_failed_call_is_not_gone_on_with() -> None:
     """Its next marker would begin a call without a name."""
     text = '[TOOL_CALLS]f{"a": -09}[TOOL_CALLS] x[CALL_ID] 1[ 1[ARGS]{}[TOOL_CALLS]g[ARGS]{"b": 1}'
-    events = list(drive([text], parse_text("mistral_v11", turn_id="t")))
+    events = answered([text], parse_text("mistral_v11", turn_id="t"))
     starts = [payload_of(event) for event in events if isinstance(event, SegmentStart)]
     assert starts == [{"metadata": {"tool_name": "f"}}, {}, {"metadata": {"tool_name": "g"}}]
 
@@ -124,7 +125,7 @@ def test_a_failed_call_is_not_gone_on_with() -> None:
 def test_text_that_goes_on_after_something_native_is_a_segment_of_its_own() -> None:
     items = [ChunkResponse(content="<answer>a"), IMAGE, ChunkResponse(content="b</answer>")]
     events = [
-        event for event in drive(items, parse_text("hunyuan_a13b", turn_id="t")) if isinstance(event, SegmentEvent)
+        event for event in answered(items, parse_text("hunyuan_a13b", turn_id="t")) if isinstance(event, SegmentEvent)
     ]
     said = [(event.segment_id, event.delta) for event in events if isinstance(event, SegmentContent)]
     assert said == [("t:text_0", "a"), ("t:media_0", "u"), ("t:text_1", "b")]
@@ -153,7 +154,7 @@ def test_what_any_grammar_writes_is_read_again(dialect: Dialect, text: str | Non
         assert text is None or value != "hi" or call == text
         for whole in (call, f"Hi {call}", f"{call}\n{call}"):
             for pieces in ([whole], list(whole)):
-                found = list(drive(pieces, parse_text(dialect, turn_id="t"), to_invocations()))
+                found = answered(pieces, parse_text(dialect, turn_id="t"), to_invocations())
                 said = [(each.name, each.arguments) for each in found if isinstance(each, ToolInvocation)]
                 assert said == [("f", {"v": value})] * whole.count(call), whole
             for end in range(len(whole) + 1):
@@ -176,7 +177,7 @@ def test_what_any_grammar_writes_is_read_again(dialect: Dialect, text: str | Non
 )
 def test_a_line_break_that_is_not_escaped_is_one_in_arguments_only(text: str, calls: list[Any]) -> None:
     for pieces in ([text], list(text)):
-        found = list(drive(pieces, parse_text("hermes", turn_id="t"), to_invocations()))
+        found = answered(pieces, parse_text("hermes", turn_id="t"), to_invocations())
         outcomes = [each for each in found if not isinstance(each, SegmentEvent)]
         assert [getattr(each, "arguments", None) for each in outcomes] == calls
     for end in range(len(text) + 1):
@@ -190,7 +191,7 @@ def test_a_file_ends_where_the_closer_of_its_call_stands_behind_one_of_its_own()
     files = {"a": "x </content> y\n</content>\n</write", "b": "<content>z</content>\n<b>"}
     text = " then ".join(WRITE.format(*file) for file in files.items()) + " done: </content>"
     for pieces in ([text], list(text)):
-        found = list(drive(pieces, parse_text("cline", turn_id="t"), to_invocations(keep_segments=True)))
+        found = answered(pieces, parse_text("cline", turn_id="t"), to_invocations(keep_segments=True))
         calls = [each.arguments for each in found if isinstance(each, ToolInvocation)]
         said = "".join(
             getattr(each, "delta", "")
@@ -225,7 +226,7 @@ def test_only_the_end_of_the_text_stands_for_a_closer(rest: str, status: str) ->
         chunks = [ChunkResponse(content=piece) for piece in pieces] + [ChunkResponse(finish_reason="stop")]
         (end,) = (
             event
-            for event in drive(chunks, parse_text("openhands", turn_id="t"))
+            for event in answered(chunks, parse_text("openhands", turn_id="t"))
             if isinstance(event, SegmentEnd) and event.segment_type == "tool_call"
         )
         assert end.status == status
@@ -235,7 +236,7 @@ def test_only_the_end_of_the_text_stands_for_a_closer(rest: str, status: str) ->
 def test_a_closer_that_may_be_missing_is_missing_before_text_too(dialect: str) -> None:
     for call in ("<function=f></function>", "<function=f><parameter=a>x</parameter></function>"):
         for rest in ("\nSo.", " <b>", "\n<tool"):
-            found = list(drive(list(call + rest), parse_text(dialect, turn_id="t"), to_invocations()))
+            found = answered(list(call + rest), parse_text(dialect, turn_id="t"), to_invocations())
             assert [type(each) for each in found if not isinstance(each, SegmentEvent)] == [ToolInvocation]
 
 
@@ -243,7 +244,7 @@ def test_blanks_before_a_marker_that_begins_with_one_are_none_of_it() -> None:
     dialect = Dialect("a", (Call("<a>", "\n\n<k>", VALUE, "</k>", "\n</a>", name="f"),))
     text = "<a> \n\n\n<k>x</k> \n\n</a>"
     for pieces in ([text], list(text)):
-        (call,) = drive(pieces, parse_text(dialect, turn_id="t"), to_invocations())
+        (call,) = answered(pieces, parse_text(dialect, turn_id="t"), to_invocations())
         assert isinstance(call, ToolInvocation)
         assert call.arguments == {"v": "x"}
 
@@ -253,7 +254,7 @@ def test_a_value_at_once_of_a_tool_that_is_unknown(policy: Any, outcome: list[st
     dialect = Dialect("b", (Call("<b>", VALUE, "</b>", name="f"),))
     for pieces in (["<b>hi</b> Ok"], list("<b>hi</b> Ok")):
         operator = parse_text(dialect, tools={"g": None}, unknown_tool=policy, turn_id="t")
-        found = list(drive(pieces, operator, to_invocations()))
+        found = answered(pieces, operator, to_invocations())
         assert [type(each).__name__ for each in found if not isinstance(each, SegmentEvent)] == outcome
 
 
@@ -307,7 +308,7 @@ def test_what_may_wait_is_counted_alike_wherever_the_text_is_cut(behind: str) ->
 def test_a_call_without_a_closer_ends_where_text_follows() -> None:
     dialect = Dialect("m", ("<c>", Text("name", r"\w"), Many("<k>", Text("key"), "<v>", Text("value"), "</v>")))
     for text in ("<c>f<k>a<v>x</v> Done.", "<c>f<k>a<v>x</v><c>f<k>a<v>x</v>"):
-        found = list(drive(list(text), parse_text(dialect, turn_id="t"), to_invocations()))
+        found = answered(list(text), parse_text(dialect, turn_id="t"), to_invocations())
         calls = [each for each in found if not isinstance(each, SegmentEvent)]
         assert [getattr(each, "arguments", None) for each in calls] == [{"a": "x"}] * text.count("<c>")
 
@@ -316,14 +317,14 @@ def test_one_dialects_wish_for_arguments_is_not_anothers() -> None:
     mine = Dialect("mine", ("<j>", Json(), "</j>"))
     strict = Dialect("strict", ("<j>", Json(whole=True), "</j>"))
     for dialects, count in (((mine,), 1), ((strict,), 0), ((mine, strict), 1)):
-        found = list(drive(['<j>{"name": "now"}</j>'], parse_text(*dialects, turn_id="t"), to_invocations()))
+        found = answered(['<j>{"name": "now"}</j>'], parse_text(*dialects, turn_id="t"), to_invocations())
         assert sum(isinstance(each, ToolInvocation) for each in found) == count
 
 
 def test_a_name_has_no_line_break_though_an_argument_before_it_had_one() -> None:
     text = '<tool_calls>[{"name": "f", "arguments": {"x": "a\nb"}}, {"name": "g\nh", "arguments": {}}]</tool_calls>'
     for pieces in ([text], list(text)):
-        found = list(drive(pieces, parse_text("jamba", turn_id="t"), to_invocations()))
+        found = answered(pieces, parse_text("jamba", turn_id="t"), to_invocations())
         assert [each.name for each in found if isinstance(each, ToolInvocation)] == ["f"]
 
 
@@ -336,7 +337,7 @@ def test_a_name_has_no_line_break_though_an_argument_before_it_had_one() -> None
 )
 def test_a_grammar_of_text_alone_is_read(grammar: tuple[Any, ...]) -> None:
     text = '<answer lang="en">Hi</answer>' if grammar[0] == "<answer" else "<msg to=me>Hi</msg>"
-    events = list(drive(list(text), parse_text(Dialect("m", grammar), turn_id="t")))
+    events = answered(list(text), parse_text(Dialect("m", grammar), turn_id="t"))
     assert "".join(getattr(event, "delta", "") for event in events) == "Hi"
 
 
@@ -390,25 +391,25 @@ def test_a_raw_call_without_a_closer_is_never_run(name: str):
         "`<function=NAME>` opens and `</function>` closes.",
         "<function=rm_all>",
     ):
-        events = list(drive([text], parse_text(name, turn_id="t")))
+        events = answered([text], parse_text(name, turn_id="t"))
         assert [event.segment_type for event in events if event.type == "SEGMENT_START"] == ["text"]
     cut = "<seed:tool_call><function=f>\n<parameter=a>\n1\n</parameter>\n<par"
     for end in ("", "Ok"):
-        found = list(drive([cut + end], parse_text(name, turn_id="t"), to_invocations()))
+        found = answered([cut + end], parse_text(name, turn_id="t"), to_invocations())
         assert not any(isinstance(each, ToolInvocation) for each in found)
 
 
 def test_blanks_around_a_key_are_none_of_it():
     text = "<function=f>\n<parameter= days >\n2\n</parameter>\n</function>"
     tools = {"f": {"properties": {"days": {"type": "integer"}}}}
-    assert [call.arguments for call in drive([text], parse_text("qwen3_coder", tools=tools), to_invocations())] == [
+    assert [call.arguments for call in answered([text], parse_text("qwen3_coder", tools=tools), to_invocations())] == [
         {"days": 2}
     ]
 
 
 @pytest.mark.parametrize(("opener", "closer"), DIALECTS["think_tags"].reasoning)
 def test_reasoning_between_tags_is_found_character_by_character(opener: str, closer: str):
-    events = list(drive(list(f"{opener}Hm{closer}Yes"), parse_text("think_tags", turn_id="t")))
+    events = answered(list(f"{opener}Hm{closer}Yes"), parse_text("think_tags", turn_id="t"))
     said = [(event.segment_type, getattr(event, "delta", "")) for event in events]
     assert "".join(text for kind, text in said if kind == "reasoning") == "Hm"
     assert "".join(text for kind, text in said if kind == "text") == "Yes"

@@ -6,12 +6,12 @@ import re
 from typing import Any, Literal
 
 import pytest
+from answered import answered
 from depth import scaled
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
 from strategies.typed_values import DEFINITIONS, Fitting, fitting
-from untyped import drive
 
 from penstock.events.errors import UsageError
 from penstock.events.tool_invocation import ToolInvocation
@@ -195,7 +195,7 @@ def test_the_examples_are_the_calls_that_they_show(name: str):
 
 
 def read(name: str, text: str, tools: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
-    events = list(drive([text], parse_text(name, tools=tools, turn_id="t"), to_invocations()))
+    events = answered([text], parse_text(name, tools=tools, turn_id="t"), to_invocations())
     assert all(isinstance(event, ToolInvocation) for event in events), events
     return [(event.name, event.arguments) for event in events]
 

@@ -48,12 +48,14 @@ def test_a_schema_says_which_draft_it_is_of():
         "$schema": "http://json-schema.org/draft-07/schema#",
         "properties": {"a": {"items": [{"type": "string"}]}},
     }
-    check_schema(tuple_of_draft_7, "f")
+    check_schema(tuple_of_draft_7, "the parameters of tool 'f'")
     assert faults({"a": [1]}, tuple_of_draft_7)[0]["loc"] == ("a", 0)
     with pytest.raises(
         UsageError, match=r"the parameters of tool 'f' are not a JSON Schema: .* at \$\.properties\.a\.items"
     ):
-        check_schema({key: value for key, value in tuple_of_draft_7.items() if key != "$schema"}, "f")
+        check_schema(
+            {key: value for key, value in tuple_of_draft_7.items() if key != "$schema"}, "the parameters of tool 'f'"
+        )
 
 
 @pytest.mark.filterwarnings("ignore")  # jsonschema's own fetching warns, which would hide it here

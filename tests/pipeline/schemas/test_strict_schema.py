@@ -148,7 +148,7 @@ def test_what_strict_modes_cannot_carry_is_a_usage_error_that_says_where_and_wha
     with pytest.raises(UsageError) as raised:
         strict(schema, mode)
     message = str(raised.value)
-    assert message.startswith(f"tool 'f': {mode.provider}'s strict mode does not allow {said}")
+    assert message.startswith(f"f: {mode.provider}'s strict mode does not allow {said}")
     assert message.endswith(", or use strict=False")
 
 

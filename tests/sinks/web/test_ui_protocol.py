@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from penstock.events import (
+    AnswerEnd,
     ChunkResponse,
     ProviderError,
+    ProviderEvent,
     SegmentContent,
     SegmentEnd,
     SegmentStart,
@@ -152,3 +154,13 @@ def test_a_description_that_cannot_be_made_leaves_the_ends_and_the_class():
         assert terminal == {"type": "STREAM_ERROR", "error": {"class": "OSError"}}
         assert frames.error is not None
         assert frames.error.__context__ is not None
+
+
+def test_a_browser_gets_neither_the_message_nor_what_is_encrypted():
+    secret = {"n": [{"encrypted_content": "x", "title": "t"}], "encrypted_index": "y"}
+    events = [ProviderEvent("tool_result", secret), AnswerEnd("t", api="openai-chat", message={"native": "z"})]
+    for protocol in ("segments", "tool_call_updates"):
+        frames = UiFrames(protocol)  # type: ignore[arg-type]
+        told, end = (msgspec.json.decode(frame) for event in events for frame in frames.feed(event))
+        assert told["data"] == {"n": [{"title": "t"}]}
+        assert (end["type"], end["turn_id"], end["message"], end["api"]) == ("ANSWER_END", "t", None, None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.events import InvocationFailed, ProviderError, ToolInvocation, UsageError
+from penstock.events import AnswerEnd, InvocationFailed, Output, OutputFailed, ProviderError, ToolInvocation, UsageError
 from penstock.sinks.wording.event_words import ending, event_line, stream_error, subject
 
 
@@ -27,6 +27,13 @@ from penstock.sinks.wording.event_words import ending, event_line, stream_error,
 )
 def test_a_failure_says_its_reason_and_what_is_wrong_first(errors: tuple[dict[str, Any], ...], said: str):
     assert event_line(InvocationFailed("i", name="f", reason="invalid", errors=errors)) == f"✗ f is not run: {said}"
+
+
+def test_an_output_and_its_failure_have_a_line():
+    assert event_line(Output("s", data={"a": [1]})) == "→ output {'a': [1]}"
+    assert event_line(OutputFailed("s", reason="invalid", errors=({"loc": ["a"], "msg": "no"},))) == (
+        "✗ no output: invalid (a: no)"
+    )
 
 
 def test_a_call_that_has_no_name_is_not_called_nothing():
@@ -75,3 +82,20 @@ def test_an_end_that_is_fine_needs_no_words():
 )
 def test_a_segment_is_about_its_path_or_its_first_text(metadata: dict[str, Any], about: str):
     assert subject(metadata) == about
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        (AnswerEnd(finish_reason="stop"), ""),
+        (AnswerEnd(status="truncated"), "! the answer is truncated"),
+        (AnswerEnd(status="paused", finish_reason="pause", finish_reason_raw="pause_turn"), "is paused: pause_turn"),
+        (AnswerEnd(choice=2, status="interrupted"), "! answer 2 was interrupted"),
+        (AnswerEnd(status="failed", error={"detail": "over\x1bloaded"}), "failed: over"),
+    ],
+)
+def test_the_end_of_an_answer_says_why_it_is_not_complete(end: AnswerEnd, said: str):
+    line = event_line(end)
+    assert said in line
+    assert bool(said) == bool(line)
+    assert "\x1b" not in line

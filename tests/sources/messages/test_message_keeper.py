@@ -24,6 +24,7 @@ from penstock.operators.engine.stage import Completed, Failed, Interrupted
 from penstock.pipeline import Pipeline
 from penstock.sources import decode_sdk, decode_wire, from_recording, from_stream, from_wire
 from penstock.sources.machine.machine import Machine
+from penstock.sources.messages.messages import Messages
 from penstock.sources.recognition.apis import api_of, machine_of
 
 API = attrgetter("api")
@@ -46,6 +47,12 @@ OWN = [pytest.param(sdk, path, id=f"{sdk.api}-{path.stem}") for sdk in SDKS for 
 
 def keeper(api: str) -> Machine:
     return machine_of(api_of(api), choices="all", turn_id="t", limits=DEFAULT_LIMITS, keep_message=True)
+
+
+def new_messages(api: str) -> Messages:
+    new = api_of(api).new_messages
+    assert new is not None
+    return new("all")
 
 
 def items_of(sdk: Sdk, body: bytes) -> list[Any]:
@@ -136,10 +143,10 @@ def test_nothing_that_a_server_may_send_raises(sdk: Sdk, data: st.DataObject):
             *[changed(each, data.draw(st.sampled_from(places(each))), data.draw(st.sampled_from(ODD))) for each in items[at : at + 1]],
             *items[at + 1 :],
         ]  # fmt: skip
-    messages = api_of(sdk.api).new_messages("all")
+    messages = new_messages(sdk.api)
     for item in items:
         messages.feed(item)
-    again = api_of(sdk.api).new_messages("all")
+    again = new_messages(sdk.api)
     again.load(json.loads(json.dumps(messages.dump())))
     assert again.messages() == messages.messages()
     assert msgspec.json.encode(messages.messages())
@@ -240,6 +247,13 @@ def test_without_an_answer_there_is_none(api: str):
     assert messages_of(machine.close(Completed())) == {}
 
 
+def test_an_api_that_keeps_no_messages_is_read_as_without():
+    machine = machine_of(
+        api_of("ollama")._replace(new_messages=None), choices=0, turn_id="t", limits=DEFAULT_LIMITS, keep_message=True
+    )
+    assert messages_of(run(machine, [SAID["ollama"]])) == {}
+
+
 def test_it_has_the_identity_of_the_answer():
     chunk = {"id": "r1", "model": "m", "choices": [{"index": 1, "delta": {"content": "Hi"}}]}
     [*_, last] = run(keeper("openai-chat"), [chunk])
@@ -248,7 +262,7 @@ def test_it_has_the_identity_of_the_answer():
 
 @pytest.mark.parametrize("api", SAID)
 def test_a_delta_costs_the_same_however_long_the_answer_is(api: str):
-    messages = api_of(api).new_messages(0)
+    messages = new_messages(api)
     messages.feed(SAID[api])
     early = counted(lambda: messages.feed(SAID[api]))
     for _ in range(2000):

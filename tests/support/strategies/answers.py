@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from strategies.cuts import cut_at
 
+from penstock.events import ProviderEvent
 from penstock.events.chunk_response import (
     ArgumentsKind,
     CallStatus,
@@ -21,7 +22,10 @@ from penstock.events.chunk_response import (
 )
 
 # What an answer is made of: a move is a chunk that says one thing. A chunk says reasoning first, calls last.
-RANKS = ("native", "reasoning", "content", "refusal", "image_urls", "tool_calls", "end")
+RANKS = (
+    *("native", "reasoning", "content", "refusal", "image_urls", "tool_calls"),
+    *("provider_events", "raw", "end"),
+)
 
 CUTS: tuple[tuple[FinishReason, str, bool], ...] = (
     ("pause", "steered", True),
@@ -34,6 +38,20 @@ FINISHES: tuple[FinishReason | None, ...] = (
     *("stop", "tool_calls", "tool_calls", "stop", None),
     *("length", "content_filter", "refusal", "pause", "error", "other"),
 )
+
+BESIDE = (
+    ChunkResponse(provider_events=(ProviderEvent("citation", {"url": "u"}, "openai-responses"),)),
+    ChunkResponse(provider_events=(ProviderEvent("tool_result", {"n": [1]}, segment_id="call_0"),)),
+    ChunkResponse(raw=({"type": "unknown"},), api="gemini"),
+)
+"""What only a provider has, and what nobody mapped."""
+
+LAST = (
+    ChunkResponse(error={"detail": "moderated", "code": 1}),
+    ChunkResponse(model="n", response_id="s"),
+    ChunkResponse(message={"role": "assistant"}, api="openai-chat"),
+)
+"""What may come last, about an answer or all of them."""
 
 SAMPLE_TEXTS = (
     'a "quoted" \\ line\n\tnext',
@@ -210,6 +228,8 @@ def _lanes(draw: st.DrawFn, random: Random, choice: int) -> list[list[ChunkRespo
     if not draw(st.integers(0, 7)):
         other = ChunkResponse(native={"signature": "r"})
         lanes.append([draw(st.sampled_from((other, ChunkResponse(refusal="no"), ChunkResponse(image_urls=("u",)))))])
+    if not draw(st.integers(0, 3)):
+        lanes.append(draw(st.lists(st.sampled_from(BESIDE), min_size=1, max_size=3)))
     for index in range(draw(st.sampled_from((0, 1, 1, 2, 2, 3, 5)))):
         call_id = draw(st.sampled_from((f"call_{index}", f"call_{index}", f"call_{index}", "run_bash:0", "", None)))
         deltas = draw(_calls(random, index, call_id, named_first=False))
@@ -241,7 +261,11 @@ def answers(draw: st.DrawFn, *, choices: int | None = None) -> list[ChunkRespons
         elif reason is not None or said:
             moves.append(ChunkResponse(choice=choice, finish_reason=reason, is_complete=said))
     if draw(st.booleans()):
+        moves.insert(0, ChunkResponse(model="m", response_id="r", usage=TokenUsage(1, 0, 1)))
+    if draw(st.booleans()):
         moves.append(ChunkResponse(usage=TokenUsage(1, 2, 3)))
+    if not draw(st.integers(0, 3)):
+        moves.append(draw(st.sampled_from(LAST)))
     return packed(moves, [random.randrange(3) == 0 for _ in moves])
 
 
@@ -264,7 +288,8 @@ def packed(moves: Sequence[ChunkResponse], together: Sequence[bool]) -> list[Chu
         # A signature ends the reasoning before it: in one chunk it stands for its own reasoning only.
         if joins and fits and kind != "end" and "native" not in (kind, RANKS[last]) and RANKS[last] != "end":
             former = chunks[-1]
-            chunks[-1] = replace(former, **{kind: getattr(former, kind) + getattr(move, kind)})
+            together_with = {kind: getattr(former, kind) + getattr(move, kind), "api": move.api or former.api}
+            chunks[-1] = replace(former, **together_with)
         else:
             chunks.append(move)
         last = rank
@@ -278,6 +303,7 @@ def moves_of(answer: Sequence[ChunkResponse]) -> list[ChunkResponse]:
         if chunk.native:
             moves.append(ChunkResponse(choice=chunk.choice, native=chunk.native, reasoning=chunk.reasoning))
         kinds = [kind for kind in ("content", "refusal", "image_urls") if getattr(chunk, kind)]
+        beside = [kind for kind in ("provider_events", "raw") if getattr(chunk, kind)]
         if chunk.reasoning and not chunk.native:
             kinds.insert(0, "reasoning")
         moves += [ChunkResponse(choice=chunk.choice, **{kind: getattr(chunk, kind)}) for kind in kinds]
@@ -292,10 +318,14 @@ def moves_of(answer: Sequence[ChunkResponse]) -> list[ChunkResponse]:
             tool_calls=(),
             audio_urls=(),
             video_urls=(),
+            provider_events=(),
+            raw=(),
+            api=None if beside else chunk.api,
         )
         for kind in ("audio_urls", "video_urls"):
             if getattr(chunk, kind):
                 moves.append(ChunkResponse(choice=chunk.choice, **{kind: getattr(chunk, kind)}))
+        moves += [ChunkResponse(choice=chunk.choice, api=chunk.api, **{kind: getattr(chunk, kind)}) for kind in beside]
         if rest != ChunkResponse(choice=chunk.choice):
             moves.append(rest)
     return moves

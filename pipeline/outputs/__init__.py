@@ -1,0 +1,1 @@
+"""Structured answers: the type of the output, and how a request asks for it."""

@@ -57,7 +57,7 @@ class TokenUsage(Struct, frozen=True, gc=False, tag="TOKEN_USAGE", tag_field="ty
     completion: Annotated[int, Meta(description="Output tokens, reasoning included.")] = 0
     total: Annotated[int, Meta(description="What the provider gives as total, else prompt + completion.")] = 0
     cached: Annotated[int, Meta(description="Input tokens read from the provider's cache.")] = 0
-    reasoning: Annotated[int, Meta(description="Output tokens spent on reasoning.")] = 0
+    reasoning: Annotated[int, Meta(description="Output tokens spent on reasoning, as the provider counts them.")] = 0
 
 
 class ChunkResponse(Struct, frozen=True, gc=False, omit_defaults=True, tag="CHUNK_RESPONSE", tag_field="type"):

@@ -739,7 +739,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a signature shows that the model went on",
-        (Edit("sources/gemini/gemini.py", "if name not in _BESIDE", "if name"),),
+        (Edit("sources/gemini/gemini.py", "if name not in BESIDE", "if name"),),
         (f"{CUT_MODELS} gemini",),
     ),
     Mutant(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...events.provider_event import ProviderEventKind
-from ..machine.sdk_fields import Fields
+from ..machine.sdk_fields import Fields, entries_of
 from ..machine.surrogates import plain_object
 
 RESULT = "_tool_result"
@@ -53,5 +53,9 @@ def add_delta(block: dict[str, Any], delta: Fields) -> None:
         if key == "type" or value is None:
             continue
         before = block.get(key)
-        is_more = isinstance(before, str | list) and type(before) is type(value)
-        block[key] = before + value if is_more else value
+        if isinstance(before, str) and isinstance(value, str):
+            block[key] = before + value
+        elif isinstance(before, list) and isinstance(value, list):
+            block[key] = entries_of(before) + entries_of(value)
+        else:
+            block[key] = value

@@ -53,5 +53,7 @@ def sorted_by_kind(
     for key, value in fields.items():
         if (key in kinds or key not in known) and value is not None and says_something(plain := wire_form(value)):
             said[key] = plain
-    events = [(kinds[key], {camel_case(key): said[key]}) for key in kinds if key in said]
+    events: list[tuple[ProviderEventKind, dict[str, Any]]] = [
+        (kind, {camel_case(key): said[key]}) for key, kind in kinds.items() if key in said
+    ]
     return events, {camel_case(key): plain for key, plain in said.items() if key not in kinds}

@@ -96,9 +96,9 @@ def whole_arguments(item: Fields, kind: CallKind) -> str:
         given = {name: item[name] for name in ("action", "actions") if item.get(name)}
     elif kind.name == "file_search":
         given = {"queries": given} if given else None
-    plain = plain_json(given)
-    if kind.name == "web_search" and isinstance(plain, dict):
-        plain.pop("sources", None)  # they are a result
+    plain: Any = plain_json(given)
+    if kind.name == "web_search" and (action := fields_of(plain)):
+        plain = {key: value for key, value in action.items() if key != "sources"}  # which are a result
     return _compact(plain) if plain else ""
 
 
@@ -118,8 +118,8 @@ def written_end(item: Fields) -> str:
     >>> written_end({"action": {"commands": ["ls"], "timeout_ms": 5}})
     '"],"timeout_ms":5}'
     """
-    action = plain_json(item.get("action"))
-    limits = {key: value for key, value in action.items() if key != "commands"} if isinstance(action, dict) else {}
+    action = fields_of(plain_json(item.get("action"))) or {}
+    limits = {key: value for key, value in action.items() if key != "commands"}
     return '"],' + _compact(limits)[1:] if limits else '"]}'
 
 

@@ -57,5 +57,7 @@ def response_extras(response: Fields) -> tuple[list[tuple[ProviderEventKind, dic
         for key, value in response.items()
         if (key in OF_RESPONSE or key not in _NOT_UNKNOWN_OF_RESPONSE) and says_something(plain := plain_json(value))
     }
-    events = [(OF_RESPONSE[key], {key: said[key]}) for key in OF_RESPONSE if key in said]
+    events: list[tuple[ProviderEventKind, dict[str, Any]]] = [
+        (kind, {key: said[key]}) for key, kind in OF_RESPONSE.items() if key in said
+    ]
     return events, {key: plain for key, plain in said.items() if key not in OF_RESPONSE}

@@ -116,6 +116,7 @@ def _responses(kind: str, whole: str, arguments: dict[str, Any] | None, form: Ca
         "custom_tool_call": ("custom_tool_call_input", "input"),
         "mcp_call": ("mcp_call_arguments", "arguments"),
         "code_interpreter_call": ("code_interpreter_call_code", "code"),
+        "shell_call": ("shell_call_command", "command"),
     }.get(kind)
 
     def item(written: str, status: str) -> dict[str, Any]:
@@ -127,7 +128,7 @@ def _responses(kind: str, whole: str, arguments: dict[str, Any] | None, form: Ca
         if streamed:
             event, field = f"response.{streamed[0]}", streamed[1]
             pieces = [piece for piece in (written[:7], written[7:]) if piece]
-            here = {"output_index": place, "item_id": begun["id"]}
+            here = {"output_index": place, "item_id": begun["id"], "command_index": 0}
             found += [{"type": f"{event}.delta", **here, "delta": piece} for piece in pieces]
             if closing == "arguments" or closing.startswith("item"):
                 found.append({"type": f"{event}.done", **here, field: written})
@@ -136,9 +137,10 @@ def _responses(kind: str, whole: str, arguments: dict[str, Any] | None, form: Ca
             found.append({"type": "response.output_item.done", "output_index": place, "item": end})
         return found
 
-    # Nothing of an object is on the wire before its item is.
+    # Nothing of an object is on the wire before its item is, or nothing that closes it.
     whole_only = tuple(name for name in _RESPONSES_CLOSINGS if name.startswith(("item", "response")))
-    return Kind(kind, whole, arguments, events, () if streamed else whole_only, item)
+    is_closed_by_us = not streamed or kind == "shell_call"
+    return Kind(kind, whole, arguments, events, whole_only if is_closed_by_us else (), item)
 
 
 def _response(how: str, **fields: Any) -> Events:
@@ -184,6 +186,10 @@ RESPONSES = Wire(
         _responses("custom_tool_call", TEXT, {"input": TEXT}, lambda text: {"name": "patch", "input": text}),
         _responses("apply_patch_call", TEXT, _operation(TEXT)["operation"], _operation),
         _responses("local_shell_call", "rm -rf ./build", _command("rm -rf ./build")["action"], _command),
+        _responses("shell_call", "rm -rf ./build", {"commands": ["rm -rf ./build"]},
+                   lambda text: {"action": {"commands": [text]}}),
+        _responses("shell_call", "ls", None,
+                   lambda text: {"action": {"commands": [text]}, "environment": {"type": "container_reference"}}),
         _responses("computer_call", "abc", {"actions": [{"type": "type", "text": "abc"}]},
                    lambda text: {"actions": [{"type": "type", "text": text}]}),
         _responses("mcp_call", JSON, None, lambda text: {"name": "search", "arguments": text}),

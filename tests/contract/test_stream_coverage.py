@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from answered import answered
 from chat_client import collected
 from chunk_grammar import checked
-from untyped import drive
 
 from penstock.operators import to_invocations, to_segments
 from penstock.sources import from_recording, from_wire
@@ -343,5 +343,5 @@ def test_arguments_of_sixty_kilobytes_arrive_whole_and_once(
     assert ends == ["completed"]
     (call,) = checked(chunks).calls
     assert call.arguments == text if api not in ("gemini", "ollama") else json.loads(call.arguments) == ARGUMENTS
-    (invocation,) = drive(chunks, to_segments(), to_invocations())
+    (invocation,) = answered(chunks, to_segments(), to_invocations())
     assert (invocation.id, invocation.name, invocation.arguments) == ("c", "write", ARGUMENTS)

@@ -123,9 +123,9 @@ answer_ends = st.builds(
     message=st.none() | objects | st.lists(objects, max_size=2),
 )
 results = st.one_of(
-    st.builds(ToolResult, texts, maybe, value=plain),
-    st.builds(ToolResult, texts, maybe, error=texts),
-    st.builds(ToolResult, texts, maybe, denied=texts),
+    st.builds(ToolResult, texts, turn_id=maybe, value=plain),
+    st.builds(ToolResult, texts, turn_id=maybe, error=texts),
+    st.builds(ToolResult, texts, turn_id=maybe, denied=texts),
 )
 statuses = st.sampled_from((None, *get_args(Status)))
 reasons = st.none() | st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)

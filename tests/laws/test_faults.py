@@ -316,7 +316,9 @@ def test_a_refused_request_is_a_typed_error_and_one_chunk_that_says_it(sdk: Sdk,
     with BodyServer(body, status=status, content_type="application/json") as server:
         chunks, ends = (sdk.by_async_sdk if is_async else sdk.by_sdk)(server.url)
     given = told((chunks, ends))
-    assert (given.before, given.closing) == ([], [])
+    assert given.before == []
+    [answer] = given.closing
+    assert (answer.status, answer.error) == ("failed", wanted)
     assert [chunk.error for chunk in chunks] == [wanted]
     [end] = ends
     assert isinstance(end, ProviderError)

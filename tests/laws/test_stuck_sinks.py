@@ -482,7 +482,7 @@ def test_a_queue_whose_reader_comes_after_the_stream_keeps_everything(kind: str)
     async def read() -> list[Any]:
         return [event async for event in for_task]
 
-    assert len(list(for_thread)) == len(asyncio.run(read())) == 22
+    assert len(list(for_thread)) == len(asyncio.run(read())) == 23
 
 
 # Who is slow, and who is not
@@ -549,7 +549,7 @@ def test_a_healthy_sink_of_a_pipeline_is_not_dropped(kind: str, when_full: Any):
             return arun
 
         run = asyncio.run(main())
-    assert run.results == [20_002, 20_002]
+    assert run.results == [20_003, 20_003]
 
 
 @KINDS

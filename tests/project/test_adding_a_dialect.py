@@ -22,7 +22,7 @@ otter = DIALECTS["otter"]
 schema = {"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}
 text = render_call(otter, "weather", {"city": "Oslo", "days": 2}, schema=schema)
 read = {
-    name: [(call.name, call.arguments) for call in drive(list(text), parse_text(name, tools={"weather": schema}), to_invocations())]
+    name: [(call.name, call.arguments) for call in [*drive(list(text), parse_text(name, tools={"weather": schema}), to_invocations())][:-1]]
     for name in ("otter", "auto")
 }
 models = {name: list(dialect_for(name).names) for name in ("acme/Otter-2-7B", "otter-2-thinking", "otter", "otter_v2")}

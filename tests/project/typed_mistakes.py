@@ -7,6 +7,7 @@ from typing import assert_never, assert_type
 from reactivex import Observable
 
 from penstock import (
+    AnswerEnd,
     ChunkResponse,
     InvocationFailed,
     Notice,
@@ -25,7 +26,7 @@ from penstock import (
     to_segments,
     tool,
 )
-from penstock.events import AnySegmentEvent, Output, OutputFailed, ToolCallUpdate
+from penstock.events import AnySegmentEvent, Output, OutputFailed, ProviderEvent, ToolCallUpdate
 from penstock.operators import Operator, PartialOutput, holdback, stream_fields, strip_markers
 from penstock.pipeline import StrategyEvent
 
@@ -62,6 +63,10 @@ def every_event_of_a_pipeline(event: StrategyEvent) -> str:
             return event.arguments
         case PartialOutput() | Output() | OutputFailed():
             return event.segment_id
+        case ProviderEvent():
+            return event.kind
+        case AnswerEnd():
+            return event.status
         case _:
             assert_never(event)
 
@@ -70,7 +75,7 @@ def no_failed_call(event: StrategyEvent) -> str:
     match event:
         case SegmentStart() | SegmentContent() | SegmentEnd() | ToolCallUpdate():
             return ""
-        case ToolInvocation() | Notice() | PartialOutput() | Output() | OutputFailed():
+        case ToolInvocation() | Notice() | PartialOutput() | Output() | OutputFailed() | ProviderEvent() | AnswerEnd():
             return ""
         case _:
             assert_never(event)  # wrong

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from answered import answered, before_the_end
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from law_oracles import comparable, content_by_segment, raw_by_segment
@@ -60,7 +61,7 @@ def test_a_first_attempt_with_a_known_tool_streams_decoded_text(known: KnownTool
     # Without a schema a call of edit_file is taken for one with a single text.
     is_declared = is_declared or (known.tool == "edit_file" and "[" in known.text)
     tools = [tool(schema_of(known), name=known.tool)] if is_declared else None
-    events: list[Any] = list(
+    events = before_the_end(
         Pipeline(tools=tools, turn_id="t").stream(call(known.tool, *json.dumps(arguments_of(known))))
     )
     streamed = [event for event in events if getattr(event, "segment_type", "tool_call") != "tool_call"]
@@ -125,7 +126,7 @@ def test_any_cutting_gives_the_same_and_loses_nothing(data: st.DataObject, known
 def test_what_was_stored_is_read_back_with_the_same_arguments(known: KnownTool):
     text = json.dumps(arguments_of(known))
     stored = [from_json(to_json(event)) for event in drive(call(known.tool, text), SEGMENTS, stream_fields())]
-    (result,) = drive(stored, to_invocations())
+    (result,) = answered(stored, to_invocations())
     assert result.arguments == arguments_of(known)
 
 
@@ -139,12 +140,12 @@ def test_the_text_editor_writes_or_edits_by_what_it_is_given():
 
 def test_a_free_form_patch_streams_and_is_read_back():
     chunks = call("apply_patch", "*** Begin", " Patch\n", kind="text")
-    events = list(drive(chunks, SEGMENTS, stream_fields(), to_invocations(keep_segments=True)))
+    events = answered(chunks, SEGMENTS, stream_fields(), to_invocations(keep_segments=True))
     assert types_of(events) == {"patch_file"}
     assert content_by_segment(events) == {"c": "*** Begin Patch\n"}
     assert events[-1].arguments == {"input": "*** Begin Patch\n"}
     stored = [from_json(to_json(event)) for event in drive(chunks, SEGMENTS)]
-    again = list(drive(stored, stream_fields(), to_invocations(keep_segments=True)))
+    again = answered(stored, stream_fields(), to_invocations(keep_segments=True))
     assert types_of(again) == {"patch_file"}
     assert again[-1].arguments == {"input": "*** Begin Patch\n"}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from answered import answered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from law_oracles import content_by_segment, loaded, raw_by_segment, verdict
@@ -56,7 +57,7 @@ def chunks_of(pieces: Iterable[str], name: str = "edit", finish: Any = "tool_cal
 
 
 def run(*pieces: str, finish: str | None = "tool_calls") -> list[Any]:
-    return list(drive(chunks_of(pieces, finish=finish), SEGMENTS, FIELDS, to_invocations(keep_segments=True)))
+    return answered(chunks_of(pieces, finish=finish), SEGMENTS, FIELDS, to_invocations(keep_segments=True))
 
 
 def arguments_of(events: Iterable[Any]) -> list[Any]:
@@ -188,10 +189,10 @@ def test_the_raw_of_all_events_is_the_input_and_the_calls_own_are_as_without_it(
     events = run(*pieces, finish=None if is_cut else "tool_calls")
     assert "".join(raw_by_segment(events).values()) == "".join(pieces)
     others = [event for event in events if event not in arguments_of(events)]
-    plain = drive(
+    plain = answered(
         chunks_of(pieces, finish=None if is_cut else "tool_calls"), SEGMENTS, to_invocations(keep_segments=True)
     )
-    assert others == list(plain)
+    assert others == plain
 
 
 @settings(deadline=None)
@@ -235,7 +236,7 @@ def test_dumped_and_loaded_after_any_item_it_goes_on_the_same(data: st.DataObjec
 @given(st.data(), argument_texts())
 def test_segments_read_back_give_the_same_arguments(data: st.DataObject, text: str):
     events = [from_json(to_json(event)) for event in drive(chunks_of(data.draw(cuts(text))), SEGMENTS)]
-    again = list(drive(events, FIELDS, to_invocations(keep_segments=True)))
+    again = answered(events, FIELDS, to_invocations(keep_segments=True))
     assert by_segment(arguments_of(again)) == by_segment(arguments_of(run(text)))
     assert isinstance(again[-1], ToolInvocation)
 
@@ -244,7 +245,7 @@ def test_segments_read_back_give_the_same_arguments(data: st.DataObject, text: s
 @given(argument_texts())
 def test_what_comes_out_can_be_read_back_and_has_the_same_result(text: str):
     events = [from_json(to_json(event)) for event in drive(chunks_of([text]), SEGMENTS, FIELDS)]
-    (result,) = drive(events, to_invocations(fields=[EDITS]))
+    (result,) = answered(events, to_invocations(fields=[EDITS]))
     assert result.arguments == loaded(text)
 
 
@@ -325,8 +326,8 @@ def test_a_call_written_as_text_streams_the_same():
 def test_an_argument_named_as_the_library_names_things_stays_an_argument():
     text = '{"call_id": "c", "streamed": "x", "path": "p", "content": "y"}'
     events = list(drive(chunks_of([text], "write_file"), SEGMENTS, stream_fields()))
-    assert events[-1].metadata["arguments"] == {"call_id": "c", "streamed": "x"}
-    (result,) = drive([from_json(to_json(event)) for event in events], to_invocations())
+    assert events[-2].metadata["arguments"] == {"call_id": "c", "streamed": "x"}
+    (result,) = answered([from_json(to_json(event)) for event in events], to_invocations())
     assert result.arguments == json.loads(text)
 
 

@@ -4,6 +4,7 @@ import pickle
 from typing import Annotated, Any
 
 import pytest
+from answered import before_the_end
 from pydantic import BaseModel, Field
 
 from penstock import Pipeline, tool
@@ -118,7 +119,7 @@ def test_tools_that_stream_something_else_are_unequal_and_copies_are_equal():
 
 
 def test_one_streamed_argument_makes_the_call_a_segment_of_its_own_type():
-    events: list[Any] = list(
+    events = before_the_end(
         Pipeline(tools=[save], turn_id="t").stream(call("save", '{"copies": 2, "title": "T", "body": "B"}'))
     )
     assert events[0].metadata == {"tool_name": "save", "copies": 2, "title": "T"}
@@ -129,7 +130,7 @@ def test_one_streamed_argument_makes_the_call_a_segment_of_its_own_type():
 
 def test_several_are_segments_beside_the_call():
     text = '{"path": "a.py", "edits": [{"old_text": "x", "newText": "y"}], "summary": "s"}'
-    events: list[Any] = list(Pipeline(tools=[change], turn_id="t").stream(call("change", text)))
+    events = before_the_end(Pipeline(tools=[change], turn_id="t").stream(call("change", text)))
     assert contents(events) == {
         ("c", "tool_call"): text,
         ("c/edits/0/newText", "change"): "y",

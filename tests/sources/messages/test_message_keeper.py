@@ -201,13 +201,13 @@ def test_a_pipeline_keeps_it_unless_told_otherwise(api: str):
 
     assert "Hi" in json.dumps(end().message)
     assert end().api == api
-    assert end(keep_message=False).message is None
+    assert end(keep_answer=False).message is None
 
 
 def test_a_changed_pipeline_keeps_it_as_before():
-    pipeline = Pipeline("api_tool_call", keep_message=False)
-    assert "keep_message=False" in pipeline.code()
-    assert "keep_message" not in Pipeline("api_tool_call").code()
+    pipeline = Pipeline("api_tool_call", keep_answer=False)
+    assert "keep_answer=False" in pipeline.code()
+    assert "keep_answer" not in Pipeline("api_tool_call").code()
     changed_one = pipeline.replace("to_segments", to_segments(eager=True))
     ends: list[Any] = [*changed_one.stream([SAID["gemini"]])]
     assert ends[-1].message is None

@@ -116,18 +116,19 @@ async def awaited(chunks: list[ChunkResponse]) -> None:
         assert_type(event, StrategyEvent)
         _ = event.delta  # wrong
     async for made_event in adrive(chunks, to_segments()):
-        assert_type(made_event, AnySegmentEvent | Notice)
+        assert_type(made_event, AnySegmentEvent | Notice | ProviderEvent | AnswerEnd)
 
 
 def chained(chunks: list[ChunkResponse], source: Observable[ChunkResponse]) -> None:
     for text in drive(["a"], holdback("<b>"), strip_markers("<c>", "</c>")):
         assert_type(text, str)
     for call in drive(chunks, to_segments(), stream_fields(), to_invocations()):
-        assert_type(call, ToolInvocation | InvocationFailed | Notice)
+        assert_type(call, ToolInvocation | InvocationFailed | Notice | ProviderEvent | AnswerEnd)
         _ = call.arguments  # wrong
-    assert_type(compose(to_segments(), stream_fields()), Operator[ChunkResponse, AnySegmentEvent | Notice])
+    segments: Operator[ChunkResponse, AnySegmentEvent | Notice | ProviderEvent | AnswerEnd]
+    segments = compose(to_segments(), stream_fields())
+    assert_type(source.pipe(segments), Observable[AnySegmentEvent | Notice | ProviderEvent | AnswerEnd])
     assert_type(stage(holdback("<b>")).feed("a"), list[str])
-    assert_type(source.pipe(to_segments(), stream_fields()), Observable[AnySegmentEvent | Notice])
     drive([1], holdback("<b>"))  # wrong
     compose(holdback("<b>"), to_invocations())  # wrong
     stage(to_segments(), holdback("<b>"))  # wrong

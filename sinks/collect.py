@@ -117,7 +117,7 @@ class Collector(Generic[E]):
     def feed(self, event: Any) -> None:
         if self._keep:
             self.collected.events.append(event)
-        kind = type(event)
+        kind: Any = event.__class__
         if kind is SegmentContent:
             entry = self._open.get((event.turn_id, event.segment_id))
             if entry is not None:

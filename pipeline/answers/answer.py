@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 from ...events.answer_end import AnswerEnd, AnswerStatus
 from ...events.chunk_response import TokenUsage
@@ -155,8 +155,7 @@ class Answer:
     def _results(self, given: Iterable[ToolResult]) -> dict[str, ToolResult]:
         found: dict[str, ToolResult] = {}
         for each in given:
-            value: object = each
-            if not isinstance(value, ToolResult):
+            if not isinstance(cast("object", each), ToolResult):
                 message = f"results must be ToolResults, such as ToolResult(invocation.id, value=...); got {each!r:.80}"
                 raise UsageError(message)
             if each.turn_id not in (None, self.turn_id):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 from ...events.errors import UsageError
 from ...events.tool_invocation import InvocationFailed
@@ -87,9 +88,9 @@ def _why(failure: InvocationFailed | None) -> str:
     return f"the call was not run: {failure.reason}" + (f" ({details})" if details else "")
 
 
-def _detail(error: Mapping[str, object]) -> str:
-    place = error.get("loc")
-    where = ".".join(map(str, place)) if isinstance(place, list | tuple) else ""
+def _detail(error: Mapping[str, Any]) -> str:
+    place: Any = error.get("loc")
+    where = ".".join(map(str, cast("list[object]", place))) if isinstance(place, list | tuple) else ""
     said = str(error.get("msg") or ", ".join(f"{key} {value}" for key, value in error.items()))
     return f"{where}: {said}" if where else said
 

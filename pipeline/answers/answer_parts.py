@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -36,8 +36,8 @@ class AnswerCall(Struct, frozen=True):
     @property
     def arguments_json(self) -> str:
         """The arguments as JSON: the model's own text where it is that, as it is not in most dialects of text."""
-        own = decode_json(self.raw, DEFAULT_LIMITS)[0]
-        is_own = isinstance(own, dict) and _plain(own) == self.arguments
+        own: Any = decode_json(self.raw, DEFAULT_LIMITS)[0]
+        is_own = isinstance(own, dict) and _plain(cast("dict[str, Any]", own)) == self.arguments
         return self.raw if is_own else json.dumps(self.arguments, ensure_ascii=False)
 
 
@@ -83,7 +83,7 @@ def _call(segment: Segment, run: ToolInvocation | None, failed: InvocationFailed
         segment.id,
         str(metadata.get("tool_name") or segment.type),
         raw,
-        _plain(arguments) if isinstance(arguments, dict) else {},
+        _plain(cast("dict[str, Any]", arguments)) if isinstance(arguments, dict) else {},
         is_free_form,
         has_arguments,
         has_arguments and segment.status == "complete",

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...events.tool_result import ToolResult
 from .answer_parts import AnswerPart
-from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts
+from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts, user_message
 from .result_text import result_text
 
 _NAME = "anthropic"
@@ -17,9 +17,13 @@ _call_id = partial(fitting_id, accepted=re.compile("[a-zA-Z0-9_-]{1,64}"))
 
 
 def _sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
-    content = message.get("content") or []
+    content: Any = message.get("content") or []
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     return {"role": "assistant", "content": [_block(each, notices) for each in blocks if _is_sent(each, notices)]}
+
+
+def _entries(message: dict[str, Any]) -> list[dict[str, Any]]:
+    return [message] if message["content"] else []
 
 
 def _is_sent(block: dict[str, Any], notices: Notices) -> bool:
@@ -73,9 +77,9 @@ ANTHROPIC_FORM = MessageForm(
     _sendable,
     _plain,
     _calls,
-    lambda message: [message] if message["content"] else [],
+    _entries,
     _results,
-    lambda text: {"role": "user", "content": text},
+    user_message,
     _call_id,
 )
 """Thinking goes back with its signature, and what the provider's own tools returned as it came."""

@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.machines.whole_json import decode_json
 from .answer_parts import AnswerPart
-from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts
+from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts, user_message
 from .result_text import result_text
 
 _KEYS = frozenset(("role", "content", "tool_calls", "function_call"))
@@ -65,7 +65,7 @@ def chat_form(name: str, returned: tuple[str, ...] = ()) -> MessageForm:
         _calls,
         _entries,
         partial(_results, named=is_mistral),
-        lambda text: {"role": "user", "content": text},
+        user_message,
         rules.call_id,
     )
 
@@ -96,10 +96,11 @@ def _sendable(message: dict[str, Any], notices: Notices, *, rules: _Rules) -> di
 
 
 def _content(content: Any, notices: Notices, rules: _Rules) -> Any:
-    if not isinstance(content, list) or rules.is_mistral:
+    if rules.is_mistral or not isinstance(content, list | tuple):
         return content
-    texts = [part for part in content if isinstance(part, str) or part.get("type") == "text"]
-    if len(texts) < len(content):
+    parts = cast("list[Any]", content)
+    texts = [part for part in parts if isinstance(part, str) or part.get("type") == "text"]
+    if len(texts) < len(parts):
         left_out(notices, "content that is not text", rules.name)
     return "".join(part if isinstance(part, str) else part.get("text") or "" for part in texts) or None
 
@@ -117,7 +118,7 @@ def _call(call: dict[str, Any], place: int, notices: Notices, rules: _Rules) -> 
         if rules.is_openai:
             return {**sent, "custom": {"name": custom.get("name") or "", "input": custom.get("input") or ""}}
         arguments = {"input": custom.get("input") or ""}
-        function = {"name": custom.get("name"), "arguments": arguments}
+        function: dict[str, Any] = {"name": custom.get("name"), "arguments": arguments}
         sent["type"] = "function"
     else:
         function = call.get("function") or {}

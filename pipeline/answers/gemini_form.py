@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from ...events.tool_result import ToolResult
 from .answer_parts import AnswerPart
@@ -51,8 +51,16 @@ def _object(result: ToolResult) -> dict[str, Any]:
     """Return a result as the object that the API wants: under the keys that its reference names."""
     if result.is_error:
         return {"error": result_text(result)}
-    value = result_data(result)
-    return value if isinstance(value, dict) else {"output": value}
+    value: Any = result_data(result)
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {"output": value}
+
+
+def _entries(message: dict[str, Any]) -> list[dict[str, Any]]:
+    return [message] if message["parts"] else []
+
+
+def _user(text: str) -> dict[str, Any]:
+    return {"role": "user", "parts": [{"text": text}]}
 
 
 GEMINI_FORM = MessageForm(
@@ -61,8 +69,8 @@ GEMINI_FORM = MessageForm(
     _sendable,
     _plain,
     _calls,
-    lambda message: [message] if message["parts"] else [],
+    _entries,
     _results,
-    lambda text: {"role": "user", "parts": [{"text": text}]},
+    _user,
 )
 """Thought signatures go back in the parts in which they came, empty ones included."""

@@ -84,3 +84,8 @@ def left_out(notices: Notices, what: str, provider: str) -> None:
     notice = Notice("not_sent", f"the message for {provider} goes without {what}")
     if notice not in notices:
         notices.append(notice)
+
+
+def user_message(text: str) -> dict[str, Any]:
+    """Return a message of the user, as most providers take it."""
+    return {"role": "user", "content": text}

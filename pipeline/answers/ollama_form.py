@@ -8,7 +8,7 @@ from typing import Any
 from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.machines.whole_json import decode_json
 from .answer_parts import AnswerPart
-from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, said_parts
+from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, said_parts, user_message
 from .result_text import result_text
 
 _NAME = "ollama"
@@ -27,7 +27,7 @@ def _sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
 
 
 def _function(function: dict[str, Any], notices: Notices) -> dict[str, Any]:
-    arguments = function.get("arguments")
+    arguments: Any = function.get("arguments")
     if isinstance(arguments, str):
         arguments = decode_json(arguments, DEFAULT_LIMITS)[0] if arguments.strip() else {}
         if not isinstance(arguments, dict):
@@ -56,14 +56,18 @@ def _results(results: list[CallResult]) -> list[dict[str, Any]]:
     return [{"role": "tool", "tool_name": call.name, "content": result_text(result)} for call, result in results]
 
 
+def _entries(message: dict[str, Any]) -> list[dict[str, Any]]:
+    return [message] if message.get("content") or message.get("tool_calls") else []
+
+
 OLLAMA_FORM = MessageForm(
     _NAME,
     "ollama",
     _sendable,
     _plain,
     _calls,
-    lambda message: [message] if message.get("content") or message.get("tool_calls") else [],
+    _entries,
     _results,
-    lambda text: {"role": "user", "content": text},
+    user_message,
 )
 """Calls have no ids: results go back in the order of the calls."""

@@ -10,7 +10,7 @@ from typing import Any
 from ...events.errors import UsageError
 from ...events.tool_result import ToolResult
 from .answer_parts import AnswerPart
-from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts
+from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts, user_message
 from .responses_items import ACTION_KEYS, ANNOTATION_KEYS, BOOKKEEPING, ITEM_KEYS, PART_KEYS
 from .result_text import result_data, result_text
 
@@ -122,7 +122,7 @@ def _is_clients(item: dict[str, Any]) -> bool:
     """Return whether the application runs a built-in call."""
     if item["type"] == "tool_search_call":
         return item.get("execution") == "client"
-    environment = item.get("environment") or {}
+    environment: dict[str, Any] = item.get("environment") or {}
     return item["type"] != "shell_call" or bool(environment.get("type", "local") == "local")
 
 
@@ -143,7 +143,7 @@ def _result(call: MessageCall, result: ToolResult) -> dict[str, Any]:
         case "computer_call":
             return {"type": "computer_call_output", "call_id": call.id, "output": _screenshot(result)}
         case "tool_search_call":
-            tools = result_data(result) if isinstance(result.value, list) else []
+            tools: list[Any] = result_data(result) if isinstance(result.value, list) else []
             said = {"execution": "client", "status": "completed", "tools": tools}
             return {"type": "tool_search_output", "call_id": call.id, **said}
         case _:
@@ -176,7 +176,7 @@ RESPONSES_FORM = MessageForm(
     _calls,
     list,
     _results,
-    lambda text: {"role": "user", "content": text},
+    user_message,
     _call_id,
 )
 """Reasoning without encrypted content goes back by its id, which works where the server keeps it (`store`)."""

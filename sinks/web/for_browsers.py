@@ -30,7 +30,6 @@ def _readable(value: Any) -> Any:
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value).items()
         return {key: _readable(each) for key, each in members if not key.startswith("encrypted_")}
-    if isinstance(value, list):
-        items: list[Any] = value
-        return [_readable(each) for each in items]
+    if isinstance(value, list | tuple):
+        return [_readable(each) for each in cast("list[Any]", value)]
     return value

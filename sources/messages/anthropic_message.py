@@ -80,9 +80,8 @@ class AnthropicMessage(Stateful):
             return
         block.text(text, delta.get(text))
         if kind == "citations_delta" and (citation := set_json(delta.get("citation"))) is not None:
-            before = block.fields.get("citations")
-            block.fields["citations"] = before if isinstance(before, list) else []
-            block.fields["citations"].append(citation)
+            before: Any = block.fields.get("citations")
+            block.fields["citations"] = [*(before if isinstance(before, list) else ()), citation]
         for name in _SET:
             if (value := delta.get(name)) is not None:
                 block.fields[name] = set_json(value)

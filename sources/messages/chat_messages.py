@@ -99,7 +99,7 @@ def _add_delta(message: _Message, delta: Fields) -> None:
 
 def _add_other(fields: dict[str, Any], name: str, value: Any) -> None:
     value, before = set_json(value), fields.get(name)
-    kinds = (type(value), type(before))
+    kinds = (value.__class__, before.__class__)
     if kinds == (list, list):
         before += value
     elif kinds == (dict, dict):

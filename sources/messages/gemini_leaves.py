@@ -65,7 +65,7 @@ def _put(root: dict[str, Any], path: str, value: Any) -> None:
     for step, following in zip(steps, (*steps[1:], None), strict=True):
         at: Any = step
         new: Any = value if following is None else [] if isinstance(following, int) else {}
-        kinds = (type(place), type(at))
+        kinds = (place.__class__, at.__class__)
         if kinds == (list, int):
             if at >= len(place):
                 at = len(place)

@@ -152,7 +152,7 @@ def test_a_text_that_ends_has_come_whole():
     assert invocations(Pipeline("qwen3_coder").stream([without_closers])) == [("add", {"a": "1"})]
     *_, end, answer = Pipeline("qwen3_coder", turn_id="t").stream(["Hi"])
     assert payload_of(end) == {"status": "complete"}
-    assert answer == AnswerEnd("t")
+    assert answer == AnswerEnd("t", finish_reason="stop", finish_reason_raw="stop")
 
 
 def test_a_call_that_was_cut_is_not_run():

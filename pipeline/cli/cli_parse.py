@@ -75,7 +75,7 @@ def parse(
         updates=emit == "updates",
     )
     behind = [argument_progress()] if emit == "fragments" else []
-    answer = Pipeline([found.operator, *behind]).stream(text)
+    answer = Pipeline([found.operator, *behind], keep_answer=False).stream(text)
 
     def stop(reason: str) -> None:
         answer.cancel(reason)

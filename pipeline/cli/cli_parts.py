@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ...events.answer_end import AnswerEnd
 from ...events.errors import ProviderError, UsageError
 from ...events.json_form import Event, to_json
 from ...events.url_secrets import without_credentials
@@ -150,7 +151,22 @@ def show(watched: Watched, *, as_json: bool) -> None:
         return
     from ...sinks.terminal_view import terminal_view  # noqa: PLC0415 - rich is not needed for help
 
-    terminal_view()(watched)
+    with closing(watched):
+        terminal_view()(_without_error(watched))
+
+
+def _without_error(watched: Watched) -> Iterator[Any]:
+    """Yield events without the ends of answers that the error of the stream follows, which the command reports."""
+    ends: list[AnswerEnd] = []
+    for event in watched:
+        if isinstance(event, AnswerEnd):
+            ends.append(event)
+        else:
+            yield from ends
+            ends.clear()
+            yield event
+    if watched.error is None:
+        yield from ends
 
 
 def check_number(name: str, value: float | None, least: float) -> None:

@@ -77,7 +77,7 @@ def run(  # noqa: PLR0913 - the options of the command
         _check_url(base_url, "--base-url")
     elif url is not None and "://" in url:  # Ollama's may be a host alone
         _check_url(url, PROVIDERS[known].url_from)
-    pipeline = Pipeline(strategy, tools=tools or None)
+    pipeline = Pipeline(strategy, tools=tools or None, keep_answer=False)
     key = _key(known, url, key_from)
     request = with_tools(
         Request(model=model, prompt=_prompt(prompt), system=system, max_tokens=max_tokens, base_url=url), pipeline

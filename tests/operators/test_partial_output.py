@@ -24,6 +24,7 @@ from strategies.cuts import cuts, every_cut_in_two
 from strategies.json_texts import SAMPLE, json_texts, loads, nearly_json_texts
 
 from penstock.events import (
+    AnswerEnd,
     ChunkResponse,
     Notice,
     Output,
@@ -289,9 +290,9 @@ def test_a_result_directly_follows_the_end_of_its_segment_and_a_partial_value_it
     events = list(drive(chunks_of(("[1, ", "2]")), READ))
     assert [type(each) for each in events] == [
         *(SegmentStart, SegmentContent, PartialOutput, SegmentContent, PartialOutput),
-        *(SegmentEnd, Output),
+        *(SegmentEnd, Output, AnswerEnd),
     ]
-    assert events[-1] == Output(events[0].segment_id, TURN, [1, 2], [1, 2], "[1, 2]")
+    assert events[-2] == Output(events[0].segment_id, TURN, [1, 2], [1, 2], "[1, 2]")
 
 
 def test_the_result_comes_as_soon_as_the_segment_ends():
@@ -315,7 +316,7 @@ def test_reasoning_media_and_calls_are_no_output_and_calls_are_invoked():
     ]
     chain = compose(TO_SEGMENTS, stream_fields(), to_invocations(keep_segments=True), partial_output())
     made = [each for each in drive(chunks, chain) if not isinstance(each, SegmentStart | SegmentContent | SegmentEnd)]
-    assert [type(each) for each in made] == [ToolInvocation, PartialOutput, Output]
+    assert [type(each) for each in made] == [ToolInvocation, PartialOutput, Output, AnswerEnd]
 
 
 def test_each_text_segment_of_an_answer_has_a_result_of_its_own():
@@ -385,20 +386,22 @@ def test_a_value_whose_root_has_closed_is_whole_wherever_the_answer_is_cut(text:
 
 
 @pytest.mark.parametrize(
-    ("how", "reason"),
+    ("how", "reason", "status"),
     [
-        (Interrupted("Ctrl-C"), "interrupted"),
-        (Failed(ProviderError("gone", transport=True)), "interrupted"),
-        (Failed(ProviderError("overloaded")), "provider_error"),
+        (Interrupted("Ctrl-C"), "interrupted", "interrupted"),
+        (Failed(ProviderError("gone", transport=True)), "interrupted", "interrupted"),
+        (Failed(ProviderError("overloaded")), "provider_error", "failed"),
     ],
 )
 @pytest.mark.parametrize("text", ["[1]", '{"a": "x', "no JSON", "  "])
-def test_a_broken_stream_has_no_value(how: Any, reason: str, text: str):
+def test_a_broken_stream_has_no_value(how: Any, reason: str, status: str, text: str):
     chain = stage(READ)
     chain.feed(ChunkResponse(content=text))
-    (*_, made) = chain.close(how)
+    *_, made, end = chain.close(how)
     assert isinstance(made, OutputFailed)
     assert (made.reason, made.raw) == (reason, text)
+    assert isinstance(end, AnswerEnd)
+    assert end.status == status
 
 
 def test_a_stream_that_ends_without_its_ends_gets_them_and_its_result():

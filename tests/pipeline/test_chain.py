@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import reactivex
+from answered import before_the_end
 from pydantic import BaseModel
 from reactivex import operators as ops
 from reactivex.subject import Subject
@@ -119,7 +120,7 @@ def test_an_operator_is_replaced_in_a_new_pipeline():
     assert repr(before) == shown
     assert repr(after) == shown.replace("to_segments()", "to_segments(eager=True)")
     assert (after.tools, after.sinks) == (before.tools, before.sinks)
-    events = list(after.stream(one_call()))
+    events = before_the_end(after.stream(one_call()))
     assert {event.turn_id for event in events if isinstance(event, SegmentEvent)} == {"t"}
     assert isinstance(events[-1], ToolInvocation)
     assert events[-1].model is not None
@@ -227,10 +228,11 @@ def test_a_list_takes_tools_and_a_turn_id_as_a_name_does():
     named = Pipeline("api_tool_call", tools=[look], turn_id="t")
     assert listed.chain == named.chain
     for turn_id, expected in ((None, "t"), ("other", "other")):
-        events = list(listed.stream(one_call(), turn_id=turn_id))
+        events = before_the_end(listed.stream(one_call(), turn_id=turn_id))
         assert {event.turn_id for event in events if isinstance(event, SegmentEvent)} == {expected}
         assert isinstance(events[-1], ToolInvocation)
-    (failed,) = [each for each in listed.stream(one_call("nobody")) if not isinstance(each, SegmentEvent)]
+    events = before_the_end(listed.stream(one_call("nobody")))
+    (failed,) = [each for each in events if not isinstance(each, SegmentEvent)]
     assert isinstance(failed, InvocationFailed)
     assert failed.reason == "unknown_tool"
 
@@ -247,7 +249,7 @@ def test_a_list_that_finds_calls_in_text_tells_the_model_of_the_tools():
 def test_with_no_tool_in_the_list_nothing_is_invoked():
     pipeline = Pipeline([to_segments(), to_invocations(keep_segments=True)], tools=[])
     assert names(pipeline) == ["to_segments"]
-    assert all(isinstance(event, SegmentEvent) for event in pipeline.stream(one_call()))
+    assert all(isinstance(event, SegmentEvent) for event in before_the_end(pipeline.stream(one_call())))
     assert names(Pipeline([to_invocations()], tools=[])) == ["to_segments"]
 
 

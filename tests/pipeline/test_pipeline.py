@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import reactivex
+from answered import before_the_end
 from body_server import BodyServer
 from every_sdk import SDKS, Sdk, all_have_ended, nothing_left
 from pydantic import BaseModel
@@ -23,11 +24,13 @@ from segment_events import payload_of
 from test_dispose import Scene
 
 from penstock.events import (
+    AnswerEnd,
     ChunkResponse,
     InvocationFailed,
     Notice,
     ProviderError,
     SegmentContent,
+    SegmentEnd,
     SegmentEvent,
     ToolCallDelta,
     ToolCallUpdate,
@@ -108,12 +111,13 @@ def test_all_ways_give_the_same_events():
     assert [type(event).__name__ for event in first] == [
         *["SegmentStart", "SegmentContent", "SegmentEnd"] * 2,
         "ToolInvocation",
+        "AnswerEnd",
     ]
     assert all(other == first for other in others)
 
 
-def test_no_items_give_no_events():
-    assert ways(Pipeline(), [])[:4] == [[]] * 4
+def test_no_items_give_the_end_of_a_cut_answer_only():
+    assert ways(Pipeline(turn_id="t"), [])[:4] == [[AnswerEnd("t", status="truncated")]] * 4
 
 
 @every_sdk
@@ -187,7 +191,7 @@ def test_a_turn_id_of_one_stream_goes_before_that_of_all():
 )
 def test_a_strategy_is_a_name_a_function_an_operator_or_several(strategy: Any):
     types = [type(event).__name__ for event in Pipeline(strategy).stream(one_call())]
-    assert types == [*["SegmentStart", "SegmentContent", "SegmentEnd"] * 2, "ToolInvocation"]
+    assert types == [*["SegmentStart", "SegmentContent", "SegmentEnd"] * 2, "ToolInvocation", "AnswerEnd"]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +222,7 @@ def test_options_go_to_the_strategy():
     spec = FieldSpec("note", "body")
     events = list(Pipeline(fields=[spec], start="immediate").stream(one_call("note", '{"body": "x"}')))
     assert "note" in {event.segment_type for event in events if isinstance(event, SegmentEvent)}
-    assert isinstance(events[-1], ToolInvocation)
+    assert isinstance(before_the_end(events)[-1], ToolInvocation)
 
 
 def test_updates_are_given_when_asked_for():
@@ -232,7 +236,7 @@ def test_updates_are_given_when_asked_for():
 def test_text_that_looks_like_a_call_is_noticed_when_asked_for():
     chunks = [ChunkResponse(content='<tool_call>{"name": "f"}</tool_call>'), FINISH]
     assert [event for event in Pipeline(detect=True).stream(chunks) if isinstance(event, Notice)]
-    assert not [event for event in Pipeline().stream(chunks) if not isinstance(event, SegmentEvent)]
+    assert all(isinstance(event, SegmentEvent) for event in before_the_end(Pipeline().stream(chunks)))
 
 
 @pytest.mark.parametrize(
@@ -257,8 +261,8 @@ def test_settings_may_be_given():
     settings = Settings(eager=True)
     assert Pipeline(settings=settings).operator is not None
     unfinished = [ChunkResponse(tool_calls=(call(),))]
-    assert [type(event).__name__ for event in Pipeline(settings=settings).stream(unfinished)][-1] == "ToolInvocation"
-    assert [type(event).__name__ for event in Pipeline().stream(unfinished)][-1] == "ToolInvocation"  # the end seals it
+    assert isinstance(before_the_end(Pipeline(settings=settings).stream(unfinished))[-1], ToolInvocation)
+    assert isinstance(before_the_end(Pipeline().stream(unfinished))[-1], ToolInvocation)  # the end seals it
 
 
 # Tools
@@ -276,9 +280,9 @@ def run_bash(command: str, timeout: int = 60) -> str:
 
 def test_calls_are_validated_with_the_tools():
     pipeline = Pipeline(tools=[WriteFile, run_bash])
-    events = list(pipeline.stream(one_call("WriteFile")))
-    assert isinstance(events[-1], ToolInvocation)
-    assert isinstance(events[-1].model, WriteFile)
+    invocation = before_the_end(pipeline.stream(one_call("WriteFile")))[-1]
+    assert isinstance(invocation, ToolInvocation)
+    assert isinstance(invocation.model, WriteFile)
     [failed] = [each for each in pipeline.stream(one_call("run_bash", "{}")) if isinstance(each, InvocationFailed)]
     assert failed.reason == "invalid"
     [failed] = [each for each in pipeline.stream(one_call("other")) if isinstance(each, InvocationFailed)]
@@ -288,7 +292,7 @@ def test_calls_are_validated_with_the_tools():
 def test_without_any_tool_everything_passes_through():
     chunks = [ChunkResponse(content="<tool name='x'></tool>"), *one_call()]
     events = list(Pipeline(tools=[]).stream(chunks))
-    assert all(isinstance(event, SegmentEvent) for event in events)
+    assert all(isinstance(event, SegmentEvent) for event in before_the_end(events))
     assert collect(events).text == "<tool name='x'></tool>Hi"
     assert Pipeline(tools=[]).tool_schemas("openai-chat") is None
 
@@ -330,8 +334,8 @@ def test_an_exception_of_the_stream_comes_after_the_ends(way: str):
 
     with pytest.raises(_LostError):
         loop()
-    assert [type(event).__name__ for event in events[-2:]] == ["SegmentEnd", "InvocationFailed"]
-    assert events[-2].status == "interrupted"
+    assert [type(event).__name__ for event in events[-3:]] == ["SegmentEnd", "InvocationFailed", "AnswerEnd"]
+    assert (events[-3].status, events[-1].status) == ("interrupted", "interrupted")
 
 
 @every_sdk
@@ -394,7 +398,8 @@ def test_an_error_of_an_operator_of_ones_own_comes_after_the_ends():
     events: list[Any] = []
     with pytest.raises(_LostError):
         events.extend(pipeline.stream([ChunkResponse(content="Hi"), ChunkResponse(content="bad")]))
-    assert [event.type for event in events] == ["SEGMENT_START", "SEGMENT_CONTENT", "SEGMENT_END"]
+    names = [type(event).__name__ for event in events]
+    assert names == ["SegmentStart", "SegmentContent", "SegmentEnd", "AnswerEnd"]
 
 
 # Leaving and cancelling
@@ -463,9 +468,11 @@ def assert_interrupted(events: list[Any], reason: str) -> None:
     ends = of_type(events, "SEGMENT_END")
     assert payload_of(ends[-1])["status"] == "interrupted"
     assert payload_of(ends[-1])["reason"] == reason
+    assert events[-1].status == "interrupted"
+    last = before_the_end(events)[-1]
     if ends[-1].segment_type != "text":
-        assert isinstance(events[-1], InvocationFailed)
-        assert events[-1].reason == "interrupted"
+        assert isinstance(last, InvocationFailed)
+        assert last.reason == "interrupted"
 
 
 def test_cancel_inside_the_loop_ends_it_in_order():
@@ -536,14 +543,14 @@ def test_cancel_while_the_request_is_on_its_way_ends_the_run():
         await asyncio.Event().wait()
 
     async def main() -> list[Any]:
-        run = Pipeline().astream(opening)
+        run = Pipeline(turn_id="t").astream(opening)
         task = asyncio.ensure_future(looped(run))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         run.cancel()
         return await task
 
-    assert asyncio.run(main()) == []
+    assert asyncio.run(main()) == [AnswerEnd("t", status="interrupted")]
 
 
 def test_cancel_of_an_observable_ends_it_in_order():
@@ -689,7 +696,7 @@ def test_several_streams_at_once_in_tasks_share_no_state():
 
 def test_a_run_is_looped_over_once():
     run = Pipeline().stream(one_call())
-    assert len(list(run)) == 7
+    assert len(list(run)) == 8
     assert list(run) == []
 
 
@@ -733,9 +740,9 @@ def test_a_sink_that_fails_does_not_hold_the_others(caplog: pytest.LogCaptureFix
         raise _LostError
 
     run = Pipeline(sinks=[failing, collect]).stream(one_call())
-    assert len(list(run)) == 7
+    assert len(list(run)) == 8
     assert isinstance(run.results[0], _LostError)
-    assert len(run.results[1].events) == 7
+    assert len(run.results[1].events) == 8
     assert "failing" in caplog.text
 
 
@@ -796,7 +803,7 @@ class Open:
 @pytest.mark.parametrize("how", ["close", "with", "dropped", "cancelled"])
 def test_an_open_stream_whose_loop_never_began_is_closed(how: str):
     stream = Open(one_call())
-    run = Pipeline(sinks=[collect]).stream(stream)
+    run = Pipeline(sinks=[collect], turn_id="t").stream(stream)
     if how == "with":
         with run:
             pass
@@ -804,7 +811,7 @@ def test_an_open_stream_whose_loop_never_began_is_closed(how: str):
         run.close()
     elif how == "cancelled":
         run.cancel("enough")
-        assert list(run) == []
+        assert list(run) == [AnswerEnd("t", status="interrupted")]
     if how != "dropped":
         assert len(run.results) == 1
     del run
@@ -824,9 +831,9 @@ def test_an_open_async_stream_whose_loop_never_began_is_closed():
         async with Pipeline(sinks=[collect]).astream(streams[0]):
             pass
         await Pipeline().astream(streams[1]).aclose()
-        run = Pipeline().astream(streams[2])
+        run = Pipeline(turn_id="t").astream(streams[2])
         run.cancel()
-        assert await looped(run) == []
+        assert await looped(run) == [AnswerEnd("t", status="interrupted")]
         return [stream.is_closed for stream in streams]
 
     assert asyncio.run(main()) == [True] * 3
@@ -932,7 +939,7 @@ def write_file(filename: str, text: str) -> None:
 def test_a_tool_of_ones_own_with_a_file_tools_name_is_called_as_it_is():
     call_of_it = one_call("write_file", '{"filename": "a", "text": "b"}')
     events = list(Pipeline(tools=[write_file]).stream(call_of_it))
-    assert isinstance(events[-1], ToolInvocation)
+    assert isinstance(before_the_end(events)[-1], ToolInvocation)
     assert "tool_call" in {event.segment_type for event in events if isinstance(event, SegmentEvent)}
 
 
@@ -953,7 +960,7 @@ def test_a_sink_that_fails_the_stream_fails_it_after_every_end(kind: str):
         run = pipeline.astream(["a"] * 20)
         async for event in run:
             events.append(event)
-            go_on.set() if event.type == "SEGMENT_END" else None
+            go_on.set() if isinstance(event, SegmentEnd) else None
 
     def loop() -> None:
         nonlocal run
@@ -962,12 +969,13 @@ def test_a_sink_that_fails_the_stream_fails_it_after_every_end(kind: str):
         run = pipeline.stream(["a"] * 20)
         for event in run:
             events.append(event)
-            go_on.set() if event.type == "SEGMENT_END" else None
+            go_on.set() if isinstance(event, SegmentEnd) else None
 
     with pytest.raises(SlowSinkError):
         loop()
     assert_ended(events)
-    assert events[-1].status == "interrupted"
+    assert [type(event) for event in events[-2:]] == [SegmentEnd, AnswerEnd]
+    assert {event.status for event in events[-2:]} == {"interrupted"}
     assert isinstance(run.results[0], SlowSinkError)
 
 

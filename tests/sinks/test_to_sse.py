@@ -167,7 +167,7 @@ def test_a_dictionary_goes_out_as_it_is():
 def test_live_values_are_not_sent():
     events = list(drive([ChunkResponse(content="[1]")], to_segments(turn_id="t"), partial_output()))
     assert [each["type"] for each in objects_in(chunks_of(events))] == [
-        *("SEGMENT_START", "SEGMENT_CONTENT", "SEGMENT_END", "OUTPUT", "STREAM_END"),
+        *("SEGMENT_START", "SEGMENT_CONTENT", "SEGMENT_END", "OUTPUT", "ANSWER_END", "STREAM_END"),
     ]
 
 

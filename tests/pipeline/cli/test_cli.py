@@ -233,7 +233,8 @@ def tab_behind(shell: str, *words: str) -> dict[str, str]:
         (["replay", "--emit", "s"], ["segments"]),
         (["inspect", "--api", "g"], ["gemini"]),
         (["strategies", "api"], ["api_tool_call"]),
-        (["schema", "Tool"], ["ToolCallDelta", "ToolCallArgumentProgress", "ToolCallUpdate", "ToolInvocation"]),
+        (["schema", "ToolCall"], ["ToolCallDelta", "ToolCallArgumentProgress", "ToolCallUpdate"]),
+        (["schema", "Answer"], ["AnswerEnd"]),
     ],
 )
 def test_a_shell_completes_commands_and_names(

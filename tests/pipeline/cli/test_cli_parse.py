@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from test_cli import ENVIRONMENT, Penstock, command, penstock
 
-from penstock.events import SegmentEvent, ToolInvocation, from_json
+from penstock.events import AnswerEnd, SegmentContent, SegmentEvent, ToolInvocation, from_json
 from penstock.events.errors import UsageError
 from penstock.pipeline.cli.cli_parse import strategy_of
 
@@ -147,10 +147,15 @@ def test_reasoning_that_the_prompt_opened(penstock: Penstock, monkeypatch: pytes
     assert kinds == ["reasoning", "text"]
 
 
-def test_nothing_gives_nothing(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
-    for options in ([], ["--json"], ["--emit", "segments"]):
+def test_nothing_is_an_empty_answer(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+    for options in ([], ["--emit", "segments"]):
         type_in(monkeypatch, b"")
         assert penstock("parse", *options) == (0, "", "")
+    type_in(monkeypatch, b"")
+    code, out, err = penstock("parse", "--json")
+    assert (code, err) == (0, "")
+    (end,) = lines(out)
+    assert (end["type"], end["status"]) == ("ANSWER_END", "complete")
 
 
 def test_a_call_that_breaks_off_is_shown_with_its_reason(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,8 +167,9 @@ def test_a_call_that_breaks_off_is_shown_with_its_reason(penstock: Penstock, mon
 
 def test_what_is_no_utf8_is_replaced(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
     type_in(monkeypatch, b"a\xffb\xe2\x82")
-    out = penstock("parse", "--json")[1]
-    assert "".join(str(line["payload"].get("delta", "")) for line in lines(out)) == "a\ufffdb\ufffd"  # type: ignore[attr-defined]
+    *events, end = map(from_json, penstock("parse", "--json")[1].splitlines())
+    assert "".join(event.delta for event in events if isinstance(event, SegmentContent)) == "a\ufffdb\ufffd"
+    assert isinstance(end, AnswerEnd)
 
 
 @pytest.mark.parametrize(
@@ -249,8 +255,9 @@ def test_ctrl_c_while_it_waits_ends_what_is_open_as_interrupted() -> None:
         assert process.stderr is not None
         rest, err = process.stdout.read(), process.stderr.read()
         assert (process.wait(30), err) == (130, b"")
-    last = json.loads(rest.splitlines()[-1])
+    last, answer = map(json.loads, rest.splitlines()[-2:])
     assert (last["type"], last["payload"]) == ("SEGMENT_END", {"status": "interrupted", "reason": "Ctrl-C"})
+    assert (answer["type"], answer["status"]) == ("ANSWER_END", "interrupted")
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:

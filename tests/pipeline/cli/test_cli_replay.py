@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from test_cli import ENVIRONMENT, ONE_CALL, PLAIN, STREAMS, Penstock, command, penstock
 
-from penstock.events import SegmentEvent, ToolInvocation, UsageError, from_json
+from penstock.events import AnswerEnd, SegmentEvent, ToolInvocation, UsageError, from_json
 from penstock.pipeline.recordings.recorded import read_recorded
 
 __all__ = ["penstock"]  # the fixture
@@ -51,8 +51,11 @@ def test_json_alone_gives_everything_and_every_line_is_an_event_in_ascii(penstoc
     assert (code, err, out.isascii()) == (0, "", True)
     events = [from_json(line) for line in out.splitlines()]
     assert isinstance(events[0], SegmentEvent)
-    assert isinstance(events[-1], ToolInvocation)
-    assert events[-1].arguments == {"city": "Zürich", "days": 3}
+    *_, call, answer = events
+    assert isinstance(call, ToolInvocation)
+    assert call.arguments == {"city": "Zürich", "days": 3}
+    assert isinstance(answer, AnswerEnd)
+    assert (answer.status, answer.finish_reason, answer.message) == ("complete", "tool_calls", None)
 
 
 @pytest.mark.parametrize("chunk", ["1", "7", "event"])
@@ -165,5 +168,6 @@ def test_ctrl_c_between_two_pieces_ends_what_is_open_as_interrupted(tmp_path: Pa
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
         assert (process.returncode, err) == (130, "")
-    last = json.loads([first, *out.splitlines()][-1])
+    *_, last, answer = map(json.loads, [first, *out.splitlines()])
     assert (last["type"], last["payload"]) == ("SEGMENT_END", {"status": "interrupted", "reason": "Ctrl-C"})
+    assert (answer["type"], answer["status"]) == ("ANSWER_END", "interrupted")

@@ -102,7 +102,11 @@ def test_each_sdk_streams_an_answer_from_another_address_without_a_key(
     code, out, err = here("--provider", provider, "--model", "m", *options, "--json", "Hi")
     assert (code, err) == (0, "")
     events = [json.loads(line) for line in out.splitlines()]
-    assert events[-1]["type"] in ("TOOL_INVOCATION", "INVOCATION_FAILED")
+    *_, call, answer = events
+    assert call["type"] in ("TOOL_INVOCATION", "INVOCATION_FAILED")
+    assert (answer["type"], answer["status"], answer["error"]) == ("ANSWER_END", "complete", None)
+    assert answer["model"]
+    assert answer["message"] is None  # which would repeat the whole answer
     assert {event["type"] for event in events} >= {"SEGMENT_START", "SEGMENT_CONTENT", "SEGMENT_END"}
     server.wait_for("finished")
     assert len(server.log) == 1
@@ -343,8 +347,10 @@ def test_ctrl_c_ends_what_is_open_as_interrupted_and_closes_the_connection(provi
         )
         assert (code, err) == (130, "")
         events = [json.loads(line) for line in (*first, *out.splitlines())]
-        assert events[-1]["type"] == "SEGMENT_END"
-        assert events[-1]["payload"] == {"status": "interrupted", "reason": "Ctrl-C"}
+        *_, last, answer = events
+        assert last["type"] == "SEGMENT_END"
+        assert last["payload"] == {"status": "interrupted", "reason": "Ctrl-C"}
+        assert (answer["type"], answer["status"]) == ("ANSWER_END", "interrupted")
         assert server.wait_for("client_left").bytes_sent == int(stall)
 
 

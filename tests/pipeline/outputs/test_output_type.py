@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Annotated, Any
 
 import pytest
+from answered import before_the_end
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_validator
@@ -16,7 +17,16 @@ from strategies.output_types import Typed, output_types, written
 from test_partial_output import chunks_of, grows
 from typing_extensions import TypedDict
 
-from penstock.events import ChunkResponse, Output, OutputFailed, SegmentEvent, ToolCallDelta, ToolInvocation, UsageError
+from penstock.events import (
+    AnswerEnd,
+    ChunkResponse,
+    Output,
+    OutputFailed,
+    SegmentEvent,
+    ToolCallDelta,
+    ToolInvocation,
+    UsageError,
+)
 from penstock.operators import PartialOutput, partial_output, to_segments
 from penstock.pipeline import OutputType, Pipeline, Settings
 
@@ -97,6 +107,8 @@ def test_the_value_is_that_of_pydantic_for_the_whole_text_and_grows_to_it(data: 
     text = data.draw(written(typed))
     stream = Pipeline(output_type=typed.type).stream(chunks_of(data.draw(cuts(text))))
     seen = [each.snapshot() if isinstance(each, PartialOutput) else each for each in stream]
+    *seen, end = seen
+    assert isinstance(end, AnswerEnd)
     made = seen[-1]
     assert isinstance(made, Output)
     assert made.value == TypeAdapter(typed.type).validate_json(text)
@@ -227,13 +239,13 @@ def test_calls_in_the_same_answer_are_invoked():
     chunks = [ChunkResponse(tool_calls=(call,)), *chunks_of(['{"x": 1}'])]
     events = list(Pipeline(tools=[look], output_type=SCHEMA).stream(chunks))
     assert sum(isinstance(each, ToolInvocation) for each in events) == 1
-    assert isinstance(events[-1], Output)
+    assert isinstance(before_the_end(events)[-1], Output)
 
 
 def test_text_without_a_provider_is_read_too():
-    events = list(Pipeline(output_type=list[int]).stream(["[1, ", "2]"]))
-    assert isinstance(events[-1], Output)
-    assert events[-1].value == [1, 2]
+    made = before_the_end(Pipeline(output_type=list[int]).stream(["[1, ", "2]"]))[-1]
+    assert isinstance(made, Output)
+    assert made.value == [1, 2]
 
 
 def test_limits_hold():
@@ -262,7 +274,7 @@ def test_pipelines_and_types_pickle(output_type: Any):
 
 def test_a_pipeline_that_is_changed_keeps_its_output():
     changed = Pipeline(output_type=list[int]).replace("to_segments", to_segments(eager=True))
-    assert isinstance(list(changed.stream(chunks_of(["[1]"])))[-1], Output)
+    assert isinstance(before_the_end(changed.stream(chunks_of(["[1]"])))[-1], Output)
 
 
 def test_it_is_either_the_pipelines_or_the_chains():
@@ -270,4 +282,5 @@ def test_it_is_either_the_pipelines_or_the_chains():
         Pipeline([to_segments(), partial_output()], output_type=list[int])
     with pytest.raises(UsageError, match="'partial_output' comes from output_type=; leave that out"):
         Pipeline(output_type=list[int]).replace("partial_output", partial_output(fenced=False))
-    assert isinstance(list(Pipeline([to_segments(), partial_output()]).stream(chunks_of(["[1]"])))[-1], Output)
+    listed = Pipeline([to_segments(), partial_output()])
+    assert isinstance(before_the_end(listed.stream(chunks_of(["[1]"])))[-1], Output)

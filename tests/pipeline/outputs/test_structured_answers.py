@@ -10,12 +10,13 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
+from answered import before_the_end
 from every_sdk import ANTHROPIC_SDK, CHAT, GEMINI, OLLAMA, RESPONSES_SDK, Sdk, frames_of
 from pydantic import BaseModel
 from request_bodies import keeping_bodies
 from test_partial_output import grows
 
-from penstock.events import Output, OutputFailed, SegmentContent
+from penstock.events import AnswerEnd, Output, OutputFailed, SegmentContent
 from penstock.operators import PartialOutput
 from penstock.pipeline import Pipeline
 from penstock.sources import from_wire
@@ -144,9 +145,11 @@ def test_an_answer_whose_connection_breaks_fails_with_its_text(asked: Asked):
     errors: list[Exception] = []
     source = from_wire(asked.sdk.api, frames[: len(frames) // 2])
     Pipeline(output_type=Recipe).observable(source).subscribe(events.append, errors.append)
-    assert isinstance(events[-1], OutputFailed)
-    assert events[-1].reason in ("truncated", "interrupted")
-    assert RECIPE.name in events[-1].raw
+    *_, failed, end = events
+    assert isinstance(failed, OutputFailed)
+    assert isinstance(end, AnswerEnd)
+    assert failed.reason == end.status in ("truncated", "interrupted")
+    assert RECIPE.name in failed.raw
 
 
 def test_mistrals_sdk_sends_it():
@@ -173,6 +176,6 @@ def test_an_answer_cut_by_its_length_has_no_value_and_its_text():
     body = ANTHROPIC_SDK.body_of("structured_output")
     cut = body[: body.index(b"einr")].rpartition(b"\n\n")[0] + b"\n\n" + b"\n\n".join(body.split(b"\n\n")[-4:])
     chunks, _ = ANTHROPIC_SDK.by_wire([cut.replace(b"end_turn", b"max_tokens")])
-    *_, made = Pipeline(output_type=Recipe).stream(chunks)
+    *_, made = before_the_end(Pipeline(output_type=Recipe).stream(chunks))
     assert isinstance(made, OutputFailed)
     assert (made.reason, made.raw.startswith('{"name": "Grie')) == ("truncated", True)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 import reactivex
+from answered import answered
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
@@ -180,11 +181,11 @@ class Add(BaseModel):
 
 
 def test_with_tools_arguments_are_validated() -> None:
-    *_, good = drive(one_call("add", '{"a": 1, "b": "2"}'), api_tool_call({"add": Add}))
+    *_, good = answered(one_call("add", '{"a": 1, "b": "2"}'), api_tool_call({"add": Add}))
     assert good.model == Add(a=1, b=2)
-    *_, end, bad = drive(one_call("add", '{"a": 1}'), api_tool_call({"add": Add}))
+    *_, end, bad = answered(one_call("add", '{"a": 1}'), api_tool_call({"add": Add}))
     assert (bad.reason, end.status) == ("invalid", "failed")
-    *_, unknown = drive(one_call("sub", "{}"), api_tool_call({"add": Add}))
+    *_, unknown = answered(one_call("sub", "{}"), api_tool_call({"add": Add}))
     assert unknown.reason == "unknown_tool"
 
 
@@ -205,7 +206,7 @@ def test_an_iterator_of_fields_serves_every_stream() -> None:
 def test_without_what_its_field_requires_a_call_is_not_run() -> None:
     fields = (FieldSpec("save_note", "body", metadata=("title",), required=("title",)),)
     for given_fields in (fields, iter(fields)):
-        *_, result = drive(one_call("save_note", '{"body": "text"}'), api_tool_call(fields=given_fields))
+        *_, result = answered(one_call("save_note", '{"body": "text"}'), api_tool_call(fields=given_fields))
         assert isinstance(result, InvocationFailed)
         assert result.reason == "missing_path"
 

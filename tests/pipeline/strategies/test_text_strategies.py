@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import reactivex
+from answered import answered, before_the_end
 from body_server import BodyServer
 from every_sdk import CHAT, OLLAMA, Sdk
 from hypothesis import given
@@ -21,6 +22,7 @@ from strategies.cuts import cut_at
 from untyped import drive
 
 from penstock.events import (
+    AnswerEnd,
     ChunkResponse,
     InvocationFailed,
     Notice,
@@ -106,7 +108,7 @@ def test_each_finds_the_calls_of_its_dialect(name: str):
 
 
 def test_the_invocation_follows_its_end_directly():
-    *_, end, call = drive([HERMES], hermes())
+    *_, end, call = answered([HERMES], hermes())
     assert (end.type, end.segment_id) == ("SEGMENT_END", call.id)
 
 
@@ -148,13 +150,14 @@ def test_native_calls_in_the_same_answer_pass_through():
 def test_a_text_that_ends_has_come_whole():
     without_closers = "<function=add>\n<parameter=a>\n1\n</parameter>\n</function>"
     assert invocations(Pipeline("qwen3_coder").stream([without_closers])) == [("add", {"a": "1"})]
-    (*_, end) = Pipeline("qwen3_coder").stream(["Hi"])
+    *_, end, answer = Pipeline("qwen3_coder", turn_id="t").stream(["Hi"])
     assert payload_of(end) == {"status": "complete"}
+    assert answer == AnswerEnd("t", finish_reason="stop", finish_reason_raw="stop")
 
 
 def test_a_call_that_was_cut_is_not_run():
     cut = HERMES[:46]
-    *_, end, failed = Pipeline("hermes").stream([cut])
+    *_, end, failed = before_the_end(Pipeline("hermes").stream([cut]))
     assert isinstance(end, SegmentEnd)
     assert isinstance(failed, InvocationFailed)
     assert (end.status, failed.reason, failed.raw) == ("truncated", "truncated", cut)
@@ -200,9 +203,9 @@ def test_tools_type_raw_values_and_validate():
     assert invocations(Pipeline("qwen3_coder").stream([QWEN])) == [("add", {"a": "1"})]
     typed = Pipeline("qwen3_coder", tools=[{"name": "add", "parameters": {"properties": {"a": {"type": "integer"}}}}])
     assert invocations(typed.stream([QWEN])) == [("add", {"a": 1})]
-    *_, call = drive([QWEN], qwen3_coder({"add": Add}))
+    *_, call = answered([QWEN], qwen3_coder({"add": Add}))
     assert call.model == Add(a=1)
-    *_, failed = drive([QWEN.replace("add", "sub")], qwen3_coder(iter([type("add", (Add,), {})])))
+    *_, failed = answered([QWEN.replace("add", "sub")], qwen3_coder(iter([type("add", (Add,), {})])))
     assert failed.reason == "unknown_tool"
 
 
@@ -212,13 +215,13 @@ def test_a_tool_is_found_in_any_case_and_the_invocation_has_its_own_name():
 
     text = '<TOOL name="Write_File"><arg name="path">a.py</arg><arg name="content">x</arg></TOOL>'
     pipeline = Pipeline("xml", tools=[write_file])
-    start, *_, call = pipeline.stream([text])
+    start, *_, call = before_the_end(pipeline.stream([text]))
     assert isinstance(start, SegmentStart)
     assert isinstance(call, ToolInvocation)
     assert (start.segment_type, start.metadata["tool_name"]) == ("write_file", "Write_File")
     assert pipeline.tools is not None
     assert pipeline.tools[0].run(call) == "a.py: x"
-    *_, as_written = Pipeline("xml").stream([text])
+    *_, as_written = before_the_end(Pipeline("xml").stream([text]))
     assert isinstance(as_written, ToolInvocation)
     assert as_written.name == "Write_File"
 
@@ -276,7 +279,7 @@ def test_start_limits_updates_and_detect_are_passed_on():
     first = next(iter(Pipeline("hermes", start="immediate").stream(_reading([begun]))))
     assert isinstance(first, SegmentStart)
     deep = '<tool_call>{"name": "f", "arguments": {"a": [[[1]]]}}</tool_call>'
-    *_, failed = Pipeline("hermes", limits=Limits(depth=3)).stream([deep])
+    *_, failed = before_the_end(Pipeline("hermes", limits=Limits(depth=3)).stream([deep]))
     assert isinstance(failed, InvocationFailed)
     assert failed.reason == "limit"
     updates = [each for each in Pipeline("hermes", updates=True).stream([HERMES]) if isinstance(each, ToolCallUpdate)]
@@ -445,7 +448,10 @@ def test_a_stream_of_text_that_is_stopped_ends_as_interrupted():
     events = [next(run)]
     pipeline.cancel("enough")
     events += run
-    assert payload_of(events[-1]) == {"status": "interrupted", "reason": "enough"}
+    *_, end, answer = events
+    assert payload_of(end) == {"status": "interrupted", "reason": "enough"}
+    assert isinstance(answer, AnswerEnd)
+    assert answer.status == "interrupted"
 
 
 # One call, however it is written

@@ -93,6 +93,7 @@ def test_a_cut_recording_is_no_failure_and_an_error_in_it_is(penstock: Penstock,
     code, out, err = penstock("replay", str(STREAMS / "error_in_stream.sse"))
     assert code == 1
     assert "is not run: provider_error" in out
+    assert "the answer failed" not in out  # the line of the error says so
     (line,) = err.splitlines()
     assert "error_in_stream.sse: provider error (503" in line
 

@@ -12,7 +12,17 @@ from pathlib import Path
 import pytest
 from test_cli import ENVIRONMENT, ONE_CALL, PLAIN, STREAMS, Penstock, command, penstock
 
-from penstock.events import AnswerEnd, SegmentEvent, ToolInvocation, UsageError, from_json
+from penstock.events import (
+    AnswerEnd,
+    SegmentContent,
+    SegmentEnd,
+    SegmentEvent,
+    SegmentStart,
+    ToolInvocation,
+    UsageError,
+    from_json,
+    to_json,
+)
 from penstock.pipeline.recordings.recorded import read_recorded
 
 __all__ = ["penstock"]  # the fixture
@@ -56,6 +66,24 @@ def test_json_alone_gives_everything_and_every_line_is_an_event_in_ascii(penstoc
     assert call.arguments == {"city": "Zürich", "days": 3}
     assert isinstance(answer, AnswerEnd)
     assert (answer.status, answer.finish_reason, answer.message) == ("complete", "tool_calls", None)
+
+
+def test_each_answer_that_is_not_complete_has_its_line_where_it_ended(penstock: Penstock, tmp_path: Path) -> None:
+    first, second = (
+        [
+            SegmentStart(turn, "text"),
+            SegmentContent(turn, "text", turn),
+            SegmentEnd(turn, "text", "truncated"),
+            AnswerEnd(turn, status="truncated"),
+        ]
+        for turn in ("one", "two")
+    )
+    stored = tmp_path / "stored.jsonl"
+    stored.write_bytes(b"".join(to_json(event) + b"\n" for event in (*first, *second)))
+    code, out, err = penstock("replay", str(stored))
+    assert (code, err) == (0, "")
+    told = ["[text: truncated]", "! the answer is truncated"]
+    assert out.splitlines() == ["one", *told, "two", *told]
 
 
 @pytest.mark.parametrize("chunk", ["1", "7", "event"])

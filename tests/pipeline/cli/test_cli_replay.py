@@ -12,7 +12,17 @@ from pathlib import Path
 import pytest
 from test_cli import ENVIRONMENT, ONE_CALL, PLAIN, STREAMS, Penstock, command, penstock
 
-from penstock.events import AnswerEnd, SegmentEvent, ToolInvocation, UsageError, from_json
+from penstock.events import (
+    AnswerEnd,
+    SegmentContent,
+    SegmentEnd,
+    SegmentEvent,
+    SegmentStart,
+    ToolInvocation,
+    UsageError,
+    from_json,
+    to_json,
+)
 from penstock.pipeline.recordings.recorded import read_recorded
 
 __all__ = ["penstock"]  # the fixture
@@ -58,6 +68,24 @@ def test_json_alone_gives_everything_and_every_line_is_an_event_in_ascii(penstoc
     assert (answer.status, answer.finish_reason, answer.message) == ("complete", "tool_calls", None)
 
 
+def test_each_answer_that_is_not_complete_has_its_line_where_it_ended(penstock: Penstock, tmp_path: Path) -> None:
+    first, second = (
+        [
+            SegmentStart(turn, "text"),
+            SegmentContent(turn, "text", turn),
+            SegmentEnd(turn, "text", "truncated"),
+            AnswerEnd(turn, status="truncated"),
+        ]
+        for turn in ("one", "two")
+    )
+    stored = tmp_path / "stored.jsonl"
+    stored.write_bytes(b"".join(to_json(event) + b"\n" for event in (*first, *second)))
+    code, out, err = penstock("replay", str(stored))
+    assert (code, err) == (0, "")
+    told = ["[text: truncated]", "! the answer is truncated"]
+    assert out.splitlines() == ["one", *told, "two", *told]
+
+
 @pytest.mark.parametrize("chunk", ["1", "7", "event"])
 def test_how_it_is_cut_does_not_matter(penstock: Penstock, chunk: str) -> None:
     cut = penstock("replay", "--emit", "invocations", "--chunk", chunk, ONE_CALL)
@@ -93,6 +121,7 @@ def test_a_cut_recording_is_no_failure_and_an_error_in_it_is(penstock: Penstock,
     code, out, err = penstock("replay", str(STREAMS / "error_in_stream.sse"))
     assert code == 1
     assert "is not run: provider_error" in out
+    assert "the answer failed" not in out  # the line of the error says so
     (line,) = err.splitlines()
     assert "error_in_stream.sse: provider error (503" in line
 

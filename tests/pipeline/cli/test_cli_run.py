@@ -137,6 +137,7 @@ def test_a_lost_connection_ends_what_is_open_and_is_told_with_the_address(
     assert sum(event["type"] == "SEGMENT_START" for event in opened) == sum(
         event["type"] == "SEGMENT_END" for event in opened
     )
+    assert (opened[-1]["type"], opened[-1]["status"]) == ("ANSWER_END", "interrupted")
 
 
 def test_a_server_that_is_not_there_is_told_with_its_address(here: Penstock, serving: Serving, provider: str) -> None:

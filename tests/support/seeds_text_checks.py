@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import seeds_text_mapping as words
+from answered import answered
 from seeds_mapping import Case, as_end_flags, as_event, as_invocation, as_updates
 from segment_events import payload_of
 
@@ -137,7 +138,7 @@ def check_arguments(case: Case) -> None:
     tools = {"f": case["config"].get("schema")}
     (text,) = case["chunks"]
     chunks = [f'<tool name="f">{text}</tool>']
-    (call,) = drive(chunks, parse_text("xml", tools=tools, turn_id="turn"), to_invocations())
+    (call,) = answered(chunks, parse_text("xml", tools=tools, turn_id="turn"), to_invocations())
     assert isinstance(call, ToolInvocation)
     assert {"arguments": call.arguments} == case["expected"]
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_cli import ENVIRONMENT, ONE_CALL, PLAIN, STREAMS, Penstock, command, penstock
@@ -69,17 +70,16 @@ def test_json_alone_gives_everything_and_every_line_is_an_event_in_ascii(penstoc
 
 
 def test_each_answer_that_is_not_complete_has_its_line_where_it_ended(penstock: Penstock, tmp_path: Path) -> None:
-    first, second = (
-        [
+    events: list[Any] = []
+    for turn in ("one", "two"):
+        events += [
             SegmentStart(turn, "text"),
             SegmentContent(turn, "text", turn),
             SegmentEnd(turn, "text", "truncated"),
-            AnswerEnd(turn, status="truncated"),
         ]
-        for turn in ("one", "two")
-    )
+        events.append(AnswerEnd(turn, status="truncated"))
     stored = tmp_path / "stored.jsonl"
-    stored.write_bytes(b"".join(to_json(event) + b"\n" for event in (*first, *second)))
+    stored.write_bytes(b"".join(to_json(event) + b"\n" for event in events))
     code, out, err = penstock("replay", str(stored))
     assert (code, err) == (0, "")
     told = ["[text: truncated]", "! the answer is truncated"]

@@ -74,7 +74,7 @@ IMPORTED = [
 @pytest.mark.laws
 @pytest.mark.parametrize(
     ("imported", "by"),
-    some_of(product(IMPORTED, ("signal", "exception")), 7),
+    some_of(product(IMPORTED, ("signal", "exception")), 3),
     ids=lambda each: each if isinstance(each, str) else each[0],
 )
 def test_ctrl_c_while_something_is_imported_ends_it_without_a_word(

@@ -9,6 +9,7 @@ import re
 import subprocess
 
 import pytest
+from depth import some_of
 from test_cli import ENVIRONMENT, Penstock, command, penstock, read_terminal
 
 from penstock.operators.catalogue import DIALECTS
@@ -45,7 +46,8 @@ def test_a_wrong_name_in_the_environment_is_told_behind_the_list(
     assert err == "penstock: unknown strategy 'xmm'; did you mean 'xml'?\n"
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.laws
+@pytest.mark.parametrize("name", some_of(STRATEGIES, 20))
 def test_one_strategy_is_explained_with_its_options_and_their_defaults(penstock: Penstock, name: str) -> None:
     code, out, err = penstock("strategies", name)
     assert (code, err) == (0, "")

@@ -226,7 +226,7 @@ def tool(
     """
     said: dict[str, Any] = {"name": name, "description": description, "strict": strict, "coerce": coerce}
     said["validates"] = validate or None
-    said["streamed"] = streamed if streamed is None or isinstance(streamed, str) else tuple(streamed)
+    said["streamed"] = tuple(streamed) if isinstance(streamed, Iterable) and not isinstance(streamed, str) else streamed
     chosen: dict[str, Any] = {key: each for key, each in said.items() if each is not None}
     return partial(_make, **chosen) if value is None else _make(value, **chosen)
 

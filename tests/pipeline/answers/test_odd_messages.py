@@ -12,7 +12,8 @@ from every_sdk import SDKS, STREAMS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.events import AnswerEnd, ProviderError, ToolResult, UsageError
+from penstock.events import AnswerEnd, ChunkResponse, ProviderError, ToolCallDelta, ToolResult, UsageError
+from penstock.operators import drive, to_segments
 from penstock.pipeline import Answer, Pipeline
 from penstock.pipeline.answers.message_forms import form_of
 from penstock.sources.recognition.apis import api_of
@@ -92,3 +93,10 @@ def test_a_name_of_a_provider_that_is_no_text_is_refused():
     name: Any = ["openai"]
     with pytest.raises(UsageError, match=r"unknown provider \['openai'\]"):
         Answer([]).message(name)
+
+
+def test_a_result_with_a_wrong_id_is_told_before_the_one_that_is_missing():
+    call = ToolCallDelta(0, "call_1", "now", "{}", done=True)
+    answer = Answer(drive([ChunkResponse(tool_calls=(call,), finish_reason="tool_calls")], to_segments()))
+    with pytest.raises(UsageError, match=r"a result for 'cal_1', which is not a call of this answer; .* 'call_1'"):
+        answer.to_messages("openai-chat", [ToolResult("cal_1")])

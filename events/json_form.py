@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias, cast
 
 import msgspec
-from pydantic_core import to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from .answer_end import AnswerEnd
 from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
@@ -127,7 +127,9 @@ def _with_lists(value: Any) -> Any:
 
 
 def to_json(event: Event | SegmentEvent) -> bytes:
-    """Return an event as one line of JSON, UTF-8; raises `UsageError` for text with a lone surrogate.
+    """Return an event as one line of JSON, UTF-8.
+
+    Raises `UsageError` for text with a lone surrogate, and for a value of yours that JSON cannot represent.
 
     >>> to_json(Notice("late_text", "x"))
     b'{"type":"NOTICE","code":"late_text","detail":"x"}'
@@ -136,6 +138,9 @@ def to_json(event: Event | SegmentEvent) -> bytes:
         return msgspec.json.encode(to_dict(event))
     except UnicodeEncodeError as error:
         message = f"a lone surrogate cannot be written as JSON: {error.object[error.start :][:20]!r}"
+        raise UsageError(message) from error
+    except PydanticSerializationError as error:
+        message = f"a value in a {type(event).__name__} cannot be written as JSON: {error}"
         raise UsageError(message) from error
 
 

@@ -26,6 +26,7 @@ class StreamedArguments(Stateful):
     """
 
     STATE = (
+        "_choice",
         "_error",
         "_id",
         "_known",
@@ -52,6 +53,7 @@ class StreamedArguments(Stateful):
         self.turn_id = start.turn_id
         self.name = name
         self.is_free_form = start.metadata.get("kind") == "text"
+        self._choice: int = start.metadata.get("choice", 0)
         self.duplicate = False
         self._root = root
         self._limits = limits
@@ -165,7 +167,8 @@ class StreamedArguments(Stateful):
         return SegmentEnd(self._id, kind, status, reason, metadata, turn_id=self.turn_id, fragments=())
 
     def _metadata(self, path: Path) -> dict[str, Any]:
-        return {"call_id": self.segment_id, "tool_name": self.name, "path": list(path)}
+        of_choice = {"choice": self._choice} if self._choice else {}
+        return {**of_choice, "call_id": self.segment_id, "tool_name": self.name, "path": list(path)}
 
     def _parsed(self, text: str) -> list[Fragment]:
         if self._machine is None:

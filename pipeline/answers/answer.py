@@ -154,6 +154,10 @@ class Answer:
 
     def _results(self, given: Iterable[ToolResult]) -> dict[str, ToolResult]:
         found: dict[str, ToolResult] = {}
+        several: object = given
+        if isinstance(several, ToolResult) or not isinstance(several, Iterable):
+            message = f"results must be an iterable of ToolResults; put it in a list; got {given!r:.80}"
+            raise UsageError(message)
         for each in given:
             if not isinstance(cast("object", each), ToolResult):
                 message = f"results must be ToolResults, such as ToolResult(invocation.id, value=...); got {each!r:.80}"

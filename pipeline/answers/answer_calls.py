@@ -59,6 +59,12 @@ class CallsOfMessage:
         return next((call for call in named if self._ids.isdisjoint((call.id, self._call_id(call.id)))), None)
 
     def _check(self, calls: Sequence[AnswerCall]) -> None:
+        known = {call.id for call in calls}
+        unknown = [each for each in self._results if each not in known]
+        if unknown:
+            names = ", ".join(map(repr, sorted(known))) or "none"
+            message = f"a result for {unknown[0]!r}, which is not a call of this answer; its calls are {names}"
+            raise UsageError(message)
         for call in calls:
             if self._found(call) is None and call.failure is None and call.is_whole:
                 message = (
@@ -66,12 +72,6 @@ class CallsOfMessage:
                     "denied= if it was not run"
                 )
                 raise UsageError(message)
-        known = {call.id for call in calls}
-        unknown = [each for each in self._results if each not in known]
-        if unknown:
-            names = ", ".join(map(repr, sorted(known))) or "none"
-            message = f"a result for {unknown[0]!r}, which is not a call of this answer; its calls are {names}"
-            raise UsageError(message)
 
     def _found(self, call: AnswerCall) -> ToolResult | None:
         return self._results.get(call.id) or self._results.get(call.duplicate_of or "")

@@ -174,7 +174,7 @@ def _calls(message: dict[str, Any]) -> list[MessageCall]:
         named = call.get("custom") or call["function"]
         calls.append(MessageCall(call["id"], named["name"], call["type"]))
     if not calls and (legacy := message.get("function_call")):
-        calls.append(MessageCall("", legacy["name"], "function_call"))
+        calls.append(MessageCall("", legacy.get("name") or "", "function_call"))
     return calls
 
 

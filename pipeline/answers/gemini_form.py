@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from ...events.tool_result import ToolResult
+from ...sources.machine.sdk_fields import fields_of
 from .answer_parts import AnswerPart
 from .message_form import CallResult, MessageCall, MessageForm, Notices, said_parts
 from .result_text import result_data, result_text
@@ -34,8 +35,8 @@ def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
 
 
 def _calls(message: dict[str, Any]) -> list[MessageCall]:
-    calls = (part["functionCall"] for part in message["parts"] if "functionCall" in part)
-    return [MessageCall(call.get("id") or "", call.get("name") or "") for call in calls]
+    calls = (fields_of(part["functionCall"]) or {} for part in message["parts"] if "functionCall" in part)
+    return [MessageCall(str(call.get("id") or ""), str(call.get("name") or "")) for call in calls]
 
 
 def _results(results: list[CallResult]) -> list[dict[str, Any]]:

@@ -62,7 +62,7 @@ _FORMS: Mapping[str, MessageForm] = {
 
 def form_of(name: str) -> MessageForm:
     """Return the form for a provider's name or alias, or a relative's name; `UsageError` for an unknown one."""
-    if name in RELATIVES:
+    if isinstance(name, str) and name in RELATIVES:
         return _FORMS[name]
     try:
         return _FORMS[provider_of(name).name]

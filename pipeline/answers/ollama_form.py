@@ -7,6 +7,7 @@ from typing import Any
 
 from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.machines.whole_json import decode_json
+from ...sources.machine.sdk_fields import fields_of
 from .answer_parts import AnswerPart
 from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, said_parts, user_message
 from .result_text import result_text
@@ -22,18 +23,27 @@ def _sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
             left_out(notices, key, _NAME)
     sent = {key: value for key, value in message.items() if key in _SENT and value is not None}
     if calls := message.get("tool_calls"):
-        sent["tool_calls"] = [{"function": _function(call.get("function") or {}, notices)} for call in calls]
+        sent["tool_calls"] = [
+            {"function": _function(_fields(_fields(call).get("function")), notices)} for call in calls
+        ]
     return {"role": "assistant", **sent}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Return an object's fields; none for what a broken stream has in its place."""
+    return fields_of(value) or {}
 
 
 def _function(function: dict[str, Any], notices: Notices) -> dict[str, Any]:
     arguments: Any = function.get("arguments")
-    if isinstance(arguments, str):
-        arguments = decode_json(arguments, DEFAULT_LIMITS)[0] if arguments.strip() else {}
-        if not isinstance(arguments, dict):
-            left_out(notices, "arguments that are not a JSON object", _NAME)
-            arguments = {}
-    return {"name": function.get("name") or "", "arguments": arguments or {}}
+    if isinstance(arguments, str) and arguments.strip():
+        arguments = decode_json(arguments, DEFAULT_LIMITS)[0]
+    elif arguments is None or isinstance(arguments, str):
+        arguments = {}
+    if not isinstance(arguments, dict):
+        left_out(notices, "arguments that are not a JSON object", _NAME)
+        arguments = {}
+    return {"name": str(function.get("name") or ""), "arguments": arguments}
 
 
 def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...events.errors import UsageError
 from ...events.tool_result import ToolResult
+from ...sources.machine.sdk_fields import fields_of
 from .answer_parts import AnswerPart
 from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts, user_message
 from .responses_items import ACTION_KEYS, ANNOTATION_KEYS, BOOKKEEPING, ITEM_KEYS, PART_KEYS
@@ -42,7 +43,8 @@ def _item(item: dict[str, Any], notices: Notices) -> dict[str, Any] | None:
     sent = _with_keys(item, ITEM_KEYS[kind], notices)
     for field in ("content", "summary"):
         if isinstance(sent.get(field), list):
-            sent[field] = [part for each in sent[field] if (part := _part(each, notices)) is not None]
+            parts = filter(None, map(fields_of, sent[field]))
+            sent[field] = [part for each in parts if (part := _part(each, notices)) is not None]
     match kind:
         case "function_call":
             sent.setdefault("arguments", "{}")
@@ -83,7 +85,8 @@ def _action(action: dict[str, Any], notices: Notices) -> dict[str, Any]:
     if sent is None:
         return {"type": "search"}
     if "sources" in sent:
-        whole = [{"type": "url", "url": each["url"]} for each in sent["sources"] if each.get("url")]
+        sources = filter(None, map(fields_of, sent["sources"]))
+        whole = [{"type": "url", "url": each["url"]} for each in sources if each.get("url")]
         if len(whole) < len(sent["sources"]):
             left_out(notices, "sources without a URL", _NAME)
         sent["sources"] = whole
@@ -112,7 +115,9 @@ def _plain(parts: Sequence[AnswerPart], notices: Notices) -> list[dict[str, Any]
 
 def _calls(items: list[dict[str, Any]]) -> list[MessageCall]:
     return [
-        MessageCall(item.get("call_id") or item.get("id") or "", item.get("name") or _NAMES.get(kind, ""), kind)
+        MessageCall(
+            str(item.get("call_id") or item.get("id") or ""), str(item.get("name") or _NAMES.get(kind, "")), kind
+        )
         for item in items
         if (kind := item.get("type")) in ("function_call", "custom_tool_call") or (kind in _NAMES and _is_clients(item))
     ]
@@ -122,7 +127,7 @@ def _is_clients(item: dict[str, Any]) -> bool:
     """Return whether the application runs a built-in call."""
     if item["type"] == "tool_search_call":
         return item.get("execution") == "client"
-    environment: dict[str, Any] = item.get("environment") or {}
+    environment = fields_of(item.get("environment")) or {}
     return item["type"] != "shell_call" or bool(environment.get("type", "local") == "local")
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, cast, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
+from pydantic_core import SchemaError
 
 from ...events.errors import UsageError
 from ..schemas.json_schema import Schema
@@ -110,11 +111,14 @@ class OutputType:
 
 
 def _adapter(given: Any) -> TypeAdapter[Any]:
-    reason: Exception | None = None
-    if not isinstance(given, str):  # which pydantic takes for the name of a type
-        try:
-            return TypeAdapter(given)
-        except (PydanticUserError, AttributeError, NameError, TypeError) as error:
-            reason = error
     message = f"output_type= must be a type that pydantic can validate, or a JSON Schema, got {given!r:.80}"
-    raise UsageError(message) from reason
+    if isinstance(given, str):  # which pydantic takes for the name of a type
+        raise UsageError(message)
+    try:
+        adapter = TypeAdapter(given)
+        adapter.rebuild(raise_errors=True)  # otherwise a type with undefined names would fail with each answer
+    except (PydanticUserError, SchemaError, AttributeError, NameError, TypeError) as error:
+        reason, _, _ = str(error).partition("\n")
+        message = f"{message}: {reason}"
+        raise UsageError(message) from error
+    return adapter

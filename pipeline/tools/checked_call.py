@@ -46,3 +46,12 @@ def is_async(function: Any) -> bool:
     while isinstance(function, partial):
         function = function.func
     return iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
+def in_thread(call: Callable[[], Any]) -> Any:
+    """Call a function in a thread; a `StopIteration`, which no future can have, becomes a `RuntimeError`."""
+    try:
+        return call()
+    except StopIteration as error:
+        message = "a tool raised StopIteration; pass a default to next(...), or catch it in the tool"
+        raise RuntimeError(message) from error

@@ -81,7 +81,13 @@ def streamed_paths(streamed: Iterable[str] | str, parameters: Schema, name: str)
 
     `UsageError` for a path that can never lead to a string, and for a tool whose name is that of other segments.
     """
-    given = (streamed,) if isinstance(streamed, str) else tuple(streamed)
+    several: object = streamed
+    given: tuple[Any, ...] = (
+        tuple(streamed) if isinstance(several, Iterable) and not isinstance(several, str) else (several,)
+    )
+    if wrong := [each for each in given if not isinstance(each, str)]:
+        message = f"the streamed arguments of tool {name!r} must be paths, such as 'content'; got {wrong[0]!r:.80}"
+        raise UsageError(message)
     try:
         paths = tuple(dict.fromkeys(write_path(read_path(each)) for each in given))
         if paths:

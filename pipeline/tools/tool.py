@@ -23,7 +23,7 @@ from ..schemas.model_schema import model_schema
 from ..schemas.schema_references import object_schema
 from ..schemas.schema_validation import check_schema, raise_for_schema
 from ..schemas.without_nulls import without_nulls
-from .checked_call import checked_call, is_async
+from .checked_call import checked_call, in_thread, is_async
 from .streamed import marked_paths, marked_schemas, streamed_paths
 from .tool_definition import read_definition
 from .tool_from_function import function_description, function_model, function_name
@@ -114,7 +114,7 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
         Context variables have their values in the thread, too. Cancelling does not stop a function in a thread.
         """
         call = checked_call(self, invocation)
-        result: Any = call() if is_async(self.function) else await to_thread(call)
+        result: Any = call() if is_async(self.function) else await to_thread(in_thread, call)
         return await result if isawaitable(result) else result
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -226,7 +226,7 @@ def tool(
     """
     said: dict[str, Any] = {"name": name, "description": description, "strict": strict, "coerce": coerce}
     said["validates"] = validate or None
-    said["streamed"] = streamed if streamed is None or isinstance(streamed, str) else tuple(streamed)
+    said["streamed"] = tuple(streamed) if isinstance(streamed, Iterable) and not isinstance(streamed, str) else streamed
     chosen: dict[str, Any] = {key: each for key, each in said.items() if each is not None}
     return partial(_make, **chosen) if value is None else _make(value, **chosen)
 

@@ -7,6 +7,7 @@ from typing import Any
 from ...events.provider_event import ProviderEventKind
 from ..machine.sdk_fields import Fields, entries_of
 from ..machine.surrogates import plain_object
+from ..messages.joined import Joined
 
 RESULT = "_tool_result"
 """The end of a block's type for what a tool of the provider returned: `web_search_tool_result` and the like."""
@@ -40,22 +41,25 @@ def kind_of(block: Fields) -> ProviderEventKind | None:
     return "tool_result" if name.endswith(RESULT) else KINDS.get(name)
 
 
-def add_delta(block: dict[str, Any], delta: Fields) -> None:
+def add_delta(block: Joined, delta: Fields) -> None:
     """Add a delta to its block: a text to the text of the same key, the entries of a list to the list.
 
-    >>> block = {"type": "compaction", "content": None}
+    >>> block = Joined({"type": "compaction", "content": None})
     >>> for text in ("Go", " on"):
     ...     add_delta(block, {"type": "compaction_delta", "content": text})
-    >>> block
+    >>> block.whole()
     {'type': 'compaction', 'content': 'Go on'}
     """
     for key, value in plain_object(delta).items():
         if key == "type" or value is None:
             continue
-        before = block.get(key)
+        before: Any = block.fields.get(key)
         if isinstance(before, str) and isinstance(value, str):
-            block[key] = before + value
+            if key not in block.texts:
+                block.text(key, before)
+            block.text(key, value)
         elif isinstance(before, list) and isinstance(value, list):
-            block[key] = entries_of(before) + entries_of(value)
+            before += entries_of(value)
         else:
-            block[key] = value
+            block.fields[key] = value
+            block.texts.pop(key, None)

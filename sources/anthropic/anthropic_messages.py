@@ -13,6 +13,7 @@ from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, plain_object, says_something
 from ..machine.token_count import token_count
+from ..messages.joined import Joined
 from .anthropic_blocks import OF_MESSAGE, add_delta, kind_of
 
 # Blocks that are calls: whether the client runs them or the provider does.
@@ -42,7 +43,7 @@ class AnthropicMessages(OneAnswer):
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
         super().__init__(turn_id, limits, logprobs=logprobs)
         self._messages = 0
-        self._blocks: dict[Key, dict[str, Any]] = {}
+        self._blocks: dict[Key, Joined] = {}
         """The open blocks that are neither text nor calls."""
         self._counts: dict[str, int] = {}
         self._has_clients_calls = False
@@ -116,13 +117,12 @@ class AnthropicMessages(OneAnswer):
             return self.other(native={"type": kind, "data": plain_json(block.get("data"))})
         if kind == "fallback":  # another model writes the rest
             self.identify(None, (fields_of(block.get("to")) or {}).get("model"))
-        self._blocks[key] = plain_object(content)
+        self._blocks[key] = Joined(plain_object(content))
         return []
 
     def _other_end(self, key: Key) -> list[ChunkResponse]:
         """Return what a block that is neither text nor a call has become."""
-        block = self._blocks.pop(key, None)
-        if block is None or not says_something(block):
+        if (pieces := self._blocks.pop(key, None)) is None or not says_something(block := pieces.whole()):
             return []
         kind = kind_of(block)
         return self.raw(block) if kind is None else self.event(kind, block, block.get("tool_use_id"))
@@ -133,6 +133,10 @@ class AnthropicMessages(OneAnswer):
         for key in list(self._blocks):
             chunks += self._other_end(key)
         return chunks
+
+    def new_part(self, _name: str, _state: Any, /) -> Joined:
+        """Return an empty block, into which its state will be loaded."""
+        return Joined()
 
     def _call(self, key: Key, kind: str, block: Fields) -> list[ChunkResponse]:
         self._has_clients_calls = self._has_clients_calls or kind == _CLIENTS

@@ -148,7 +148,7 @@ class Answers(Response, Generic[C]):
         *,
         logprobs: bool = False,
     ) -> None:
-        super().__init__(turn_id, logprobs=logprobs)
+        super().__init__(turn_id, choice=0 if choices == "all" else choices, logprobs=logprobs)
         self._made = made
         self._wanted = choices
         self._limits = limits

@@ -23,12 +23,14 @@ class Response(Stateful, ABC):
     """The name of the API, for data in its form."""
     STATE: ClassVar[tuple[str, ...]] = ("_last_usage", "_made_turn_id", "failure", "model", "response_id", "stopped")
 
-    def __init__(self, turn_id: str | None, *, logprobs: bool = False) -> None:
+    def __init__(self, turn_id: str | None, *, choice: int = 0, logprobs: bool = False) -> None:
         self.stopped = False
         self.failure: ProviderError | None = None
         self.response_id: str | None = None
         self.model: str | None = None
         self.logprobs = logprobs
+        self._first_choice = choice
+        """The choice of chunks that belong to the whole response."""
         self._given_turn_id = turn_id
         self._made_turn_id: str | None = None
         self._last_usage: TokenUsage | None = None
@@ -38,6 +40,8 @@ class Response(Stateful, ABC):
             said["api"] = self.API
         if "provider_events" in said:
             said["provider_events"] = tuple(replace(event, api=self.API) for event in said["provider_events"])
+        if self._first_choice:
+            said.setdefault("choice", self._first_choice)
         return ChunkResponse(response_id=self.response_id, model=self.model, **said)
 
     def identify(self, response_id: object, model: object) -> None:

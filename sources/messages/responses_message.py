@@ -143,10 +143,10 @@ class ResponsesMessage(Stateful):
         }
 
     def _annotation(self, event: Fields) -> None:
-        part = self._speaking(event).part("content", event.get("content_index"))
-        before = part.fields.get("annotations")
-        annotation = set_json(event.get("annotation"))
-        part.fields["annotations"] = [*(before if isinstance(before, list) else []), annotation]
+        fields = self._speaking(event).part("content", event.get("content_index")).fields
+        if not isinstance(fields.get("annotations"), list):
+            fields["annotations"] = []
+        fields["annotations"].append(set_json(event.get("annotation")))
 
     def _speaking(self, event: Fields) -> ResponsesItem:
         """Return the item that an event adds to; one that is thrown away for an item that has ended."""

@@ -333,7 +333,7 @@ class OpenAIResponses(OneAnswer):
         came = self._items.ended_types()
         for number, given, fields in unsaid:
             event = _done(number, given)
-            if call_kind(fields) or fields["type"] not in came:
+            if call_kind(fields) or str(fields["type"]) not in came:
                 chunks += self._end(event, self._items.ended(event, fields), fields)
         return chunks
 

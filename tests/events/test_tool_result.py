@@ -39,3 +39,8 @@ def test_a_value_that_is_a_model_goes_into_json_too():
     result = ToolResult("c", value=[Weather(celsius=21)])
     assert to_dict(result)["value"] == [{"celsius": 21}]
     assert from_json(to_json(result)) == ToolResult("c", value=[{"celsius": 21}])
+
+
+def test_a_value_without_a_json_form_is_refused_with_its_event():
+    with pytest.raises(UsageError, match=r"a value in a ToolResult cannot be written as JSON: .*object"):
+        to_json(ToolResult("c", value=object()))

@@ -341,3 +341,11 @@ def test_the_work_for_a_delta_does_not_grow_with_what_came(number: int):
     for event in events[:-1]:
         chain.feed(event)
     assert len(msgspec.json.encode(chain.dump())) < 2_000
+
+
+def test_the_arguments_of_a_call_belong_to_its_choice():
+    call = ChunkResponse(choice=1, tool_calls=(ToolCallDelta(0, "c", "edit", TEXT),))
+    events = list(drive([call, ChunkResponse(choice=1, finish_reason="tool_calls")], SEGMENTS, FIELDS))
+    starts = [each for each in events if isinstance(each, SegmentStart)]
+    assert len(starts) == 4
+    assert {each.metadata["choice"] for each in starts} == {1}

@@ -590,3 +590,8 @@ def test_a_result_without_an_id_is_of_the_last_call():
         (each.executed_by, each.call_id) for chunk in fed(done(0, **call)) for each in chunk.tool_calls if each.name
     ]
     assert [(event.kind, event.segment_id) for event in answer.events] == [("tool_result", "tsc_1")]
+
+
+@pytest.mark.parametrize("kind", [[], {"a": 1}, 5])
+def test_an_item_of_the_end_with_a_type_that_is_no_text_passes(kind: Any):
+    assert fed(ended("completed", output=[{"type": "message", "content": []}, {"type": kind, "id": "x"}]))

@@ -42,9 +42,8 @@ def to_sse(
     then they are raised, for the server's own log. When the reader leaves, which is `aclose()` or a cancellation, the
     events are closed, and with them the provider's connection. A slow reader slows the provider down.
 
-    - `protocol`: "segments" sends every event in its JSON form, but for live values and what only the next request
-      needs: `AnswerEnd.message`, `native` data such as signatures, and what a `ProviderEvent` has under names that
-      begin with `encrypted_`. "tool_call_updates" sends calls as
+    - `protocol`: "segments" sends every event in its JSON form, but for live values, `AnswerEnd.message`, and what a
+      `ProviderEvent` has under names that begin with `encrypted_`. "tool_call_updates" sends calls as
       `assistant_streaming_tool_call` objects, with their raw argument text, instead of their segments; text, reasoning,
       refusals and media stay segments. Each update is sent once, even if the stream has updates of its own.
     - `heartbeat`: seconds without an event after which a comment keeps the connection alive; None for never.

@@ -146,7 +146,8 @@ class ResponsesMessage(Stateful):
         fields = self._speaking(event).part("content", event.get("content_index")).fields
         if not isinstance(fields.get("annotations"), list):
             fields["annotations"] = []
-        fields["annotations"].append(set_json(event.get("annotation")))
+        annotations: list[Any] = fields["annotations"]
+        annotations.append(set_json(event.get("annotation")))
 
     def _speaking(self, event: Fields) -> ResponsesItem:
         """Return the item that an event adds to; one that is thrown away for an item that has ended."""

@@ -154,7 +154,7 @@ class Answer:
 
     def _results(self, given: Iterable[ToolResult]) -> dict[str, ToolResult]:
         found: dict[str, ToolResult] = {}
-        several: object = given
+        several = cast("object", given)
         if isinstance(several, ToolResult) or not isinstance(several, Iterable):
             message = f"results must be an iterable of ToolResults; put it in a list; got {given!r:.80}"
             raise UsageError(message)

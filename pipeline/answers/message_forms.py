@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from ...events.errors import UsageError
 from ..providers.providers import PROVIDERS, provider_of
@@ -62,7 +62,7 @@ _FORMS: Mapping[str, MessageForm] = {
 
 def form_of(name: str) -> MessageForm:
     """Return the form for a provider's name or alias, or a relative's name; `UsageError` for an unknown one."""
-    if isinstance(name, str) and name in RELATIVES:
+    if isinstance(cast("object", name), str) and name in RELATIVES:
         return _FORMS[name]
     try:
         return _FORMS[provider_of(name).name]

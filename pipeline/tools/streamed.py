@@ -81,7 +81,7 @@ def streamed_paths(streamed: Iterable[str] | str, parameters: Schema, name: str)
 
     `UsageError` for a path that can never lead to a string, and for a tool whose name is that of other segments.
     """
-    several: object = streamed
+    several = cast("object", streamed)
     given: tuple[Any, ...] = (
         tuple(streamed) if isinstance(several, Iterable) and not isinstance(several, str) else (several,)
     )

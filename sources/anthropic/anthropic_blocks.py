@@ -59,7 +59,7 @@ def add_delta(block: Joined, delta: Fields) -> None:
                 block.text(key, before)
             block.text(key, value)
         elif isinstance(before, list) and isinstance(value, list):
-            cast("list[Any]", before).extend(entries_of(value))
+            block.fields[key].extend(entries_of(value))
         else:
             block.fields[key] = value
             block.texts.pop(key, None)

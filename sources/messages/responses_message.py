@@ -144,9 +144,9 @@ class ResponsesMessage(Stateful):
 
     def _annotation(self, event: Fields) -> None:
         fields = self._speaking(event).part("content", event.get("content_index")).fields
-        if not isinstance(fields.get("annotations"), list):
-            fields["annotations"] = []
-        annotations: list[Any] = fields["annotations"]
+        annotations: Any = fields.get("annotations")
+        if annotations.__class__ is not list:
+            annotations = fields["annotations"] = []
         annotations.append(set_json(event.get("annotation")))
 
     def _speaking(self, event: Fields) -> ResponsesItem:

@@ -41,7 +41,8 @@ def events_of_answers(draw: st.DrawFn) -> list[Any]:
     """Draw the events of one or two turns, each with native calls or with calls in its text."""
     events: list[Any] = []
     for number in range(draw(st.sampled_from((1, 1, 2)))):
-        chunks = draw(answers())
+        # A message that was kept has what the chunks have, which one that is drawn beside them has not.
+        chunks = [replace(each, message=None) for each in draw(answers())]
         read: Any = to_segments(turn_id=f"t{number}")
         if draw(st.integers(0, 2)) == 0:
             texts = draw(st.lists(st.sampled_from(TEXTS), max_size=4))

@@ -115,7 +115,7 @@ def test_the_live_view_leaves_each_segment_and_each_call_as_an_output():
     notebook = nbformat.read(NOTEBOOKS[0], 4)
     [shown] = [cell for cell in code_cells(notebook) if "notebook_view()(" in cell.source]
     first_words = [output.data["text/plain"].split()[:3] for output in shown.outputs]
-    assert [words[0] for words in first_words] == ["text", "write_file", "→", "run_bash", "→"]
+    assert [words[0] for words in first_words] == ["text", "write_file", "→", "run_bash", "→", "answer"]
     assert [words[2] for words in first_words[:2]] == ["complete", "complete"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .url_secrets import without_credentials
 
 
@@ -48,6 +50,19 @@ class ProviderError(PenstockError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return _provider_error, (self.detail, self.code, self.type, self.status, self.transport)
+
+
+def error_fields(error: Exception) -> dict[str, Any]:
+    """Return the `error` of a chunk or of an `AnswerEnd`; empty keys are absent.
+
+    >>> error_fields(ProviderError("try later", status=529)), error_fields(KeyError("a"))
+    ({'detail': 'try later', 'status': 529}, {'detail': "'a'", 'type': 'KeyError'})
+    """
+    if not isinstance(error, ProviderError):
+        return {"detail": str(error), "type": type(error).__name__}
+    fields: dict[str, Any] = {"detail": error.detail, "code": error.code, "type": error.type, "status": error.status}
+    fields["transport"] = error.transport or None
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _provider_error(

@@ -1,4 +1,4 @@
-"""The result of a structured answer: the value that was asked for, or why there is none."""
+"""`Output` and `OutputFailed`: the result of a structured answer."""
 
 from __future__ import annotations
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from msgspec import Struct
-
 from ..events.fragment import Fragment, Path
 from ..events.segment_event import AnySegmentEvent, SegmentEnd, SegmentStart, Status
 from .calls.call_arguments import CallArguments
@@ -18,7 +16,7 @@ from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator
 from .machines.fragment_aggregator import FragmentAggregator
-from .machines.live_view import ObjectView, changes
+from .machines.live_view import LiveEvent, ObjectView, changes
 
 
 @public_operator
@@ -53,7 +51,7 @@ def partial_arguments(
     return each_call(_Partial, keep_segments=keep_segments, fields=fields, limits=limits)
 
 
-class PartialArguments(Struct, frozen=True, gc=False, eq=False):
+class PartialArguments(LiveEvent, frozen=True, gc=False, eq=False):
     """The change in a call's arguments by one event, and a live view of them.
 
     Two events are equal if all their attributes except `arguments` are equal.
@@ -83,22 +81,6 @@ class PartialArguments(Struct, frozen=True, gc=False, eq=False):
     def is_finished(self, path: Path) -> bool:
         """Return whether the value at a path is complete: `event.is_finished(("patterns", 0, "old"))`."""
         return self.arguments.is_finished(path)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PartialArguments) and self._said == other._said
-
-    def __ne__(self, other: object) -> bool:  # msgspec's own does not ask `__eq__`
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(self._said)
-
-    @property
-    def _said(self) -> tuple[Any, ...]:
-        return (
-            *(self.tool_call_id, self.tool_name, self.turn_id),
-            *(self.changed, self.finished, self.is_complete, self.status),
-        )
 
 
 class _Partial(CallArguments):

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias, cast, get_args
 
-from msgspec import Struct
-
 from ..events.fragment import Fragment, Path
 from ..events.output import Output, OutputFailed, OutputFailure
 from ..events.segment_event import SegmentContent, SegmentEnd, SegmentStart
@@ -19,7 +17,7 @@ from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
 from .machines.answer_text import AnswerText, FencedJson, PlainText
 from .machines.fragment_aggregator import FragmentAggregator
-from .machines.live_view import LiveValue, changes
+from .machines.live_view import LiveEvent, LiveValue, changes
 
 Validate: TypeAlias = Callable[[str, Any], Any]
 """Returns the value of a JSON text, and of its plain data; an exception makes the output `invalid`."""
@@ -67,7 +65,7 @@ def partial_output(
     return lift(partial(_PartialOutput, new_text))
 
 
-class PartialOutput(Struct, frozen=True, gc=False, eq=False):
+class PartialOutput(LiveEvent, frozen=True, gc=False, eq=False):
     """The change in a structured answer by one event, and a live view of its value.
 
     Two events are equal if all their attributes except `live` are equal.
@@ -98,19 +96,6 @@ class PartialOutput(Struct, frozen=True, gc=False, eq=False):
     def is_finished(self, path: Path) -> bool:
         """Return whether the value at a path is complete: `event.is_finished(("steps", 0, "title"))`."""
         return self.live.is_finished(path)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PartialOutput) and self._said == other._said
-
-    def __ne__(self, other: object) -> bool:  # msgspec's own does not ask `__eq__`
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(self._said)
-
-    @property
-    def _said(self) -> tuple[Any, ...]:
-        return self.segment_id, self.turn_id, self.changed, self.finished, self.is_complete
 
 
 class _Text(Stateful):

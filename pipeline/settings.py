@@ -15,7 +15,7 @@ DEFAULT_IN_TEXT = "auto"
 """The strategy for streams of plain text, in which no native call can come."""
 
 LimitName: TypeAlias = Literal[
-    "depth", "key_length", "number_length", "arguments_length", "open_calls", "deferred_length"
+    "depth", "key_length", "number_length", "arguments_length", "open_calls", "deferred_length", "held_length"
 ]
 
 

@@ -75,7 +75,7 @@ class Collected(Struct, Generic[E]):
 
 
 def total_usage(ends: Iterable[AnswerEnd]) -> TokenUsage | None:
-    """Return the sum of the usage of all turns; None if there is none.
+    """Return the tokens of all turns, added up; None if no provider told.
 
     >>> usage = TokenUsage(prompt=5, completion=2, total=7)
     >>> total_usage([AnswerEnd("t", 0, usage=usage), AnswerEnd("t", 1, usage=usage)])
@@ -98,7 +98,7 @@ _LISTS: dict[type, str] = {
     ToolResult: "results",
     AnswerEnd: "ends",
 }
-"""The field of `Collected` for each type of event that is no segment's."""
+"""The list of `Collected` for each type of event that does not belong to a segment."""
 
 
 class Collector(Generic[E]):

@@ -52,9 +52,16 @@ def decode_wire(
     framings; the bytes and the SDK's objects are decoded to equal ChunkResponses.
     """
     name = api_of(api).name
-    options: dict[str, Any] = {"choices": choices, "turn_id": turn_id, "limits": limits}
-    options |= {"keep_message": keep_message, "logprobs": logprobs}
-    return lift(partial(_stage, name, partial(checked_machine, name, **options)))
+    new_machine = partial(
+        checked_machine,
+        name,
+        choices=choices,
+        turn_id=turn_id,
+        limits=limits,
+        keep_message=keep_message,
+        logprobs=logprobs,
+    )
+    return lift(partial(_stage, name, new_machine))
 
 
 class WireMachine(Stateful):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...events.answer_end import AnswerEnd, AnswerStatus
 from ...events.chunk_response import ChunkResponse, TokenUsage
-from ...events.errors import ProviderError
+from ...events.errors import error_fields
 from ..engine.stage import Completed, Failed, How
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
@@ -44,14 +42,7 @@ class AnswerTotals(Stateful):
             self.usage,
             self.model,
             ids.response_id,
-            answer.error or (_error_of(how.error) if isinstance(how, Failed) else None),
+            answer.error or (error_fields(how.error) if isinstance(how, Failed) else None),
             answer.api,
             answer.message,
         )
-
-
-def _error_of(error: Exception) -> dict[str, Any]:
-    if isinstance(error, ProviderError):
-        found = {name: getattr(error, name) for name in ("detail", "code", "type", "status")}
-        return {name: value for name, value in found.items() if value is not None}
-    return {"detail": str(error), "type": type(error).__name__}

@@ -68,7 +68,7 @@ class StreamedArguments(Stateful):
         self._seen: list[set[str]] = []
         """The keys in each of them that lead on."""
         self._skipped = -1
-        """The length of the path of an open value that does not stream; -1 where there is none."""
+        """The depth of the open value that does not stream; -1 if there is none."""
         self._known: dict[str, Any] = {}
         """The arguments to be shown, as far as they have closed."""
         self._value: FragmentAggregator | None = None

@@ -5,11 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast, overload
 
+from msgspec import Struct, structs
+
 from ...events.fragment import Fragment, Path
 from .fragment_aggregator import FragmentAggregator
 
 _Object: TypeAlias = dict[str, Any]
 _Array: TypeAlias = list[Any]
+
+
+class LiveEvent(Struct, frozen=True, gc=False, eq=False):
+    """An event whose last field is a live view; two are equal if all their other fields are equal."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._said == other._said
+
+    def __ne__(self, other: object) -> bool:  # msgspec's own does not ask `__eq__`
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._said)
+
+    @property
+    def _said(self) -> tuple[Any, ...]:
+        return structs.astuple(self)[:-1]
 
 
 class LiveValue:

@@ -10,6 +10,7 @@ from typing import Any
 from ...events.errors import UsageError
 from ...events.tool_result import ToolResult
 from ...sources.machine.sdk_fields import fields_of
+from ...sources.openai.responses_items import call_kind
 from .answer_parts import AnswerPart
 from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts, user_message
 from .responses_items import ACTION_KEYS, ANNOTATION_KEYS, BOOKKEEPING, ITEM_KEYS, PART_KEYS
@@ -17,14 +18,6 @@ from .result_text import result_data, result_text
 
 _NAME = "openai-responses"
 _call_id = partial(fitting_id, accepted=re.compile("[a-zA-Z0-9_-]{1,64}"))
-_NAMES = {
-    "apply_patch_call": "apply_patch",
-    "computer_call": "computer",
-    "local_shell_call": "local_shell",
-    "shell_call": "shell",
-    "tool_search_call": "tool_search",
-}
-"""The items that are calls of tools without a name of their own."""
 
 
 def _sendable(items: list[dict[str, Any]], notices: Notices) -> list[dict[str, Any]]:
@@ -116,19 +109,11 @@ def _plain(parts: Sequence[AnswerPart], notices: Notices) -> list[dict[str, Any]
 def _calls(items: list[dict[str, Any]]) -> list[MessageCall]:
     return [
         MessageCall(
-            str(item.get("call_id") or item.get("id") or ""), str(item.get("name") or _NAMES.get(kind, "")), kind
+            str(item.get("call_id") or item.get("id") or ""), str(item.get("name") or kind.name or ""), item["type"]
         )
         for item in items
-        if (kind := item.get("type")) in ("function_call", "custom_tool_call") or (kind in _NAMES and _is_clients(item))
+        if (kind := call_kind(item)) is not None and kind.executed_by == "client"
     ]
-
-
-def _is_clients(item: dict[str, Any]) -> bool:
-    """Return whether the application runs a built-in call."""
-    if item["type"] == "tool_search_call":
-        return item.get("execution") == "client"
-    environment = fields_of(item.get("environment")) or {}
-    return item["type"] != "shell_call" or bool(environment.get("type", "local") == "local")
 
 
 def _results(results: list[CallResult]) -> list[dict[str, Any]]:

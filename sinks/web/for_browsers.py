@@ -1,4 +1,4 @@
-"""`for_browsers`: an event without what only the next request needs."""
+"""`for_browsers`: an event without what a browser must not get or does not need."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from ...events.provider_event import ProviderEvent
 
 
 def for_browsers(event: Any) -> Any:
-    """Return an event as it is sent to a browser: without the whole message, and without encrypted data.
+    """Return an event as it is sent to a browser: without the whole message, the error and encrypted data.
 
-    >>> for_browsers(AnswerEnd("t", api="openai-chat", message={"role": "assistant"}))
+    >>> for_browsers(AnswerEnd("t", error={"detail": "secret"}, api="openai-chat", message={"role": "assistant"}))
     AnswerEnd(turn_id='t')
     >>> for_browsers(ProviderEvent("tool_result", {"results": [{"title": "a", "encrypted_content": "x"}]}))
     ProviderEvent(kind='tool_result', data={'results': [{'title': 'a'}]})
     """
     if isinstance(event, AnswerEnd):
-        return replace(event, api=None, message=None)
+        # An exception's text may have secrets: `describe_error` says what is told of the one that broke the stream.
+        return replace(event, error=None, api=None, message=None)
     if isinstance(event, ProviderEvent):
         return replace(event, data=_readable(event.data))
     return event

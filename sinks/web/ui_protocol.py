@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import msgspec
 from msgspec.structs import replace
 
-from ...events.errors import ProviderError, UsageError
+from ...events.errors import ProviderError, UsageError, error_fields
 from ...events.json_form import Event, to_json
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import ToolCallUpdate
@@ -32,12 +32,8 @@ def describe_error(error: Exception) -> dict[str, Any]:
     >>> describe_error(ProviderError("try later", status=529)), describe_error(KeyError("secret"))
     ({'class': 'ProviderError', 'detail': 'try later', 'status': 529}, {'class': 'KeyError'})
     """
-    described: dict[str, Any] = {"class": type(error).__name__}
-    if isinstance(error, ProviderError):
-        described["detail"] = error.detail
-        fields = {"code": error.code, "type": error.type, "status": error.status, "transport": error.transport or None}
-        described.update((name, value) for name, value in fields.items() if value is not None)
-    return described
+    said = error_fields(error) if isinstance(error, ProviderError) else {}  # another's text is not for the browser
+    return {"class": type(error).__name__, **said}
 
 
 class UiFrames:

@@ -8,10 +8,8 @@ from typing import Any, cast
 from ...events.chunk_response import ArgumentsKind, ChunkResponse
 from ...events.errors import UsageError
 from ...events.provider_event import ProviderEvent
-from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..machine.answers import Answers, Choice
 from ..machine.call_tracker import CallTracker
-from ..machine.choices import Choices
 from ..machine.finish_reasons import GEMINI_FINISHES, Finish, finish_of
 from ..machine.sdk_fields import Fields, entries_of
 from ..machine.surrogates import plain_json
@@ -75,16 +73,7 @@ class Gemini(Answers[_Candidate]):
     """
 
     API = "gemini"
-
-    def __init__(
-        self,
-        *,
-        choices: Choices = 0,
-        turn_id: str | None = None,
-        limits: Limits = DEFAULT_LIMITS,
-        logprobs: bool = False,
-    ) -> None:
-        super().__init__(_Candidate, choices, turn_id, limits, logprobs=logprobs)
+    CHOICE = _Candidate
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         """Return the chunks of one response of the stream."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
 from msgspec import structs
 
 from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from ...events.provider_event import ProviderEvent, ProviderEventKind
-from ...operators.engine.limits import Limits
+from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
 from .call_tracker import CallTracker
-from .choices import Choices
+from .choices import Choices, wanted_choice
 from .finish_reasons import Finish
 from .response import Response
 from .surrogates import Held, rest_of_text, whole_text
@@ -135,22 +134,22 @@ C = TypeVar("C", bound=Choice)
 
 
 class Answers(Response, Generic[C]):
-    """A machine without `feed`; `made` makes the state of a choice; only choices that are wanted are read."""
+    """A machine without `feed`; only choices that are wanted are read."""
 
+    CHOICE: type[C]
+    """The state of a choice."""
     STATE = (*Response.STATE, "_choices")
 
     def __init__(
         self,
-        made: Callable[[int, CallTracker], C],
-        choices: Choices,
-        turn_id: str | None,
-        limits: Limits,
         *,
+        choices: Choices = 0,
+        turn_id: str | None = None,
+        limits: Limits = DEFAULT_LIMITS,
         logprobs: bool = False,
     ) -> None:
         super().__init__(turn_id, choice=0 if choices == "all" else choices, logprobs=logprobs)
-        self._made = made
-        self._wanted = choices
+        self._wanted: Choices = choices
         self._limits = limits
         self._choices: dict[int, C] = {}
 
@@ -167,15 +166,15 @@ class Answers(Response, Generic[C]):
 
     def _choice(self, index: object, position: int = 0) -> C | None:
         """Return the choice of an index, or of the position if the index is not a number; None if it is not wanted."""
-        number = index if isinstance(index, int) and index >= 0 else position
-        if self._wanted not in ("all", number):
+        number = wanted_choice(self._wanted, index, position)
+        if number is None:
             return None
         if number not in self._choices:
             self._choices[number] = self._new_choice(number)
         return self._choices[number]
 
     def _new_choice(self, number: int) -> C:
-        return self._made(number, CallTracker(self._turn_id, number, self._limits))
+        return self.CHOICE(number, CallTracker(self._turn_id, number, self._limits))
 
     def _chunks(self, choice: C) -> list[ChunkResponse]:
         """Return the chunks that were added to a choice."""

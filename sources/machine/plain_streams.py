@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...events.chunk_response import ChunkResponse
-from ...events.errors import ProviderError, UsageError
+from ...events.errors import ProviderError, UsageError, error_fields
 from ...operators.engine.stage import Completed, Failed, How
 from ...operators.engine.state import Stateful
-from .provider_error import error_fields
 from .surrogates import Held, rest_of_text, whole_text
 
 

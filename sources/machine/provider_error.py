@@ -32,13 +32,6 @@ def error_in_body(body: Any) -> ProviderError:
     )
 
 
-def error_fields(error: ProviderError) -> dict[str, Any]:
-    """Return the value of `ChunkResponse.error`; empty keys are absent."""
-    fields: dict[str, Any] = {"detail": error.detail, "code": error.code, "type": error.type, "status": error.status}
-    fields["transport"] = error.transport or None
-    return {key: value for key, value in fields.items() if value is not None}
-
-
 def invalid_data(error: Exception) -> ProviderError:
     """Return the error for event data that is not JSON or not text, with its beginning."""
     if isinstance(error, json.JSONDecodeError):

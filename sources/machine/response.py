@@ -9,10 +9,9 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from ...events.chunk_response import ChunkResponse, TokenUsage
-from ...events.errors import ProviderError
+from ...events.errors import ProviderError, error_fields
 from ...operators.engine.stage import Failed, How
 from ...operators.engine.state import Stateful
-from .provider_error import error_fields
 from .surrogates import without_halves
 
 

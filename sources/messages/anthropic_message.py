@@ -80,8 +80,10 @@ class AnthropicMessage(Stateful):
             return
         block.text(text, delta.get(text))
         if kind == "citations_delta" and (citation := set_json(delta.get("citation"))) is not None:
-            before: Any = block.fields.get("citations")
-            block.fields["citations"] = [*(before if isinstance(before, list) else ()), citation]
+            citations: Any = block.fields.get("citations")
+            if citations.__class__ is not list:
+                citations = block.fields["citations"] = []
+            citations.append(citation)
         for name in _SET:
             if (value := delta.get(name)) is not None:
                 block.fields[name] = set_json(value)

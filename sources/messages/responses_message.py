@@ -8,6 +8,7 @@ from ...operators.engine.state import Stateful
 from ..machine.choices import Choices
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..openai.output_items import OutputItem, OutputItems
+from ..openai.responses_items import ARGUMENT_EVENTS, BEGIN_EVENTS, END_EVENTS
 from .joined import Joined, set_json, wire_fields
 from .responses_item import COMMAND, ResponsesItem, plain_item, put
 
@@ -27,19 +28,11 @@ _TEXTS = {
     "response.reasoning_text": _Text("content", "reasoning_text", "text"),
     "response.reasoning_summary_text": _Text("summary", "summary_text", "text", "summary_index"),
 }
-_ARGUMENTS = {
-    "response.function_call_arguments": "arguments",
-    "response.custom_tool_call_input": "input",
-    "response.mcp_call_arguments": "arguments",
-    "response.code_interpreter_call_code": "code",
-}
 _PARTS = {
     "response.content_part": ("content", "content_index"),
     "response.reasoning_summary_part": ("summary", "summary_index"),
 }
 _COMMAND = "response.shell_call_command"
-_BEGINS = frozenset({"response.created", "response.queued", "response.in_progress"})
-_ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
 _ABOUT = ("type", "item_id", "output_index", "content_index", "summary_index")
 """The fields of a delta that say which text it belongs to."""
 
@@ -72,7 +65,7 @@ class ResponsesMessage(Stateful):
         kind = event.get("type")
         if isinstance(kind, str):
             name, _, what = kind.rpartition(".")
-            if name in _TEXTS or name in _ARGUMENTS:
+            if name in _TEXTS or name in ARGUMENT_EVENTS:
                 self._pieces = self._text(event, name, what)
                 self._last = about if what == "delta" else ()
             else:
@@ -88,9 +81,9 @@ class ResponsesMessage(Stateful):
             self._annotation(event)
         elif name == "response.output_item":
             self._item(event, wire_fields(event.get("item")) or {}, has_ended=what == "done")
-        elif kind in _BEGINS:
+        elif kind in BEGIN_EVENTS:
             self._has_begun = True
-        elif kind in _ENDS:
+        elif kind in END_EVENTS:
             self._end(fields_of(event.get("response")) or {})
 
     def messages(self) -> dict[int, Any]:
@@ -131,7 +124,7 @@ class ResponsesMessage(Stateful):
             part.fields.setdefault("type", text.kind)
             texts, key = part.texts, text.key
         else:
-            texts, key = item.texts, _ARGUMENTS[name]
+            texts, key = item.texts, ARGUMENT_EVENTS[name]
         return put(texts, key, event.get("delta" if what == "delta" else key), what)
 
     def _part(self, event: Fields, place: str, number: str) -> None:

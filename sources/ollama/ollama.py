@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...events.chunk_response import ArgumentsKind, ChunkResponse, TokenUsage
-from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..machine.answers import Answers, Choice
-from ..machine.choices import Choices
 from ..machine.finish_reasons import OLLAMA_FINISHES, Finish, finish_of
 from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
@@ -44,16 +42,7 @@ class Ollama(Answers[_Answer]):
     """
 
     API = _API
-
-    def __init__(
-        self,
-        *,
-        choices: Choices = 0,
-        turn_id: str | None = None,
-        limits: Limits = DEFAULT_LIMITS,
-        logprobs: bool = False,
-    ) -> None:
-        super().__init__(_Answer, choices, turn_id, limits, logprobs=logprobs)
+    CHOICE = _Answer
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         """Return the chunks of one line of the stream."""

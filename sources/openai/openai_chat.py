@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
+from ...events.errors import error_fields
 from ...events.provider_event import ProviderEvent
-from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..machine.answers import Answers, Choice
 from ..machine.call_tracker import CallTracker
-from ..machine.choices import Choices
 from ..machine.ended_calls import Key
 from ..machine.finish_reasons import CHAT_FINISHES, finish_of
-from ..machine.provider_error import error_fields, error_in_body
+from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, plain_object, says_something
 from ..wire.left_out import keys_left_out
@@ -49,17 +48,11 @@ class OpenAIChat(Answers[Choice]):
     """
 
     API = API
+    CHOICE = Choice
     STATE = (*Answers.STATE, "_extras")
 
-    def __init__(
-        self,
-        *,
-        choices: Choices = 0,
-        turn_id: str | None = None,
-        limits: Limits = DEFAULT_LIMITS,
-        logprobs: bool = False,
-    ) -> None:
-        super().__init__(Choice, choices, turn_id, limits, logprobs=logprobs)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self._extras: dict[str, Any] = {}
         """The last value of each key that servers repeat."""
 

@@ -14,6 +14,9 @@ from ..machine.surrogates import plain_json, plain_object, without_halves
 from ..wire.left_out import is_event_left_out
 from .output_items import OutputItem, OutputItems
 from .responses_items import (
+    ARGUMENT_EVENTS,
+    BEGIN_EVENTS,
+    END_EVENTS,
     CallKind,
     announced_arguments,
     call_kind,
@@ -41,20 +44,12 @@ _TEXTS = {
     "response.reasoning_text": _Text("reasoning", "content_index", "text"),
     "response.reasoning_summary_text": _Text("reasoning", "summary_index", "text"),
 }
-_ARGUMENTS = {
-    "response.function_call_arguments": "arguments",
-    "response.custom_tool_call_input": "input",
-    "response.mcp_call_arguments": "arguments",
-    "response.code_interpreter_call_code": "code",
-}
 _TEXT_DELTAS = {f"{event}.delta": text._replace(field="delta") for event, text in _TEXTS.items()}
 _TEXT_ENDS = {f"{event}.done": text for event, text in _TEXTS.items()}
-_ARGUMENT_DELTAS = frozenset(f"{event}.delta" for event in _ARGUMENTS)
-_ARGUMENT_ENDS = {f"{event}.done": field for event, field in _ARGUMENTS.items()}
+_ARGUMENT_DELTAS = frozenset(f"{event}.delta" for event in ARGUMENT_EVENTS)
+_ARGUMENT_ENDS = {f"{event}.done": field for event, field in ARGUMENT_EVENTS.items()}
 _COMMANDS = "response.shell_call_command."
 _ANNOTATION = "response.output_text.annotation.added"
-_BEGINS = frozenset({"response.created", "response.queued", "response.in_progress"})
-_ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
 _WITH_PARTS = frozenset({"message", "reasoning"})
 
 
@@ -109,11 +104,11 @@ class OpenAIResponses(OneAnswer):
         if kind == "response.output_item.done":
             fields = fields_of(event.get("item")) or {}
             return self._end(item, self._items.ended(event, fields), fields) if fields else self.raw(item)
-        if kind in _BEGINS:
+        if kind in BEGIN_EVENTS:
             response = fields_of(event.get("response")) or {}
             self.identify(response.get("id"), response.get("model"))
             return []
-        if kind in _ENDS:
+        if kind in END_EVENTS:
             return self._finish(kind.rpartition(".")[2], fields_of(event.get("response")) or {})
         if kind == "error":
             return self.fail(error_in_body(plain_json({**event, "type": None})))

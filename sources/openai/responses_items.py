@@ -36,6 +36,15 @@ CALLS = {
     # A question to a person: the provider makes the call itself, in a later response.
     "mcp_approval_request": CallKind(None, "arguments", "json", "provider"),
 }
+ARGUMENT_EVENTS = {
+    "response.function_call_arguments": "arguments",
+    "response.custom_tool_call_input": "input",
+    "response.mcp_call_arguments": "arguments",
+    "response.code_interpreter_call_code": "code",
+}
+"""The events of a call's arguments without `.delta` and `.done`, and the field of the whole in the latter."""
+BEGIN_EVENTS = frozenset({"response.created", "response.queued", "response.in_progress"})
+END_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
 # Other words, such as `in_progress`, mean nothing: servers leave them in items that have ended.
 _STATUSES: dict[object, CallStatus] = {
     "completed": "completed",

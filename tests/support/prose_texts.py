@@ -10,6 +10,8 @@ PROSE: Final[dict[str, str]] = {
         "former - it's < 10 minutes of work, and you keep a record of it.\n\nHere is my thought process: first the "
         "cheap options, then the rest. Here are my reasoning steps: ask, wait, decide."
     ),
+    "a plan": "Here are my reasoning steps: ask, wait, decide.\n\n1. Ask the bank.\n2. Wait a day.\n3. Decide.",
+    "a thought": "Here is my thought process: first the cheap options, then the rest.\n\n- a bus\n- a taxi",
     "markdown": (
         "## Steps\n\n1. Install it: `pip install acme`\n2. Run `acme --tools=all <file>`\n\n> **Note** [docs]"
         "(https://example.org/a_(b)) say *otherwise*.\n\n| a | b |\n|---|---|\n| `x|y` | [1] |\n\n- [ ] to do\n- [x] done\n"

@@ -153,6 +153,8 @@ def test_the_result_of_a_computer_call_is_a_screenshot():
         ({"type": "tool_search_call", "call_id": "c", "execution": "server"}, False),
         ({"type": "web_search_call", "id": "c"}, False),
         ({"type": "mcp_call", "id": "c"}, False),
+        ({"type": "custom_tool_call", "call_id": "call_1", "name": "sql"}, True),
+        ({"type": "custom_tool_call", "call_id": "xs_call_1", "name": "x_keyword_search"}, False),
     ],
 )
 def test_calls_that_the_server_runs_need_no_result(item: dict[str, Any], is_clients: bool):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+import pytest
 
 from penstock.events import (
     AnswerEnd,
@@ -18,9 +20,10 @@ from penstock.events import (
     ToolCallUpdate,
     to_json,
 )
+from penstock.operators import drive, to_segments
 from penstock.operators.engine.stage import Completed, Failed, Interrupted
 from penstock.pipeline import Pipeline
-from penstock.sinks.web.ui_protocol import STREAM_END, UiFrames, describe_error
+from penstock.sinks.web.ui_protocol import STREAM_END, UiFrames, UiProtocol, describe_error
 
 START = SegmentStart("s", "tool_call", {"tool_name": "f"}, turn_id="t")
 
@@ -154,6 +157,23 @@ def test_a_description_that_cannot_be_made_leaves_the_ends_and_the_class():
         assert terminal == {"type": "STREAM_ERROR", "error": {"class": "OSError"}}
         assert frames.error is not None
         assert frames.error.__context__ is not None
+
+
+@pytest.mark.parametrize("protocol", ["segments", "tool_call_updates"])
+def test_the_text_of_an_exception_does_not_reach_a_browser_with_the_end_of_the_answer(protocol: UiProtocol):
+    frames, sent = UiFrames(protocol), list[bytes]()
+
+    def chunks() -> Iterator[ChunkResponse]:
+        yield ChunkResponse(content="x")
+        message = "http://10.0.0.7/?key=secret"
+        raise ValueError(message)
+
+    events = drive(chunks(), to_segments())
+    with pytest.raises(ValueError, match="secret") as raised:
+        sent.extend(frame for event in events for frame in frames.feed(event))
+    sent += frames.close(Failed(raised.value))
+    assert [msgspec.json.decode(each)["type"] for each in sent[-2:]] == ["ANSWER_END", "STREAM_ERROR"]
+    assert b"secret" not in b"".join(sent)
 
 
 def test_a_browser_gets_neither_the_message_nor_what_is_encrypted():

@@ -39,6 +39,8 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     between: Literal["text", "drop"] = "text",
     blanks: Literal["lone", "keep", "drop"] = "lone",
     fences: Literal["calls", "text"] = "calls",
+    seal: Literal["end", "closer"] = "end",
+    lenient: bool = False,
     typing: TypingRules = DEFAULT_RULES,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
@@ -72,9 +74,13 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     - `unknown_argument`: whether an argument that is not in the tool's schema passes (`pass`) or, if values are raw
       text, is dropped (`drop`).
     - `between`: whether text after the first call is emitted (`text`) or dropped (`drop`); it always stays in `raw`.
-    - `blanks`: blanks beside calls and reasoning: `lone` drops them if there is no other text, `keep` emits all of
-      them, and `drop` none.
+    - `blanks`: blanks beside calls and reasoning: `lone` drops those at the edges of reasoning, and others if there is
+      no other text; `keep` emits all of them, and `drop` none.
     - `fences`: whether calls inside a ``` fence are read (`calls`) or stay `text`.
+    - `seal`: when a call with raw values ends, which may contain their own closers: at the end of the answer or before
+      the next call (`end`), so that text behind the call waits until then; or at its closers (`closer`), so that a
+      value with a whole call in it is cut.
+    - `lenient`: whether a call with raw values runs although its text can be read in two ways.
     - `typing`: the rules by which raw texts become values.
     """
     if not dialects:
@@ -93,6 +99,8 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
         between=between,
         blanks=blanks,
         fences=fences,
+        seal=seal,
+        lenient=lenient,
         rules=typing,
         limits=limits,
     )

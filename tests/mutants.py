@@ -48,6 +48,7 @@ HOLDBACK = "tests/operators/test_holdback.py"
 STRIP = "tests/operators/test_strip_markers.py"
 MACHINE = "tests/operators/machines/test_json_machine.py"
 TEXT = "tests/operators/text/test_text_engine.py"
+CONTENT = "tests/laws/test_any_content.py"
 COMPLAINTS = "tests/contract/test_complaints.py"
 LAWS_OF_TEXT = "tests/laws/test_text_laws.py"
 CALLS_IN_TEXT = "tests/laws/test_text_calls_laws.py"
@@ -397,9 +398,62 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{COMPLAINTS} 38274",),
     ),
     Mutant(
-        "a text that its last end closes is closed by the first",
-        (Edit("operators/text/block_text.py", 'slot.item.until == "last" and', 'slot.item.until == "never" and'),),
-        (f"{COMPLAINTS} 4438",),
+        "one closer ends a raw value",
+        (
+            Edit(
+                "operators/text/value_end.py",
+                "        self._is_enough = self._ends.ends_call(reached, count)\n",
+                "        self._is_enough = True\n",
+            ),
+        ),
+        (CONTENT,),
+    ),
+    Mutant(
+        "a call inside a value is not counted",
+        (
+            Edit(
+                "operators/text/value_end.py", "                self.depth += 1\n", "                self.depth += 0\n"
+            ),
+        ),
+        (CONTENT,),
+    ),
+    Mutant(
+        "what is held behind a call is not refuted by a later closer",
+        (
+            Edit(
+                "operators/text/value_end.py",
+                'return Step("again" if self._is_enough else',
+                'return Step("hold" if self._is_enough else',
+            ),
+        ),
+        (CONTENT,),
+    ),
+    Mutant(
+        "a call with text behind it is run although the answer was cut",
+        (
+            Edit(
+                "operators/text/value_end.py",
+                "if not isinstance(how, Completed) or finish not in _REGULAR:",
+                "if not isinstance(how, Completed):",
+            ),
+        ),
+        (CONTENT,),
+    ),
+    Mutant(
+        "a repeated argument does not fail its call",
+        (
+            Edit(
+                "operators/text/block_text.py",
+                "        if is_used and is_after_closer and not self._block.options.lenient:\n",
+                "        if False:\n",
+            ),
+        ),
+        (CONTENT,),
+    ),
+    Mutant(
+        "an argument that no schema has counts beside markers in values",
+        (Edit("operators/text/text_call.py", "if self.has_markers and self.has_undeclared:", "if False:"),),
+        (CONTENT,),
     ),
     Mutant(
         "a value is trimmed of more than one newline",
@@ -408,7 +462,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the dump forgets what waits behind the end of a text",
-        (Edit("operators/text/block_text.py", 'super().dump(), "slot"', 'super().dump(), "tail": "", "slot"'),),
+        (Edit("operators/text/block_text.py", 'super().dump(), "end"', 'super().dump(), "tail": "", "end"'),),
         (f"{COMPLAINTS} frozen",),
     ),
     Mutant(

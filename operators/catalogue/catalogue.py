@@ -7,8 +7,8 @@ from importlib import import_module
 from textwrap import indent
 from typing import Final
 
-from ..grammar.dialect import Dialect, KnownDialect, Text
-from ..grammar.grammar_items import holds_several, leaves_of
+from ..grammar.dialect import Dialect, KnownDialect
+from ..grammar.grammar_items import holds_several
 from ..writing.as_code import as_code
 from ..writing.describe_dialect import describe_dialect
 from .table import AUTO, DIALECTS
@@ -79,8 +79,6 @@ def _models(dialect: KnownDialect) -> Iterator[str]:
 def _how_many(dialect: Dialect) -> str:
     if not dialect.grammar:
         return "none"
-    if any(isinstance(leaf, Text) and leaf.until == "last" for leaf in leaves_of(dialect.grammar)):
-        return "one an answer"
     return (
         "any number, several in a block" if holds_several(dialect.grammar) else "any number, each in a block of its own"
     )

@@ -11,7 +11,7 @@ BOLT_ARTIFACT = KnownDialect(
                 "<boltAction",
                 Attrs((("type", "name"),)),
                 ">",
-                Text("value", key="content", trim="blanks"),
+                Text("value", key="content", trim="newline"),
                 "</boltAction>",
             ),
         ),

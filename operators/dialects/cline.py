@@ -3,14 +3,7 @@
 from ..grammar.dialect import Back, KnownDialect, Many, Text
 from .parts import THINK, XML_TAGS
 
-_FILE = Text("value", trim="newline", until="last")
-"""The slot for the content of a file, which ends at the last closing tag, because a file may contain any tags."""
-_VALUE = Text(
-    "value",
-    trim="newline",
-    typing="schema",
-    instead=(("write_to_file.content", _FILE), ("new_rule.content", _FILE)),
-)
+_VALUE = Text("value", trim="newline", typing="schema")
 
 CLINE = KnownDialect(
     "cline",

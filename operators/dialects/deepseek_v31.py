@@ -1,14 +1,20 @@
 """DeepSeek V3.1: the name, a separator, then JSON."""
 
-from ..grammar.dialect import NAME, Call, KnownDialect, Many, Maybe
+from ..grammar.dialect import NAME, Alt, Call, KnownDialect, Many, Maybe, Text
 from .parts import ARGUMENTS, THINK
 
 DEEPSEEK_V31 = KnownDialect(
     "deepseek_v31",
     (
-        "<｜tool▁calls▁begin｜>",
-        Many(Call("<｜tool▁call▁begin｜>", NAME, "<｜tool▁sep｜>", ARGUMENTS, "<｜tool▁call▁end｜>")),
-        Maybe("<｜tool▁calls▁end｜>"),
+        Alt(
+            (
+                "<｜tool▁calls▁begin｜>",
+                Many(Call("<｜tool▁call▁begin｜>", NAME, "<｜tool▁sep｜>", ARGUMENTS, "<｜tool▁call▁end｜>")),
+                Maybe("<｜tool▁calls▁end｜>"),
+            ),
+            # The output of a tool that the model makes up is text of its answer.
+            ("<｜tool▁output▁begin｜>", Text("content"), "<｜tool▁output▁end｜>"),
+        ),
     ),
     reasoning=THINK,
     models=("deepseek-v3.1", "deepseek-v3.2-exp"),

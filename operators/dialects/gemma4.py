@@ -16,6 +16,7 @@ GEMMA4 = KnownDialect(
         ("<|channel>thought", "<channel|>"),
         ("<|channel>", "<channel|>"),
     ),
+    reasoning_anywhere=True,  # llama.cpp's tests have it behind text; it is a control token
     models=("gemma-4",),
     proven_by=("llama.cpp", "mlx-lm", "Ollama", "SGLang", "vLLM"),
 )

@@ -5,8 +5,10 @@ from .parts import THINK, pairs
 
 GLM45 = KnownDialect(
     "glm45",
-    ("<tool_call>", NAME, pairs(trim="blanks"), "</tool_call>"),
+    ("<tool_call>", NAME, pairs(), "</tool_call>"),
     reasoning=THINK,
+    # A line break between tags, written as an escape.
+    aliases=tuple((rf"\n{tag}", tag) for tag in ("<arg_key>", "<arg_value>", "</tool_call>")),
     layout="\n",
     models=("glm-4.5", "glm-4.6"),
     parsers=("glm",),

@@ -36,13 +36,14 @@ FUNCTION: Final = (
 def pairs(prefix: str = "", *between: Item, trim: Trim = "") -> Many:
     """Return the grammar of arguments that are pairs of a key and a value, each in a tag.
 
-    The tags around a key may be doubled. The tag before a value may be missing; then blanks are not part of the value.
+    The tags around a key may be doubled. The tags around a value may be missing; without the one before it, blanks are
+    not part of the value.
     """
     opener, closer = f"<{prefix}arg_key>", f"</{prefix}arg_key>"
     value, bare = (Text("value", trim=each, typing="schema") for each in (trim, "blanks"))
     return Many(
         *(opener, Many(opener), Text("key", trim="blanks"), closer, Many(closer), *between),
-        *(Alt((f"<{prefix}arg_value>", value), bare), f"</{prefix}arg_value>"),
+        *(Alt((f"<{prefix}arg_value>", value), bare), Maybe(f"</{prefix}arg_value>")),
     )
 
 

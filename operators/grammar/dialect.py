@@ -22,13 +22,12 @@ class Text(Struct, frozen=True):
     chars: str = ""
     """The allowed characters, as the inside of a regular expression's character class; empty allows all."""
     trim: Trim = ""
-    """What is trimmed: nothing, one newline at each end (`newline`), or all whitespace at the ends (`blanks`)."""
+    """What is trimmed: nothing; one newline at the beginning, and then one at the end too (`newline`); or all
+    whitespace at the ends (`blanks`)."""
     typing: Typing = "text"
     """How a value is converted: `text` not at all; `schema` by the tool's schema; `json` and `python` from such a
     literal; `flagged` as an attribute with the role `flag` says; `xml` from nested elements, if there are any;
     `marked_xml` likewise, with a mark before each tag."""
-    until: Literal["first", "last"] = "first"
-    """Whether the text ends at the first marker that may follow it, or at the last one."""
     entities: bool = False
     """Whether XML entities such as `&lt;` are decoded."""
     section: tuple[str, str] | None = None
@@ -214,6 +213,8 @@ class Dialect(Struct, frozen=True):
     - `grammar`: the items of one block, in order. A `str` is a literal marker. Blanks between items do not matter,
       except in a `Text`.
     - `reasoning`: pairs of markers with reasoning between them.
+    - `reasoning_anywhere`: whether an opener of reasoning counts behind text, because it is a token that prose cannot
+      have; if not, it counts only if there are nothing but blanks between it and the beginning or the last block.
     - `aliases`: pairs of a marker as some models write it and the marker that is meant.
     - `leading`: markers that would often occur in prose; they open a block only if there are nothing but blanks between
       them and the beginning or the last block.
@@ -224,6 +225,7 @@ class Dialect(Struct, frozen=True):
     name: str
     grammar: tuple[Item, ...] = ()
     reasoning: tuple[tuple[str, str], ...] = ()
+    reasoning_anywhere: bool = False
     aliases: tuple[tuple[str, str], ...] = ()
     leading: tuple[str, ...] = ()
     ignore_case: bool = False

@@ -46,6 +46,14 @@ class Boundary(NamedTuple):
     """Whether a grammar may end here."""
 
 
+class Step(NamedTuple):
+    """One group on the way from a grammar to one of its leaves: the items of the group, and the place of the way on."""
+
+    group: Item | None
+    row: Sequence[Item]
+    place: int
+
+
 class Positions:
     """The positions of some dialects, numbered in their order."""
 
@@ -57,6 +65,8 @@ class Positions:
         self.owners: list[int] = []
         """For each position, the index of its dialect."""
         self.follow: list[set[int]] = []
+        self.paths: list[tuple[Step, ...]] = []
+        """For each position, the groups around it, from the outermost on."""
         self.first: At = ()
         self.anywhere: At = ()
         """Those positions of `first` that may open a block anywhere; the others need nothing but blanks before them."""
@@ -77,7 +87,7 @@ class Positions:
 
     def boundary(self, at: At, back: Mapping[str, str]) -> Boundary:
         """Return what may follow these positions; `back`: the last slot of each role."""
-        said = tuple(sorted(back.items())) if any(self._has_back(here) for here in at) else ()
+        said = tuple(sorted(back.items())) if any(self.has_back(here) for here in at) else ()
         known = self._boundaries.get((at, said))
         if known is None:
             if len(self._boundaries) >= _KEPT_BOUNDARIES:
@@ -108,7 +118,7 @@ class Positions:
                 for char in _opening(item):
                     slots[char] = (*slots.get(char, ()), here)
             else:
-                for literal in self._spellings(here, item, back):
+                for literal in self.spellings(here, item, back):
                     literals[literal] = (*literals.get(literal, ()), here)
         ends = literals | slots | dict.fromkeys(_BLANKS if attrs else "", ())
         return Boundary(
@@ -190,7 +200,7 @@ class Positions:
         for here in sorted(self.reachable(at)):
             item = self.items[here]
             if (here in self.call_last or here in self.last) and isinstance(item, str):
-                for literal in self._spellings(here, item, {}):
+                for literal in self.spellings(here, item, {}):
                     literals[literal] = (*literals.get(literal, ()), here)
         return literals
 
@@ -223,11 +233,6 @@ class Positions:
         """Yield the literals of a boundary that no arguments can follow."""
         return (text for text, after in boundary.literals.items() if not self.expects_arguments(after))
 
-    def closers_behind(self, at: At, back: Mapping[str, str]) -> frozenset[str]:
-        """Return the literals that may end the call directly after a literal that ends a text at these positions."""
-        ends = self.boundary(at, back).literals.values()
-        return frozenset(text for here in ends for text in self.closing(self.boundary(here, back)))
-
     @property
     def fold(self) -> Callable[[str], str]:
         """The function applied to markers before they are compared; it lowers the case if a dialect ignores case."""
@@ -242,10 +247,18 @@ class Positions:
         begins_anew = here in self.call_last and after in self.call_first and self.calls[here] >= 0
         return not begins_anew or after > here
 
-    def _has_back(self, here: int) -> bool:
+    def has_back(self, here: int) -> bool:
         return any(isinstance(self.items[after], Back) for after in self.follow[here])
 
-    def _spellings(self, here: int, item: str | Back, back: Mapping[str, str]) -> tuple[str, ...]:
+    def aliases_of(self, here: int) -> Mapping[str, tuple[str, ...]]:
+        """Return the other spellings of the markers of a position's dialect."""
+        return self._aliases[here]
+
+    def ignores_case(self, here: int) -> bool:
+        """Return whether the markers of a position's dialect may be written in any letter case."""
+        return self._ignore_case[here]
+
+    def spellings(self, here: int, item: str | Back, back: Mapping[str, str]) -> tuple[str, ...]:
         if isinstance(item, Back):
             return (f"{item.before}{back[item.role]}{item.after}",) if item.role in back else ()
         return (item, *self._aliases[here].get(item, ()))
@@ -255,7 +268,7 @@ class Positions:
         if not any(isinstance(item, Call) for item in all_items(dialect.grammar)):
             self._call = self._number_of_calls
             self._number_of_calls += 1
-        nullable, first, last = self._row(dialect.grammar)
+        nullable, first, last = self._row(dialect.grammar, None, ())
         if self._call >= 0:
             self.call_first |= first
             self.call_last |= last
@@ -304,12 +317,14 @@ class Positions:
         after = (self.items[each] for each in self.follow[here])
         return any(isinstance(each, Attrs) and each.form == "tag" for each in after)
 
-    def _row(self, items: Sequence[Item]) -> tuple[bool, set[int], set[int]]:
+    def _row(
+        self, items: Sequence[Item], group: Item | None, path: tuple[Step, ...]
+    ) -> tuple[bool, set[int], set[int]]:
         nullable = True
         first: set[int] = set()
         last: set[int] = set()
-        for item in items:
-            may_miss, its_first, its_last = self._item(item)
+        for place, item in enumerate(items):
+            may_miss, its_first, its_last = self._item(item, (*path, Step(group, items, place)))
             for here in last:
                 self.follow[here] |= its_first
             if nullable:
@@ -318,29 +333,29 @@ class Positions:
             nullable = nullable and may_miss
         return nullable, first, last
 
-    def _item(self, item: Item) -> tuple[bool, set[int], set[int]]:
+    def _item(self, item: Item, path: tuple[Step, ...]) -> tuple[bool, set[int], set[int]]:
         if isinstance(item, Alt):
-            ways = [self._row(each if isinstance(each, tuple) else (each,)) for each in item.items]
+            ways = [self._row(each if isinstance(each, tuple) else (each,), item, path) for each in item.items]
             return (
                 any(way[0] for way in ways),
                 set[int]().union(*(way[1] for way in ways)),
                 set[int]().union(*(way[2] for way in ways)),
             )
         if isinstance(item, tuple):
-            return self._row(item)
+            return self._row(item, item, path)
         if isinstance(item, Many):
-            _, first, last = self._row(item.items)
+            _, first, last = self._row(item.items, item, path)
             for here in last:
                 self.follow[here] |= first
             return True, first, last
         if isinstance(item, Maybe):
-            return True, *self._row(item.items)[1:]
+            return True, *self._row(item.items, item, path)[1:]
         if isinstance(item, Call):
             self._call = self._number_of_calls
             if item.name:
                 self.names[self._call] = item.name
             self._number_of_calls += 1
-            nullable, first, last = self._row(item.items)
+            nullable, first, last = self._row(item.items, item, path)
             self.call_first |= first
             self.call_last |= last
             self._call = -1
@@ -349,6 +364,7 @@ class Positions:
         self.items.append(item)
         self.calls.append(self._call)
         self.follow.append(set())
+        self.paths.append(path)
         return may_miss(item), {here}, {here}
 
 

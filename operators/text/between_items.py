@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ..grammar.tag_attributes import starts_attribute
 from .block_attrs import BlockAttrs
 from .block_json import open_json
 from .block_text import open_text
-from .slots.attrs_slot import starts_attribute
 
 if TYPE_CHECKING:
     from ..grammar.dialect_positions import At, Boundary

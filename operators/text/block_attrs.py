@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from ..grammar.dialect import Attrs
-from .slots.attrs_slot import AttrsSlot, renamed
+from ..grammar.tag_attributes import AttrsSlot, renamed
 from .slots.json_attrs_slot import JsonAttrsSlot
 
 if TYPE_CHECKING:

@@ -24,9 +24,12 @@ def end_last_call(block: TextBlock, call: TextCall, how: How, finish: str | None
     at_rest = block.reader is None and block.boundary is not None
     is_at_end = block.may_end and (block.is_over or _may_be_closed(block))
     is_sealed = at_rest and (arguments_ended or (is_regular and is_at_end))
+    is_ambiguous = isinstance(block.reader, BlockText) and block.reader.is_ambiguous
     block.reader = None
     if is_sealed:
         block.end_call(block.source_buffer.position, "complete")
+    elif is_ambiguous and is_regular:
+        block.end_call(block.source_buffer.position, "failed", "malformed")
     else:
         block.end_call(block.source_buffer.position, "truncated" if status == "complete" else status, reason)
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec.structs import replace
 
-from ...events.fragment import Fragment
+from ...events.fragment import Fragment, JsonError
+from ..engine.stage import How
 from ..engine.state import Stateful
-from ..grammar.dialect import Text, Typing
+from ..grammar.dialect import Back, Text, Typing
+from ..grammar.value_ends import Opener, value_ends
 from ..machines.literal_search import Literal, LiteralSearch, literal_search
 from .slots.text_slot import BLANKS, TextSlot
+from .value_end import ValueEnd
 
 if TYPE_CHECKING:
     from ..grammar.dialect_positions import At
@@ -54,14 +58,13 @@ class BlockText(Stateful):
     - `null`: the held beginning of a value that streams unless it turns out to be `null`.
     - `form`: `xml` for a value that is XML elements, `?` while that is undecided; `depth`: how many nested elements
       with the value's own tag are open. `in_section`: whether the text is inside a section that is taken literally.
-    - `tail`: for a text that ends at the last of its possible ends: the text held from the latest possible end on;
-      `behind`: the text after that end, without leading blanks, while it may become the call's closer, which proves
-      that the text ended there.
+    - `end`: for a raw value: what finds its end. `tail`: the text held from where the value may end; `newer`: the text
+      after it, from where the value may end instead.
     """
 
-    STATE = ("depth", "behind", "form", "in_section", "null", "path", "streams", "typing")
-    PIECES = ("tail",)
-    __slots__ = (*STATE, *PIECES, "_block", "_call", "at", "search", "slot")
+    STATE = ("depth", "form", "in_section", "null", "path", "streams", "typing")
+    PIECES = ("newer", "tail")
+    __slots__ = (*STATE, *PIECES, "_block", "_call", "at", "end", "search", "slot")
 
     def __init__(self, block: TextBlock, at: At, call: TextCall | None) -> None:
         self._block = block
@@ -75,7 +78,8 @@ class BlockText(Stateful):
         self.streams = True
         self.null: str | None = None
         self.tail: list[str] = []
-        self.behind: str | None = None
+        self.newer: list[str] = []
+        self.end: ValueEnd | None = None
         item = self._item()
         self.slot = TextSlot(item, keep=item.role not in _NOT_KEPT)
         self.search = self._ends()
@@ -90,6 +94,9 @@ class BlockText(Stateful):
         key = block.key if block.key is not None else item.key or "input"
         key = dict(item.also).get(key, key)
         self.path = (key,)
+        if self._call is not None:
+            self._call.keys.append(key)
+            self._call.has_undeclared |= not (block.options.lenient or block.options.may_be_argument(tool, key))
         item = self._item()
         self.typing = item.typing
         if self.typing == "flagged":
@@ -98,6 +105,7 @@ class BlockText(Stateful):
                 self.typing = "text" if block.options.may_be_text(tool, key) else "schema"
         if item.role == "skip":
             self.slot = TextSlot(item)
+            self.end = self._new_end()
             self.search = self._ends()
         elif self.typing != "xml":
             self._begin_value("")
@@ -114,6 +122,7 @@ class BlockText(Stateful):
         may_be_null = self.streams and block.options.may_be_null(tool, key, self.typing)
         self.null = "" if may_be_null else None
         self.slot = TextSlot(self._item(), keep=not self.streams)
+        self.end = self._new_end()
         self.search = self._ends()
         if self.streams and self.null is None:
             self._commit(block.source_buffer.position, Fragment(self.path, "OPEN", '"', self._here))
@@ -137,8 +146,70 @@ class BlockText(Stateful):
                 item = replace(item, role="skip")
         return replace(item, entities=False) if self.form == "xml" else item
 
+    def _new_end(self) -> ValueEnd | None:
+        """Return what finds the end of a raw value; None for a value in which markers are escaped."""
+        block = self._block
+        item = self._item()
+        if item.entities or self.form == "xml":
+            return None
+        ends = value_ends(block.grammar, self.at, tuple(sorted(block.back.items())))
+        end = ValueEnd(
+            ends,
+            self._is_key,
+            self._is_name,
+            self._is_call,
+            self._other_closers(),
+            seals_early=block.options.seal == "closer",
+        )
+        end.is_doomed = self._call is not None and self._call.doom is not None
+        return end
+
+    def _is_key(self, opener: Opener, text: str, *, is_after_closer: bool) -> bool:
+        """Return whether an opener is that of the call's next argument."""
+        call, key = self._call, opener.said(text).get("key")
+        if opener.has_no_key:
+            return True
+        if call is None or key is None:
+            return False
+        item = cast("Text", self._block.grammar.items[self.at[0]])
+        key = dict(item.also).get(key, key)
+        is_used = key in call.keys
+        if key == call.name and not (is_used or self._block.options.is_known(call.name, key)):
+            return False  # that of another call, where a tag is no more than a name
+        if is_used and is_after_closer and not self._block.options.lenient:
+            call.doom = call.doom or JsonError("malformed", self._here, "an argument that is not there yet", key)
+            if self.end is not None:
+                self.end.is_doomed = True
+        is_declared = self._block.options.may_be_argument(call.name, key)
+        counts = is_declared or (is_after_closer and (opener.is_marked or self._block.options.schemas is None))
+        return counts and (not is_used or (is_after_closer and self._block.options.lenient))
+
+    def _other_closers(self) -> Mapping[str, int]:
+        """Return the closers of the call's other arguments with -1, if they are named, and their openers with 1."""
+        boundary, call = self._block.boundary, self._call
+        if boundary is None or call is None:
+            return {}
+        follow = self._block.grammar.follow
+        backs = {self._block.grammar.items[after] for here in self.at for after in follow[here]}
+        closers = [each for each in backs if isinstance(each, Back) and each.role == "key"]
+        named = [(each, key) for each in closers for key in call.keys[:-1]]
+        openers = {f"{each.before.removesuffix('/')}{key}{each.after}": 1 for each, key in named}
+        return openers | {f"{each.before}{key}{each.after}": -1 for each, key in named}
+
+    def _is_call(self, opener: Opener, text: str) -> bool:
+        """Return whether an opener behind the value is that of a call for certain."""
+        return self._block.options.knows(opener.said(text).get("name", ""))
+
+    def _is_name(self, opener: Opener, text: str) -> bool:
+        """Return whether an opener inside the value is that of a call."""
+        name = opener.said(text).get("name")
+        schemas = self._block.options.schemas
+        return opener.is_marked or (name is not None and schemas is not None and self._block.options.knows(name))
+
     def _ends(self) -> LiteralSearch | None:
         """Return the search for everything that ends the current text or changes how it is read."""
+        if self.end is not None and not self.in_section:
+            return self.end.search
         boundary = self._block.boundary
         ends = None if boundary is None else boundary.ends
         section = self._item().section
@@ -178,8 +249,8 @@ class BlockText(Stateful):
         if self.form == "?" and not self._decide_form(final=final):
             return
         slot, ends = self.slot, self.search
-        if slot.item.until == "last" and ends is not None:
-            self._read_to_last(ends, final=final)
+        if self.end is not None and not self.in_section:
+            self._read_raw(self.end, final=final)
             return
         source_buffer = self._block.source_buffer
         buffer, position = source_buffer.buffer, source_buffer.position
@@ -205,10 +276,26 @@ class BlockText(Stateful):
         if rest := self.slot.end():
             self._block.outside.give(_SAID[self.slot.item.role], rest, self._block.source_buffer.position)
 
-    def end_before_tail(self) -> None:
-        """End the text at its last possible end, because nothing more arrives, and read on after it."""
-        length = sum(map(len, self.tail))
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether the text may be a value that has not ended, or one whose end was taken for a part of it."""
+        return self.end is not None and self.end.has_markers
+
+    def ends_with(self, how: How, finish: str | None) -> bool:
+        """End a raw value where its end was held, if the end of the answer proves it; return whether it does."""
+        if self.end is None or not self.end.ends_with(how, finish):
+            return False
+        self._end_before_tail()
+        return True
+
+    def _end_before_tail(self) -> None:
+        """End the text where what is held begins, and read on from there."""
+        is_ambiguous = self.end is not None and self.end.is_ambiguous and not self._block.options.lenient
+        if is_ambiguous and self._call is not None:
+            self._call.doom = JsonError("malformed", self._here, "the end of the answer behind the call")
+        length = sum(map(len, self.tail)) + sum(map(len, self.newer))
         self.tail.clear()
+        self.newer.clear()
         self._block.source_buffer.unread(length)
         self._end()
 
@@ -229,49 +316,56 @@ class BlockText(Stateful):
             return False
         return True
 
-    def _read_to_last(self, ends: LiteralSearch, *, final: bool) -> None:
-        """Read a text that ends at the last of its possible ends; hold what follows one, in case that another follows.
-
-        If the call's closer directly follows a possible end, the text ended there.
-        """
+    def _read_raw(self, end: ValueEnd, *, final: bool) -> None:
+        """Read a raw value, up to where it ends for certain."""
         source_buffer = self._block.source_buffer
-        buffer, search = source_buffer.buffer, (ends.whole if final else ends.pattern).search
-        while True:
-            found = search(buffer, source_buffer.position)
-            stop = len(buffer) if found is None else found.start()
-            if self.tail:
-                self.tail.append(buffer[source_buffer.position : stop])
-                source_buffer.position = stop
-                if self._is_closed_behind(self.tail[-1]):
-                    self.end_before_tail()
-                    return
-            elif stop > source_buffer.position:
-                self._take(stop)
-            if found is None:
+        buffer = source_buffer.buffer
+        while (position := source_buffer.position) < len(buffer):
+            step, upto = end.read(buffer, position, final=final)
+            if step in ("hold", "mark") and (left := self._room()) < upto - position:
+                self._overflow(position + left)
                 return
-            if not final and ends.is_unfinished(found):
-                source_buffer.wait_from(stop)
+            piece = buffer[position:upto]
+            if step == "text":
+                self._give(piece, upto)
+                if self._call is not None and end.has_markers:
+                    self._call.has_markers = True
+            elif step == "hold":
+                (self.newer or self.tail).append(piece)
+            elif step == "mark":
+                self.tail += self.newer
+                self.newer = [piece]
+            elif step == "again":
+                length = sum(map(len, self.newer))
+                self._give("".join(self.tail), position - length)
+                self.tail = [*self.newer, piece]
+                self.newer = []
+            elif step == "give":
+                self._give("".join(self.tail), position)
+                self.tail = []
+            elif step == "wait":
+                source_buffer.wait_from(upto)
                 return
-            if self.tail:
-                self._give("".join(self.tail), stop)
-            self.tail = [found[0]]
-            self.behind = ""
-            source_buffer.position = found.end()
+            else:
+                self._end_before_tail()
+                return
+            source_buffer.position = upto
+            if piece:
+                end.last = piece[-1]
 
-    def _is_closed_behind(self, piece: str) -> bool:
-        """Return whether the call's closer directly follows the last possible end."""
-        if self.behind is None:
-            return False
-        self.behind = (self.behind + piece).lstrip(BLANKS)
-        grammar = self._block.grammar
-        closers = grammar.closers_behind(self.at, self._block.back)
-        fold = grammar.fold
-        behind = fold(self.behind)
-        if any(behind.startswith(fold(closer)) for closer in closers):
-            return True
-        if not any(fold(closer).startswith(behind) for closer in closers):
-            self.behind = None
-        return False
+    def _room(self) -> int:
+        """Return how many characters may still be held."""
+        return self._block.options.limits.held_length - sum(map(len, (*self.tail, *self.newer)))
+
+    def _overflow(self, upto: int) -> None:
+        """Fail the call, because more text is held than may be."""
+        block = self._block
+        block.source_buffer.position = upto
+        expected = f"at most {block.options.limits.held_length} characters before the value's end is certain"
+        self.tail.clear()
+        self.newer.clear()
+        block.at = self.at
+        block.fail(JsonError("limit", self._here, expected))
 
     def _take(self, upto: int) -> None:
         source_buffer = self._block.source_buffer
@@ -357,11 +451,16 @@ class BlockText(Stateful):
 
     def dump(self) -> Any:
         """Return the state as plain data."""
-        return ["text", list(self.at), {**super().dump(), "slot": self.slot.dump()}]
+        end = None if self.end is None else self.end.dump()
+        return ["text", list(self.at), {**super().dump(), "end": end, "slot": self.slot.dump()}]
 
     def load(self, state: Any, /) -> None:
         """Restore a dumped state."""
         super().load(state)
         self.slot = TextSlot(self._item())
         self.slot.load(state["slot"])
+        if state["end"] is not None:
+            self.end = self._new_end()
+            if self.end is not None:
+                self.end.load(state["end"])
         self.search = self._ends()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...events.fragment import Fragment, JsonError
@@ -38,6 +39,8 @@ def plain_fast_path(block: TextBlock) -> Plain | None:
     if block.is_open or source_buffer.before or source_buffer.loose or not outside.goes_through:
         return None
     search = _nothing if outside.search is None else outside.search.pattern.search
+    if outside.kind == "reasoning":
+        search = _up_to_blanks(None if outside.search is None else outside.search.pattern).search
     return search, answer.open_id, outside.kind, answer.ids.turn_id
 
 
@@ -56,6 +59,8 @@ def waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: Te
             return None
         else:
             start = found.start()
+            if kind == "reasoning" and text[start - 1 : start].isspace():
+                return None
             source_buffer.wait = text[start:]
             engine.plain = None
             if not start:
@@ -73,9 +78,10 @@ def block_fast_path(block: TextBlock, read_on: ReadOn) -> FastPath | None:
         return None
     if isinstance(reader, BlockText):
         if block.saying:
-            is_ready = reader.slot.straight and not (reader.in_section or reader.tail or source_buffer.loose)
+            is_ready = reader.slot.straight and not (reader.in_section or source_buffer.loose)
             return _text_fast_path(reader, block) if is_ready and block.answer.open_type == block.saying else None
-        is_plain = reader.slot.item.role == "value" and reader.form != "?" and not (reader.in_section or reader.tail)
+        is_plain = reader.slot.item.role == "value" and reader.form != "?" and not reader.in_section
+        is_plain = is_plain and (reader.end is None or reader.end.is_plain)
         is_ready = is_plain and reader.streams and reader.null is None and reader.slot.is_quiet
         return _value_fast_path(reader, source_buffer, call) if is_ready and call is not None else None
     if source_buffer.loose or not isinstance(reader, BlockJson) or reader.slot.live is None:
@@ -134,7 +140,7 @@ def _text_fast_path(reader: BlockText, block: TextBlock) -> FastPath:
 
 def _value_fast_path(reader: BlockText, source_buffer: SourceBuffer, call: TextCall) -> FastPath:
     """Return the fast path for text in a value that is itself text."""
-    slot, path, loose = reader.slot, reader.path, source_buffer.loose
+    slot, path, loose, finder = reader.slot, reader.path, source_buffer.loose, reader.end
     search = _nothing if reader.search is None else reader.search.pattern.search
     segment_id, turn_id, begin = call.segment_id, call.turn_id, call.start
     edge, entities, is_trimmed = slot.edge, slot.item.entities, slot.item.trim == "blanks"
@@ -143,6 +149,8 @@ def _value_fast_path(reader: BlockText, source_buffer: SourceBuffer, call: TextC
         if search(text) is not None:
             return None
         end = source_buffer.offset = source_buffer.offset + len(text)
+        if finder is not None:
+            finder.last = text[-1]
         piece = raw = text
         if is_trimmed and slot.is_open and not (entities and "&" in text):
             # Blanks at the end wait, and go in front of what comes.
@@ -180,6 +188,12 @@ def _value_fast_path(reader: BlockText, source_buffer: SourceBuffer, call: TextC
         return (SegmentContent(segment_id, "tool_call", raw, turn_id=turn_id, raw=raw, fragments=pieces),)
 
     return fast_path
+
+
+@lru_cache(maxsize=256)
+def _up_to_blanks(pattern: re.Pattern[str] | None) -> re.Pattern[str]:
+    """Return the search for markers, and for blanks at the end, which are held while the reasoning may end there."""
+    return re.compile(r"\s\Z") if pattern is None else re.compile(rf"{pattern.pattern}|\s\Z", pattern.flags)
 
 
 def _nothing(_text: str) -> None:

@@ -47,13 +47,25 @@ class OutsideText(Stateful):
     - `readings`: the remaining meanings of the opener at the current position, after one of them failed.
     """
 
-    STATE = ("_closer", "_fenced", "_leading", "_margin", "_owed", "calls", "kind", "resume", "said_any")
+    STATE = (
+        "_after_reasoning",
+        "_closer",
+        "_fenced",
+        "_leading",
+        "_margin",
+        "_owed",
+        "calls",
+        "kind",
+        "resume",
+        "said_any",
+    )
     PIECES = ("_blanks",)
     __slots__ = (
         *STATE,
         *PIECES,
         "_source_buffer",
         "_answer",
+        "_anywhere",
         "_grammar",
         "_meant",
         "_options",
@@ -71,6 +83,9 @@ class OutsideText(Stateful):
         self._options = options
         self._source_buffer = source_buffer
         self._reasoning = {opener: closer for each in positions.dialects for opener, closer in each.reasoning}
+        self._anywhere = [
+            opener for each in positions.dialects if each.reasoning_anywhere for opener, _ in each.reasoning
+        ]
         self.kind = "reasoning" if options.starts_in_reasoning else "text"
         self._closer = ""
         """The marker that ends the current reasoning; empty if any closer ends it."""
@@ -83,6 +98,8 @@ class OutsideText(Stateful):
         """Whether no text has been emitted since the beginning or the last block."""
         self._leading = True
         """Whether nothing but blanks has arrived since the beginning or the last block."""
+        self._after_reasoning = False
+        """Whether reasoning has ended, and no text has been emitted since then."""
         self.said_any = False
         self._fenced = False
         """Whether the text is inside a fence in which nothing is a call."""
@@ -153,12 +170,12 @@ class OutsideText(Stateful):
         trail = ""
         if policy != "keep":
             if self._margin and (inner := text.lstrip()) != text:
-                if policy == "lone":
+                if policy == "lone" and not (self._after_reasoning or self.kind == "reasoning"):
                     self._blanks.append(text[: len(text) - len(inner)])
                 text = inner
             if not text:
                 return
-            if policy == "drop":
+            if policy == "drop" or self.kind == "reasoning":
                 trail = text[len(text.rstrip()) :]
                 text = text[: len(text) - len(trail)]
                 if not text:
@@ -173,6 +190,7 @@ class OutsideText(Stateful):
         if trail:
             self._blanks.append(trail)
         self._margin = False
+        self._after_reasoning = False
         self.give(self.kind, text, upto)
         if not self.said_any:
             self.said_any = True
@@ -241,6 +259,7 @@ class OutsideText(Stateful):
             if self._answer.open_type == "reasoning":
                 self.end("reasoning", upto)
             self.kind, self._closer = "text", ""
+            self._after_reasoning = True
         self._owed = False
         self._begin_anew()
 
@@ -278,7 +297,7 @@ class OutsideText(Stateful):
                 for text, at in opening.slots.items()
             }
         if self.kind == "text":
-            found |= dict.fromkeys(self._reasoning, ((),))
+            found |= dict.fromkeys(self._reasoning if self._leading else self._anywhere, ((),))
             if not self.said_any or self._owed:
                 found |= dict.fromkeys(self._reasoning.values(), ((),))
         else:

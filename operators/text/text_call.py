@@ -16,7 +16,21 @@ from ..schemas.value_typing import Typed, value_fragments
 class TextCall(Stateful):
     """The state of an open call, and the text collected for its next CONTENT."""
 
-    STATE = ("closed", "error", "from_json", "mistyped", "name", "opened", "segment_id", "start", "turn_id")
+    STATE = (
+        "closed",
+        "doom",
+        "error",
+        "from_json",
+        "has_markers",
+        "has_undeclared",
+        "keys",
+        "mistyped",
+        "name",
+        "opened",
+        "segment_id",
+        "start",
+        "turn_id",
+    )
     __slots__ = (*STATE, "fragments", "raws", "texts")
 
     def __init__(self, name: str, segment_id: str, turn_id: str | None, start: int) -> None:
@@ -26,6 +40,14 @@ class TextCall(Stateful):
         self.start = start
         """The offset of the call's first character in the text."""
         self.error: JsonError | None = None
+        self.doom: JsonError | None = None
+        """An error that is told at the end, because what follows it still belongs to the call."""
+        self.keys: list[str] = []
+        """The names of the arguments so far."""
+        self.has_undeclared = False
+        """Whether one of them is not in the tool's schema."""
+        self.has_markers = False
+        """Whether markers of the format are in values."""
         self.opened = False
         """Whether the arguments have begun."""
         self.closed = False
@@ -77,6 +99,9 @@ class TextCall(Stateful):
         metadata: dict[str, Any] = {"tool_name": self.name}
         if self.mistyped:
             metadata["mistyped"] = list(self.mistyped)
+        if self.has_markers and self.has_undeclared:
+            self.doom = self.doom or JsonError("malformed", 0, "an argument of the tool", self.keys[-1])
+        self.error = self.error or self.doom
         if self.error is not None:
             metadata["error"] = error_detail(self.error)
             status, reason = "failed", self.error.reason

@@ -72,9 +72,9 @@ class TextEngine(Stateful):
         while True:
             self._run(final=True)
             reader = block.reader
-            if isinstance(reader, BlockText) and reader.tail:
-                reader.end_before_tail()
-            elif block.is_open:
+            if isinstance(reader, BlockText) and reader.ends_with(how, finish):
+                continue
+            if block.is_open:
                 end_block(block, how, finish)
             else:
                 break

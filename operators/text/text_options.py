@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from msgspec import Struct
 
@@ -26,6 +26,7 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "between": ("text", "drop"),
     "blanks": ("lone", "keep", "drop"),
     "fences": ("calls", "text"),
+    "seal": ("end", "closer"),
 }
 _BY_SCHEMA: Final = frozenset(("schema", "xml", "marked_xml"))
 
@@ -43,6 +44,8 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     between: Literal["text", "drop"] = "text"
     blanks: Literal["lone", "keep", "drop"] = "lone"
     fences: Literal["calls", "text"] = "calls"
+    seal: Literal["end", "closer"] = "end"
+    lenient: bool = False
     rules: TypingRules = DEFAULT_RULES
     limits: Limits = DEFAULT_LIMITS
 
@@ -66,6 +69,11 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     def is_known(self, tool: str, key: str) -> bool:
         """Return whether the tool's schema describes an argument."""
         return self._schema(tool, key)[0] is not None
+
+    def may_be_argument(self, tool: str, key: str) -> bool:
+        """Return whether the tool may have an argument; False only if its schema names others."""
+        described, root = self._schema(tool, key)
+        return described is not None or not isinstance(root, dict) or not cast("Schema", root).get("properties")
 
     def drops(self, tool: str, key: str) -> bool:
         """Return whether an argument must be dropped, because its tool does not have it."""

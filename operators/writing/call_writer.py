@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ..grammar.dialect import Alt, Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
-from ..grammar.dialect_positions import compiled
 from ..grammar.grammar_items import (
     all_items,
     begins_call,
@@ -63,9 +61,6 @@ class CallWriter:
         """The names of arguments whose values have a slot of their own, without a key."""
         self._is_loose = False
         """Whether blanks after the last piece written do not matter."""
-        self._to_last: list[tuple[int, frozenset[str], frozenset[str]]] = []
-        """Pieces that end at the last of some markers: their index, these markers, and the closers that prove one the
-        last."""
 
     def write(self) -> str:
         grammar = self._dialect.grammar
@@ -82,8 +77,6 @@ class CallWriter:
             self._end_call()
             if self._written == before:
                 raise CannotRenderError(_NO_PLACE)
-        for place, ends, closers in self._to_last:
-            self._check_last(place, ends, closers)
         return "".join(self._out)
 
     # ------------------------------------------------------------------ the calls
@@ -180,13 +173,11 @@ class CallWriter:
             raise refused
 
     def _state(self) -> tuple[Any, ...]:
-        lengths = len(self._out), len(self._to_last)
-        return lengths, self._written, self._call, dict(self._left), self._key, dict(self._back), self._is_loose
+        return len(self._out), self._written, self._call, dict(self._left), self._key, dict(self._back), self._is_loose
 
     def _restore(self, state: tuple[Any, ...]) -> None:
-        lengths, self._written, self._call, left, self._key, back, self._is_loose = state
-        del self._out[lengths[0] :]
-        del self._to_last[lengths[1] :]
+        length, self._written, self._call, left, self._key, back, self._is_loose = state
+        del self._out[length:]
         self._left, self._back = dict(left), dict(back)
 
     def _many(self, item: Many, after: frozenset[str]) -> None:
@@ -226,7 +217,6 @@ class CallWriter:
         role = item.role
         if role in _ONLY_READ:
             return
-        slot = item
         call = self._next if role == "recipient" else self._at_hand
         if role == "value":
             key = item.key or _LONE_KEY if self._key is None else self._key
@@ -243,25 +233,8 @@ class CallWriter:
             text = self._key
         else:
             text = id_text(item, call.name, call.call_id, self._written - 1) if role == "id" else call.name
-        if item.until == "last":
-            grammar = compiled((self._dialect,))
-            closers = grammar.closers_behind((grammar.items.index(slot),), self._back)
-            self._to_last.append((len(self._out), after, closers))
         self._put(slot_text(item, text, after, ignore_case=self._dialect.ignore_case), is_loose=False)
         self._back[role] = text
-
-    def _check_last(self, place: int, ends: frozenset[str], closers: frozenset[str]) -> None:
-        """Check that a piece would be read to its end: to the last of its markers, or the first before a closer."""
-        flags = re.IGNORECASE if self._dialect.ignore_case else 0
-        behind = "|".join(map(re.escape, closers)) or r"(?!)"
-        marker = re.compile("|".join(map(re.escape, sorted(ends, key=len, reverse=True))), flags)
-        closed = re.compile(rf"(?:{marker.pattern})(?=[ \t\r\n]*(?:{behind}))", flags)
-        text = "".join(self._out[place:])
-        markers = list(marker.finditer(text)) if ends else []
-        end = closed.search(text) or (markers[-1] if markers else None)
-        if end is not None and end.start() != len(self._out[place]):
-            message = f"a value there ends at the last {end[0]!r} before the call's closer, so this text would be cut"
-            raise CannotRenderError(message)
 
     def _json(self, item: Json) -> None:
         call = self._at_hand

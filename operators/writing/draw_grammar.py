@@ -102,10 +102,7 @@ def _group(node: _Node, suffix: str) -> _Node:
 
 
 def _text(item: Text) -> str:
-    slot = SLOTS[item.role]
-    if item.key:
-        slot = f"{slot} of {item.key}"
-    return f"{slot} to the last" if item.until == "last" else slot
+    return f"{SLOTS[item.role]} of {item.key}" if item.key else SLOTS[item.role]
 
 
 def _json(item: Json) -> str:

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...events.errors import UsageError
-from ..grammar.dialect import Dialect
+from ..grammar.dialect import Dialect, Text
+from ..grammar.grammar_items import leaves_of
 from .call_writer import CallToRender, CallWriter
+from .read_back import check_read_back
 from .render_values import CannotRenderError
 
 
@@ -45,7 +47,7 @@ def render_calls(dialect: Dialect, calls: Iterable[CallToRender], *, layout: str
     '[f(a=1),g()]'
     """
     try:
-        return CallWriter(dialect, list(calls), dialect.layout if layout is None else layout).write()
+        return _written(dialect, list(calls), dialect.layout if layout is None else layout)
     except CannotRenderError as error:
         message = f"{dialect.name} cannot write this call: {error}"
         raise UsageError(message) from error
@@ -66,7 +68,17 @@ def can_render(
     "argument 'a' is nan, which JSON cannot represent"
     """
     try:
-        CallWriter(dialect, [CallToRender(name, arguments, call_id, schema)], "").write()
+        _written(dialect, [CallToRender(name, arguments, call_id, schema)], dialect.layout)
     except CannotRenderError as error:
         return str(error)
     return None
+
+
+def _written(dialect: Dialect, calls: list[CallToRender], layout: str) -> str:
+    text = CallWriter(dialect, calls, layout).write()
+    if any(
+        isinstance(leaf, Text) and leaf.role == "value" and not leaf.entities for leaf in leaves_of(dialect.grammar)
+    ):
+        # A raw value may contain the format's own markers, as long as its end can be told.
+        check_read_back(dialect, calls, text)
+    return text

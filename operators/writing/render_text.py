@@ -66,7 +66,7 @@ def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool =
     if _trimmed(item, written) != encoded:
         message = f"{what} has whitespace at its ends that the reader would strip"
         raise CannotRenderError(message)
-    if item.until == "first":
+    if item.role != "value" or item.entities:
         searched = written.lower() if ignore_case else written
         for end in ends:
             marker = end.lower() if ignore_case else end
@@ -141,7 +141,10 @@ def _trimmed(item: Text, text: str) -> str:
     if item.trim == "blanks" or item.chars:
         return text.strip(_BLANKS)
     if item.trim == "newline":
-        text = text.removeprefix("\r\n") if text.startswith("\r\n") else text.removeprefix("\n")
+        inner = text.removeprefix("\r\n") if text.startswith("\r\n") else text.removeprefix("\n")
+        if inner == text:
+            return text
+        text = inner
         return text.removesuffix("\r\n") if text.endswith("\r\n") else text.removesuffix("\n")
     return text
 

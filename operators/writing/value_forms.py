@@ -48,8 +48,6 @@ def value_forms(dialect: Dialect) -> Iterator[str]:
         yield "`&lt;` and the like are decoded, once"
     for opener, closer in dict.fromkeys(leaf.section for leaf in values if leaf.section):
         yield f"between {as_code(opener)} and {as_code(closer)} all is text as it stands"
-    for tool in dict.fromkeys(tool for leaf in values for tool, way in leaf.instead if way.until == "last"):
-        yield f"{as_code(tool)} ends at the last of its closers before the call's own"
 
 
 def _what(leaf: Text) -> str:

@@ -41,7 +41,7 @@ def written(name: str, value: str = "x") -> Written:
         ("write_file", {"path": "p", "content": value}),
         ("f", {"content": value}),
         ("f", {"input": value}),
-        ("search_replace", {"search": value, "replace": "y"}),
+        ("search_replace", {"search": f"{value}\n", "replace": "y\n"}),
     )
     for tool, arguments in ways:
         kinds = {key: "string" if isinstance(each, str) else "object" for key, each in arguments.items()}

@@ -18,6 +18,7 @@ from dialects_of_peers import (
     KIMI_K2_NUMBERED,
     LFM2_PLAIN,
     QWEN3_CODER_CLOSED,
+    SEED_OSS_ONE_SIDED,
 )
 
 from penstock.operators.schemas.value_typing import TypingRules
@@ -38,7 +39,7 @@ ROWS: Final[dict[tuple[str, str], Row]] = {
         content="trimmed",
         reasoning="trimmed",
     ),
-    ("bolt_artifact", "bolt.new"): Row(dialects=(BOLT_WITH_TEXT,), ends=False),
+    ("bolt_artifact", "bolt.new"): Row({"seal": "closer"}, dialects=(BOLT_WITH_TEXT,), ends=False),
     ("cohere_r7b", "llama.cpp"): Row(prompts={"Cohere2MoE": "<|START_THINKING|>"}),
     ("cohere_r7b", "smg"): Row(unfinished="none"),
     ("deepseek_v31", "llama.cpp"): Row(starts="text", content="trimmed", reasoning="trimmed"),
@@ -48,7 +49,7 @@ ROWS: Final[dict[tuple[str, str], Row]] = {
     ("deepseek_v3_cogito", "ollama"): Row(dialects=(COGITO_WITH_OUTPUTS,), starts="expected", content="trimmed"),
     ("deepseek_v3_r1", "smg"): Row({"between": "drop"}),
     ("deepseek_v4_dsml", "llama.cpp"): Row(starts="text"),
-    ("dots", "vllm"): Row({"unknown_tool": "text"}, dialects=(DOTS_WITH_TEXT,), ends=False),
+    ("dots", "vllm"): Row({"seal": "closer", "unknown_tool": "text"}, dialects=(DOTS_WITH_TEXT,), ends=False),
     ("ernie45", "vllm"): Row(content="trimmed"),
     ("functionary_v32", "llama.cpp"): Row(prompts={"meetkai-functionary-medium-v3.2": ">>>"}),
     ("gemma4", "llama.cpp"): Row(of_reasoning=GEMMA4_CLOSER, reasoning="trimmed"),
@@ -77,7 +78,7 @@ ROWS: Final[dict[tuple[str, str], Row]] = {
     ),
     ("hermes", "smg"): Row({"between": "drop"}),
     ("json_bare", "ollama"): Row(unfinished="none"),
-    ("k2_horizon", "vllm"): Row(ends=False),
+    ("k2_horizon", "vllm"): Row({"seal": "closer"}, ends=False),
     ("kimi_k2", "sglang"): Row(malformed="calls"),
     ("kimi_k2", "smg"): Row({"between": "drop"}),
     ("kimi_k2", "vllm"): Row(dialects=(KIMI_K2_NUMBERED,)),
@@ -103,6 +104,7 @@ ROWS: Final[dict[tuple[str, str], Row]] = {
     ("qwen3_coder", "ollama"): Row({"blanks": "drop"}, blocks=BLOCKS, starts="text"),
     ("qwen3_coder", "smg"): Row({"typing": GUESSING}, dialects=(QWEN3_CODER_CLOSED,), whole=True),
     ("reka_edge", "llama.cpp"): Row({"blanks": "drop"}, starts="text"),
+    ("seed_oss", "ik_llama.cpp"): Row(dialects=(SEED_OSS_ONE_SIDED,)),
     ("seed_oss", "llama.cpp"): Row(dialects=(varied("seed_oss", trim=""),), content="trimmed"),
     ("step3", "smg"): Row({"between": "drop", "typing": GUESSING}),
     ("step3p5", "llama.cpp"): Row(starts="text", reasoning="trimmed"),

@@ -83,6 +83,17 @@ GLM45_ESCAPED: Final = _with(
 )
 """A line break between tags may be written as an escape."""
 
+SEED_OSS_ONE_SIDED: Final = _with(
+    "seed_oss",
+    *("<seed:tool_call>", "<function=", NAME, ">"),
+    Many(
+        *("<parameter=", Text("key", r"^<>=\n"), Alt(">\n", ">")),
+        *(Text("value", typing="schema"), Alt("\n</parameter>", "</parameter>")),
+    ),
+    *("</function>", Maybe("</seed:tool_call>")),
+)
+"""A newline at the end of a value is no part of it, even if there is none at its beginning."""
+
 _NUMBERED: Final = Call(
     *("<|tool_call_begin|>", Text("id", r"\w.:/-", named=r"(?:functions\.)?([\w./-]+?):\d+")),
     *("<|tool_call_argument_begin|>", ARGUMENTS, Maybe("<|tool_call_end|>")),

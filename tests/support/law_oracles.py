@@ -366,7 +366,7 @@ def _error_of(how: How) -> dict[str, Any] | None:
     if not isinstance(how, Failed):
         return None
     if isinstance(how.error, ProviderError):
-        return {"detail": how.error.detail}
+        return {"detail": how.error.detail} | ({"transport": True} if how.error.transport else {})
     return {"detail": str(how.error), "type": type(how.error).__name__}
 
 

@@ -85,7 +85,7 @@ def segments_in(events: Iterable[Any]) -> list[SegmentEvent]:
 
 def operators(case: Case) -> tuple[Any, ...]:
     calls = case["config"].get("parse_tool_calls", True)
-    parse = parse_text(*words.dialects(case), turn_id="turn", calls=calls, tools=words.TOOLS)
+    parse = parse_text(*words.dialects(case), turn_id="turn", calls=calls, tools=words.TOOLS, seal="closer")
     fields = stream_fields(words.FIELDS[case["strategy"]], ignore_case=True)
     return parse, fields, to_invocations(keep_segments=True)
 

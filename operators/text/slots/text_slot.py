@@ -32,7 +32,7 @@ class TextSlot(Stateful):
     - `is_open`: the text has begun, and nothing is held but what may be trimmed at its end.
     """
 
-    STATE = ("_begun", "_entities", "_held_length", "_over", "keep")
+    STATE = ("_begun", "_entities", "_held_length", "_is_paired", "_over", "keep")
     PIECES = ("_held", "_kept")
     __slots__ = (
         *STATE,
@@ -60,6 +60,8 @@ class TextSlot(Stateful):
         self._held_length = 0
         self.held_length = 0
         self._begun = False
+        self._is_paired = False
+        """Whether a newline was at the beginning, so that one at the end is trimmed too."""
         self._over = False
         """Whether the allowed characters have ended, so that only blanks may follow."""
         self._chars = _characters(item.chars) if item.chars else None
@@ -95,7 +97,7 @@ class TextSlot(Stateful):
         trim = self.item.trim
         if trim == "blanks":
             inner = text.rstrip(BLANKS)
-        elif trim == "newline":
+        elif trim == "newline" and self._is_paired:
             text = self.take_held() + text
             inner = text[: len(text) - _newline_at_end(text)]
         else:
@@ -193,9 +195,11 @@ class TextSlot(Stateful):
             if text == "\r":
                 self.hold(text)
                 return ""
-            text = text.removeprefix("\r\n") if text.startswith("\r\n") else text.removeprefix("\n")
+            inner = text.removeprefix("\r\n") if text.startswith("\r\n") else text.removeprefix("\n")
             self._begun = True
-            return text
+            self._is_paired = inner != text
+            self.edge = _EDGES["newline"] if self._is_paired else ""
+            return inner
         self._begun = bool(text)
         return text
 
@@ -224,6 +228,8 @@ class TextSlot(Stateful):
     def load(self, state: Any, /) -> None:
         """Restore a dumped state."""
         super().load(state)
+        if self._begun and self.item.trim == "newline" and not self._is_paired:
+            self.edge = ""
         self._settled("")
 
 

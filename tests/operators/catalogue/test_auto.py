@@ -19,6 +19,7 @@ from text_laws import check
 
 from penstock.operators.catalogue.catalogue import catalogue_entry
 from penstock.operators.catalogue.table import AUTO, DIALECTS
+from penstock.operators.grammar.dialect import NAME, Dialect, Text
 from penstock.operators.parse_text import parse_text
 from penstock.operators.writing.render_call import can_render, render_call
 
@@ -26,7 +27,6 @@ TWO_WAYS = (
     ("<tool_call>word</tool_call>", "hermes", "glm47"),
     ("<tool_call>word</tool_call>", "qwen3_coder", "glm47"),
     ("<function=f></function>", "functionary_v31", "qwen3_coder"),
-    ("<tool_call>f<arg_key>a</arg_key><arg_value> x </arg_value></tool_call>", "glm45", "glm47"),
 )
 """(text, a dialect for which it is something else, the one as which `auto` reads it)."""
 STOOD_FOR = [name for name, other in NOT_IN_AUTO.items() if other in AUTO]
@@ -171,8 +171,12 @@ def test_a_tool_named_as_a_word_of_another_dialect_is_found_where_the_other_one_
 
 
 def test_where_nothing_tells_two_apart_the_first_one_decides() -> None:
-    text = TWO_WAYS[-1][0]
-    for names in (("glm45", "glm47"), ("glm47", "glm45"), ("glm45", *AUTO)):
+    exact = Dialect("exact", ("<c>", NAME, "<v>", Text("value"), "</c>"))
+    trimmed = Dialect("trimmed", ("<c>", NAME, "<v>", Text("value", trim="blanks"), "</c>"))
+    text = "<c>f<v> x </c>"
+    assert reading(text, (exact,), {}) != reading(text, (trimmed,), {})
+    several: tuple[tuple[str | Dialect, ...], ...] = ((exact, trimmed), (trimmed, exact), (exact, *AUTO))
+    for names in several:
         assert reading(text, names, {}) == reading(text, names[:1], {})
 
 

@@ -190,7 +190,7 @@ SLIPS_BETWEEN_MARKERS: tuple[tuple[str, str, str, str, list[Said]], ...] = (
     ("llama3_json", f"<|python_start|>{ONE}<|python_end|>", "", "", [F]),
     ("llama3_json", f"<|python_tag|>[{ONE}, {TWO}]", "", "", [F, G]),
     ("llama3_json", '[1] and [{"name": "A"}, 2]', '[1] and [{"name": "A"}, 2]', "", []),
-    ("granite3", "Here's my thought process: HmHere's my response: Hi", " Hi", " Hm", []),
+    ("granite3", "Here's my thought process: HmHere's my response: Hi", "Hi", "Hm", []),
     ("apertus", '<|tools_prefix|>[{"f": {"a": "x"}}]', "", "", [F]),
     ("jamba", f"<tool_calls>[{ONE}]", "", "", [F]),
     ("jamba", f"<tool_calls>{ONE}</tool_calls>", "", "", [F]),
@@ -202,7 +202,7 @@ SLIPS_BETWEEN_MARKERS: tuple[tuple[str, str, str, str, list[Said]], ...] = (
     ("cohere_r7b", "<|START_TEXT|>Hi<|END_OF_TURN_TOKEN|>", "Hi", "", []),
     ("xlam", '```json\n{"name": "A", "age": 1}\n```', '```json\n{"name": "A", "age": 1}\n```', "", []),
     ("internlm2", f"<think>Hm</think>Hi<|action_start|><|plugin|>{ONE}", "Hi", "Hm", [F]),
-    ("mistral_v11", '<think>\nHm\n</think>\nHi[TOOL_CALLS]f{"a": "x"}', "\nHi", "\nHm\n", [F]),
+    ("mistral_v11", '<think>\nHm\n</think>\nHi[TOOL_CALLS]f{"a": "x"}', "Hi", "Hm", [F]),
 )
 
 

@@ -131,7 +131,7 @@ def test_a_closer_that_nothing_comes_after_is_a_text_that_says_nothing() -> None
 
 def test_a_chunk_costs_what_its_text_costs() -> None:
     """The short way of plain text is as good for chunks as for text, whatever else came between."""
-    operator = parse_text("think_tags", turn_id="t")
+    operator = parse_text("hermes", turn_id="t")
     call = ToolCallDelta(0, "c", "g", "{}", done=True)
     items = [
         "a",
@@ -171,10 +171,10 @@ def test_a_native_call_amid_a_text_ends_its_segment_and_loses_nothing(name: str,
 @pytest.mark.parametrize(
     ("text", "reasoning", "left"),
     [
-        ("<think>\nhm\n</think>\n\nOk", "\nhm\n", "\n\nOk"),
+        ("<think>\nhm\n</think>\n\nOk", "hm", "Ok"),
         (" \n<think>hm</think>Ok", "hm", "Ok"),
         ("hm <think> hm</think>Ok", "hm <think> hm", "Ok"),
-        ("hm</think>Ok <think>more</think>", "hmmore", "Ok "),
+        ("hm</think>Ok <think>more</think>", "hm", "Ok <think>more</think>"),
         ("<think><think>hm</think>Ok", "<think>hm", "Ok"),
     ],
 )
@@ -199,3 +199,34 @@ def test_an_opener_that_comes_twice_may_be_kept() -> None:
     for pieces in (["<think>hm</think>Ok"], list("<think>hm</think>Ok")):
         events = [event for event in answered(pieces, operator) if event.segment_type == "reasoning"]
         assert "".join(getattr(event, "delta", "") for event in events) == "<think>hm"
+
+
+CALL = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("text", "reasoning", "left"),
+    [
+        ("<think>a</think>b", "a", "b"),
+        (" \n<think>a</think>b", "a", "b"),
+        (f"{CALL}\n<think>a</think>b", "a", "b"),
+        (f"Hi {CALL} <think>a</think>b", "a", "Hi b"),
+        ("<think>a</think><think>b</think>c", "ab", "c"),
+        ("The <think> tag starts reasoning. The rest.", "", "The <think> tag starts reasoning. The rest."),
+        ("Write <think>a</think> first.", "", "Write <think>a</think> first."),
+        (f"{CALL} Then <think>a</think>.", "", " Then <think>a</think>."),
+    ],
+)
+def test_reasoning_begins_where_nothing_but_blanks_came(text: str, reasoning: str, left: str) -> None:
+    for pieces in ([text], list(text)):
+        events = answered(pieces, parse_text("hermes", turn_id="t"))
+        found = dict.fromkeys(("reasoning", "text"), "")
+        for event in events:
+            if event.type == "SEGMENT_CONTENT" and event.segment_type in found:
+                found[event.segment_type] += event.delta
+        assert (found["reasoning"], found["text"]) == (reasoning, left)
+
+
+def test_a_token_that_prose_cannot_have_opens_reasoning_anywhere() -> None:
+    events = answered(["Hi <|channel>thought\nhm<channel|>Ok"], parse_text("gemma4", turn_id="t"))
+    assert [each.segment_type for each in events if each.type == "SEGMENT_START"] == ["text", "reasoning", "text"]

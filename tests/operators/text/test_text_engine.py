@@ -191,7 +191,8 @@ def test_a_file_ends_where_the_closer_of_its_call_stands_behind_one_of_its_own()
     files = {"a": "x </content> y\n</content>\n</write", "b": "<content>z</content>\n<b>"}
     text = " then ".join(WRITE.format(*file) for file in files.items()) + " done: </content>"
     for pieces in ([text], list(text)):
-        found = answered(pieces, parse_text("cline", turn_id="t"), to_invocations(keep_segments=True))
+        read = parse_text("cline", turn_id="t", tools={"write_to_file": {"properties": {"path": {}, "content": {}}}})
+        found = answered(pieces, read, to_invocations(keep_segments=True))
         calls = [each.arguments for each in found if isinstance(each, ToolInvocation)]
         said = "".join(
             getattr(each, "delta", "")
@@ -200,8 +201,8 @@ def test_a_file_ends_where_the_closer_of_its_call_stands_behind_one_of_its_own()
         )
         assert calls == [{"path": path, "content": content} for path, content in files.items()]
         assert said == " then  done: </content>"
-    # END is there as soon as the closer is.
-    chain = stage(parse_text("cline", turn_id="t"))
+    # With seal="closer" END is there as soon as the closer is.
+    chain = stage(parse_text("cline", turn_id="t", seal="closer"))
     *_, end = chain.feed(WRITE.format("a", "x"))
     assert end.type == "SEGMENT_END"
 
@@ -418,7 +419,7 @@ def test_reasoning_between_tags_is_found_character_by_character(opener: str, clo
 ENGINE = (
     *("text_engine", "source_buffer", "outside_text", "text_block", "between_items", "block_text", "block_json"),
     *("block_attrs", "block_end", "fast_paths", "dialect_positions", "literal_search", "json_slot", "text_slot"),
-    *("attrs_slot", "json_attrs_slot", "text_call", "text_options", "literal_machine"),
+    *("tag_attributes", "value_ends", "value_end", "json_attrs_slot", "text_call", "text_options", "literal_machine"),
 )
 ALSO_OTHER_WORDS = {"json", "xml", "tool_call"}
 """Names of dialects that are typings, or a type of segment, too."""

@@ -33,7 +33,6 @@ def test_a_dialect_is_described():
         "a text with blanks at its edges",
         "a text with newlines at its edges",
         "a text that ends in a carriage return",
-        "a text with `</city>`",
         "a value that is no text, where no schema says its type",
     )
 
@@ -100,13 +99,12 @@ def test_values_are_told(name: str, said: list[str]):
 
 
 def test_of_a_value_it_is_told_what_is_special_to_it():
-    value = Text("value", entities=True, section=("<[", "]>"), instead=(("save.text", Text("value", until="last")),))
+    value = Text("value", entities=True, section=("<[", "]>"))
     assert list(value_forms(Dialect("d", ("<a>", value, "</a>", Text("value", key="b"))))) == [
         f"raw text: {TYPING['text']}",
         f"`b`: {TYPING['text']}",
         "`&lt;` and the like are decoded, once",
         "between `<[` and `]>` all is text as it stands",
-        "`save.text` ends at the last of its closers before the call's own",
     ]
 
 

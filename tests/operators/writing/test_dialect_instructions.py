@@ -16,7 +16,7 @@ from strategies.typed_values import DEFINITIONS, Fitting, fitting
 from penstock.events.errors import UsageError
 from penstock.events.tool_invocation import ToolInvocation
 from penstock.operators.catalogue import DIALECTS
-from penstock.operators.grammar.dialect import NAME, Back, CallArgs, Dialect, Json, Many, Maybe, Text
+from penstock.operators.grammar.dialect import NAME, CallArgs, Dialect, Json, Many, Maybe, Text
 from penstock.operators.parse_text import parse_text
 from penstock.operators.schemas.schema_example import example_arguments
 from penstock.operators.to_invocations import to_invocations
@@ -206,12 +206,11 @@ def test_a_whole_answer_that_is_an_object_is_told_where_its_text_stands():
     assert text.endswith('Example:\n{"content": "", "toolCall": {"name": "now", "args": {}}}')
 
 
-def test_calls_that_are_in_each_others_way_are_not_shown_together():
+def test_calls_without_closers_are_shown_together_because_each_ends_where_the_next_begins():
     other = {"name": "new_rule", "parameters": {**FILE, "required": ["content"]}}
-    to_last = tuple((f"{tool['name']}.content", Text("value", until="last")) for tool in (WRITE, other))
-    parameter = ("<", Text("key", r"\w"), ">", Text("value", instead=to_last), Back())
+    parameter = ("<k>", Text("key", r"\w"), ">", Text("value"))
     text = dialect_instructions(Dialect("unclosed", ("<call>", NAME, Many(*parameter))), [WRITE, other])
-    assert "Several calls" not in text
+    assert "Several calls" in text
     assert text.count("Example:\n") == 2
 
 

@@ -31,7 +31,7 @@ KEY, VALUE = Text("key"), Text("value")
         (("<a>",), '"<a>"'),
         (("all\n", '"'), r'"all\n" "\""'),
         ((NAME, Text("id"), Text("recipient"), Text("content"), Text("reasoning"), Text("skip"), Text("flag")), "NAME ID NAME CONTENT REASONING ANYTHING TYPE"),
-        ((Text("value", key="svg"), Text("value", until="last")), "VALUE of svg VALUE to the last"),
+        ((Text("value", key="svg"), Text("value")), "VALUE of svg VALUE"),
         ((Maybe("<a>"), Maybe(NAME), Maybe("<a>", NAME)), '"<a>"? NAME? ( "<a>" NAME )?'),
         ((Many("<a>", KEY),), '( "<a>" KEY )*'),
         ((Many(Maybe("<a>")), Many(Many("<a>"))), '( "<a>"? )* ( "<a>"* )*'),

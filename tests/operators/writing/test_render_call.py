@@ -95,6 +95,7 @@ TYPES = {
         "x": {"type": "array"},
         "s": {"type": ["string", "null"]},
         "o": {"type": "object"},
+        "t": {"type": "string"},
     },
 }
 
@@ -131,7 +132,7 @@ RENDERED: list[tuple[Dialect, dict[str, Any], str]] = [
         '<|start|>assistant<|channel|>commentary to=functions.f<|constrain|>json<|message|>{"a": 1}<|call|>',
     ),
     (SECTION, {"a": 1}, '<section><call>functions.f:0<args>{"a": 1}</call></section>'),
-    (TAGS, {"a": "x <b>y</b>", "c": ""}, "<use><f><a>x <b>y</b></a><c></c></use>"),
+    (TAGS, {"s": "x <b>y</b>", "t": ""}, "<use><f><s>x <b>y</b></s><t></t></use>"),
     (
         FLAGS,
         {"a": "1", "b": 1, "c": {"k": "</q>"}},
@@ -153,9 +154,9 @@ RENDERED: list[tuple[Dialect, dict[str, Any], str]] = [
     (Dialect("maybe", ("<", NAME, Maybe(Attrs()), ">")), {"a": "b"}, '<f a="b">'),
     (Dialect("tag", ("<", NAME, Attrs(), ">")), {"path": "a.py", "mode": 'a "b"'}, '<f path="a.py" mode=\'a "b"\'>'),
     (
-        Dialect("typed", (NAME, Many(" ", Text("key"), "=", Text("value", typing="python"), ";"))),
-        {"a": None, "b": "x"},
-        "f a=None; b='x';",
+        Dialect("typed", ("@", NAME, Many(" ", Text("key"), "=", Text("value", typing="python"), ";"))),
+        {"s": None, "t": "x"},
+        "@f s=None; t='x';",
     ),
     (Dialect("spoken", (Maybe("<say>", Text("content"), "</say>"), Text("reasoning"), NAME, Json(name=()))), {}, "f{}"),
     (Dialect("several", (Call(NAME, CallArgs()), Many(";", Call(NAME, CallArgs())))), {}, "f()"),
@@ -243,10 +244,10 @@ def test_the_first_alternative_that_can_carry_a_call_is_taken():
             "</>",
         ),
     )
-    assert render_call(dialect, "f", {"a": "x", "b": "</b>"}) == "<f><a>x</a><b><![CDATA[</b>]]></b></>"
-    assert (
-        can_render(dialect, "f", {"a": "]]></a>"}) == "the value ']]></a>' contains or forms ']]>', which would end it"
-    )
+    assert render_call(dialect, "f", {"a": "x", "b": "y"}) == "<f><a>x</a><b>y</b></>"
+    numbers = Dialect("numbers", ("<", Alt(("n:", Text("name", "0-9")), ("a:", Text("name", "a-z"))), ">"))
+    assert render_call(numbers, "abc", {}) == "<a:abc>"
+    assert can_render(numbers, "a1", {}) == "the name 'a1' has characters other than [a-z]"
 
 
 REFUSED: list[tuple[Dialect, str, dict[str, Any], str]] = [
@@ -262,7 +263,7 @@ REFUSED: list[tuple[Dialect, str, dict[str, Any], str]] = [
     (RAW_TAGS, "f g", {}, r"the name 'f g' has characters other than [\w.:/-]"),
     (RAW_TAGS, "f", {"a>b": "x"}, "the key 'a>b' contains or forms '>'"),
     (RAW_TAGS, "f", {"": "x"}, "an empty key cannot be written"),
-    (RAW_TAGS, "f", {"a": "x</parameter>y"}, "contains or forms '</parameter>', which would end it"),
+    (RAW_TAGS, "f", {"a": "<function=g><parameter=b>"}, "would not be read back"),
     (RAW_TAGS, "f", {"a": "x\r"}, "has whitespace at its ends that the reader would strip"),
     (RAW_TAGS, "f", {"a": 5}, "argument 'a' would be read back as '5': its schema says so"),
     (RAW_TAGS, "f", {"n": "5"}, "argument 'n' would be read back as 5: its schema says so"),
@@ -272,22 +273,22 @@ REFUSED: list[tuple[Dialect, str, dict[str, Any], str]] = [
     (PYTHONIC, "f", {"a b": 1}, "the parameter name 'a b' cannot stand before '='"),
     (GEMMA, "f", {"a": 'x<|"|>'}, "contains or forms the quote '<|\"|>'"),
     (ATTRIBUTES, "'\"", {}, "the attribute 'name' contains both kinds of quotes"),
-    (TAGS, "f", {"a": "</a>"}, "contains or forms '</a>'"),
-    (FLAGS, "f", {"a": ["</p>"]}, "contains or forms '</p>'"),
+    (TAGS, "f", {"a": "<use><f><a>"}, "would not be read back"),
+    (FLAGS, "f", {"a": ['<invoke name="f"><p name="b" string="true">']}, ""),
     (IDS, "f", {"a": [[]] * 2 + [float("nan")]}, "argument 'a' is nan"),
     (
-        Dialect("folded", (NAME, "<V>", Text("value"), "</V>"), ignore_case=True),
+        Dialect("folded", ("<", NAME, "<V>", Text("value"), "</V>", "</>"), ignore_case=True),
         "f",
         {"input": "</v>"},
-        "contains or forms '</V>'",
+        "",
     ),
     (
-        Dialect("aliased", (NAME, "|", Text("value"), "[end]"), aliases=(("[END]", "[end]"),)),
+        Dialect("aliased", ("@", NAME, "|", Text("value"), "[end]"), aliases=(("[END]", "[end]"),)),
         "f",
-        {"input": "[END]"},
-        "contains or forms '[END]'",
+        {"input": "@f|x"},
+        "would not be read back",
     ),
-    (Dialect("overlap", (NAME, "[", Text("value"), "]]")), "f", {"input": "a]"}, "contains or forms"),
+    (Dialect("overlap", ("@", NAME, "[", Text("value"), "]]")), "f", {"input": "a]"}, "would not be read back"),
     (
         Dialect("stripped", (NAME, "[", Text("value", trim="blanks"), "]")),
         "f",
@@ -340,16 +341,13 @@ def test_an_id_that_must_say_the_name_does():
     )
 
 
-def test_a_value_that_ends_at_the_last_marker_may_hold_it_but_not_with_the_closer_behind_it():
-    text = Text("value", instead=(("write.content", Text("value", until="last")),))
-    dialect = Dialect("last", ("<", NAME, ">", Many("<", Text("key"), ">", text, Back()), "</>"))
-    write, read = CallToRender("write", {"content": "a</content>b"}), CallToRender("read", {"path": "p"})
-    written = "<write><content>a</content>b</content></>"
-    assert render_calls(dialect, [write, read, write]) == f"{written}<read><path>p</path></>{written}"
-    assert render_call(dialect, "write", {"a": "x</content>", "content": ""}) is not None
-    for arguments in ({"content": "a</content> </>b"}, {"content": "", "a": "x</content>"}):
-        with pytest.raises(UsageError, match="ends at the last '</content>' before the call's closer"):
-            render_call(dialect, "write", arguments)
+def test_a_raw_value_may_hold_the_closers_of_its_format_if_its_end_can_be_told():
+    dialect = Dialect("tags", ("<", NAME, ">", Many("<", Text("key"), ">", Text("value"), Back()), "</>"))
+    for content in ("a</content>b", "a</content> </>b", "</>", "<write><content>x</content></>"):
+        write = CallToRender("write", {"content": content}, None, {"properties": {"content": {}}})
+        assert render_calls(dialect, [write]) == f"<write><content>{content}</content></>"
+    with pytest.raises(UsageError, match="would not be read back"):
+        render_call(dialect, "write", {"content": "</content><more>"})
 
 
 def test_a_call_stands_under_its_key_where_the_grammar_says_so():
@@ -434,7 +432,7 @@ def test_a_raw_value_that_can_be_written_comes_back_and_the_others_would_not(val
         text = render_call(dialect, "n", {"input": value})
         assert text == f"<f>n<p>\n{value}\n</p>" if trim == "newline" else text == f"<f>n<p>{value}</p>"
         raw = text.removeprefix("<f>n<p>")
-        raw = raw[: raw.index("</p>")]
+        raw = raw.removesuffix("</p>")
         assert (raw.strip(" \t\r\n") if trim == "blanks" else raw[1:-1] if trim == "newline" else raw) == value
     else:
         assert (
@@ -448,16 +446,14 @@ def test_a_raw_value_that_can_be_written_comes_back_and_the_others_would_not(val
 def test_a_typed_value_is_refused_only_if_it_would_come_back_as_another(value: Any):
     for kind in ("string", "integer", "number", "boolean", "array", "object", "null"):
         schema = {"properties": {"input": {"type": kind}}}
-        dialect = Dialect("raw", (NAME, "<", Text("value", typing="schema"), "\x00>"))
+        dialect = Dialect("raw", ("@", NAME, "<", Text("value", typing="schema"), "\x00>"))
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        comes_back = strictly(convert(text, {"type": kind}).value) == strictly(value) and "\x00>" not in text
+        comes_back = strictly(convert(text, {"type": kind}).value) == strictly(value)
         assert (can_render(dialect, "f", {"input": value}, schema=schema) is None) == comes_back
 
 
 def test_a_call_that_cannot_be_written_is_no_empty_answer():
     assert can_render(DIALECTS["functionary_v32"], "a b", {}) is not None
-    dialect = Dialect("either", (Many(Alt(Call("<c>", NAME, "<v>", Text("value", key="v"), "</c>"), Text("content"))),))
-    assert can_render(dialect, "f", {"v": "</c>"}) is not None
-    assert (
-        render_call(Dialect("open", ("<c>", NAME, ":", Text("value", until="last"))), "f", {"input": "x"}) == "<c>f:x"
-    )
+    call = Call("<c>", NAME, "<v>", Text("value", key="v"), "</c>")
+    dialect = Dialect("either", ("<all>", Many(Alt(call, ("<s>", Text("content")))), "</all>"))
+    assert can_render(dialect, "f", {"v": "<c>f<v>x"}) is not None

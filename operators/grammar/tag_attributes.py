@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...engine.state import Stateful
-from ...machines.entities import decode_entities
+from ..engine.state import Stateful
+from ..machines.entities import decode_entities
 
 _NAME = re.compile(r"[\w:.-]*+")
 _BARE = re.compile(r"[^\s\"'<>/=]*+")

@@ -1,0 +1,389 @@
+"""The markers around a raw value: its closers, and the openers of other arguments and of calls.
+
+A raw value may contain any text, its own closers too. So one marker does not end it: what follows must be able to
+follow it in the grammar. This file finds the markers in the grammar; `text/value_end.py` has the rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from ..machines.literal_search import LiteralSearch
+from .dialect import Alt, Attrs, Back, Call, CallArgs, Item, Json, Many, Maybe, Text
+from .dialect_positions import At, Positions, Step
+from .grammar_items import leaves_of
+from .tag_attributes import AttrsSlot, renamed
+
+LONGEST_OPENER: Final = 1024
+"""The most characters of an opener, with its key or name."""
+_BLANKS: Final = r"[ \t\r\n]*"
+_ATTRIBUTE: Final = r"""(?:[ \t\r\n]+[\w.:-]+(?:[ \t\r\n]*=[ \t\r\n]*(?:"[^"]*"|'[^']*'|[^\s"'<>/=]+))?)"""
+_CUT_ATTRIBUTE: Final = (
+    r"""(?:[ \t\r\n]+(?:[\w.:-]+(?:[ \t\r\n]*(?:=[ \t\r\n]*(?:"[^"]*|'[^']*|[^\s"'<>/=]*)?)?)?)?)?"""
+)
+_BODIES: Final = {"object": ("{",), "array": ("[",), "any": ("{", "[")}
+_OBJECT: Final = r"""(\{(?:[^{}"]|"(?:[^"\\]|\\.)*"|\{[^{}]*\})*\})"""
+_CUT_OBJECT: Final = r"""\{(?:[^{}"]|"(?:[^"\\]|\\.)*"|\{[^{}]*\})*(?:"(?:[^"\\]|\\.)*\\?|\{[^{}]*)?"""
+
+
+class Opener(NamedTuple):
+    """How the opener of an argument, or of a call, is written, up to the key or name and what ends it."""
+
+    whole: re.Pattern[str]
+    """Matches a whole opener; its groups are texts with the key or name."""
+    cut: re.Pattern[str]
+    """Matches an opener that the text's end cuts."""
+    start: str
+    """The marker with which it begins."""
+    attrs: Attrs | None
+    """The slot of the key or name, if it is an attribute."""
+    is_tight: bool
+    """Whether it has so many markers that it counts wherever it stands."""
+    has_value: bool
+    """Of a call: whether its only value directly follows."""
+    is_marked: bool
+    """Whether a marker of it is more than one character."""
+    has_no_key: bool
+    """Whether neither a key nor a name is in it."""
+
+    def said(self, text: str) -> dict[str, str]:
+        """Return the key and the name that the text of its slot says."""
+        if self.attrs is None or (self.attrs.form == "tag" and not text[:1].isspace()):
+            return {"key": text, "name": text}
+        if self.attrs.form == "json":
+            return {}
+        said = renamed(_said_by(text), self.attrs.also)
+        return {role: said[name] for name, role in self.attrs.roles if name in said}
+
+    def is_cut(self, text: str) -> bool:
+        """Return whether a text is the beginning of an opener."""
+        return self.cut.match(text) is not None
+
+
+class Behind(NamedTuple):
+    """What may follow closers, by its first marker."""
+
+    search: LiteralSearch | None
+    closers: Mapping[str, At]
+    arguments: frozenset[str]
+    calls: tuple[Opener, ...]
+    others: frozenset[str]
+    """The markers of anything else, such as text that is skipped."""
+    blank: LiteralSearch | None
+    """The search for those that begin with a blank."""
+
+
+class ValueEnds:
+    """The markers around the raw values at some positions of the grammars.
+
+    - `need`: how many closers in a row end a value: two, or one in a grammar that has no more.
+    - `first`: the closers that may directly follow the value; `closers`: all that may follow it, now or later.
+    - `arguments`, `calls`: the openers of other arguments, and of calls; `starts`: with which the former begin.
+    - `blocks`: the openers of calls from the beginning of their block on.
+    - `is_open`: whether the end of the answer ends the value, which has no closer.
+    - `has_direct_argument`: whether another argument may follow without a closer. `has_argument_closer`: whether it may
+      follow a closer. `is_named`: whether a closer repeats the argument's name. `is_separated`: whether there is only a
+      marker between values.
+    - `candidates`: the search for all of them; `ending`: for those that may end the value; `openers`: for those that
+      are content, but may belong to a call inside; `held`: for those that count behind the end of a block.
+    """
+
+    def __init__(self, grammar: Positions, at: At, back: Mapping[str, str]) -> None:
+        self._grammar = grammar
+        self._at = at
+        self._back = back
+        self._behind: dict[At, Behind] = {}
+        self._after: dict[At, dict[str, At]] = {}
+        self.first = self.after(at)
+        self.closers = self._closers()
+        self.arguments = tuple(self._argument_openers())
+        self.starts = frozenset(each.start for each in self.arguments)
+        self.calls = tuple(self._call_openers())
+        self._call_starts = frozenset(each.start for each in self.calls)
+        self.blocks = tuple(self._call_openers(of_block=True))
+        self._block_starts = frozenset(each.start for each in self.blocks)
+        self.need = 2 if any(self.after(each) for each in self.first.values()) else 1
+        self.has_direct_argument = self._may_have_argument(at)
+        self.is_open = not self.first and self.may_end(at)
+        self.has_argument_closer = any(self._may_have_argument(each) for each in self.first.values())
+        self.is_named = any(isinstance(grammar.items[here], Back) for each in self.first.values() for here in each)
+        is_row = all(_arguments_of(grammar.paths[each]) is None for each in at)
+        self.is_separated = is_row and any(each.has_no_key for each in self.arguments)
+        self.not_openers = frozenset(f"{each}/" for each in self.starts if len(each) == 1)
+        """Texts that begin as an opener of one character does, but are the beginning of a closer."""
+        self.candidates = self.search(())
+        self.openers = self._search((*self._call_starts, *self.starts, *self.closers, *self.not_openers))
+        is_end = self.has_direct_argument or self.is_separated
+        self.ending = self._search((*self.first, *(self.starts if is_end else ())))
+        self.held = self.held_search(())
+
+    def search(self, others: Iterable[str]) -> LiteralSearch | None:
+        """Return the search for the markers that mean something in the value, and others."""
+        return self._search((*self.closers, *self.starts, *self._call_starts, *others, *self.not_openers))
+
+    def held_search(self, others: Iterable[str]) -> LiteralSearch | None:
+        """Return the search for the markers that mean something behind the end of a block, and others."""
+        return self._search(
+            (*self.first, *self._block_starts, *(self.starts if others or self.is_separated else ()), *others)
+        )
+
+    def after(self, at: At) -> dict[str, At]:
+        """Return the closers that may come next, each with the positions that it leads to."""
+        known = self._after.get(at)
+        if known is None:
+            known = self._after[at] = {}
+            for here in sorted({after for each in at for after in self._grammar.follow[each]}):
+                if _is_closer(self._grammar.items[here], self._grammar.paths[here]):
+                    for text in self._texts(here):
+                        known[text] = (*known.get(text, ()), here)
+        return known
+
+    def behind(self, at: At) -> Behind:
+        """Return what may follow closers."""
+        known = self._behind.get(at)
+        if known is None:
+            may_end, closers = self.may_end(at), self.after(at)
+            arguments = self.starts if self._may_have_argument(at) else frozenset[str]()
+            is_next = any(after in self._grammar.call_first for here in at for after in self._grammar.follow[here])
+            calls = (*(self.calls if is_next else ()), *(self.blocks if may_end else ()))
+            known_markers = {*closers, *arguments, *(each.start for each in calls)}
+            following = (after for here in at for after in self._grammar.follow[here])
+            others = frozenset(text for after in following for text in self._texts(after)) - known_markers
+            search = self._search((*known_markers, *others))
+            blank = self._search(text for text in (*known_markers, *others) if text[0].isspace())
+            known = self._behind[at] = Behind(search, closers, arguments, calls, others, blank)
+        return known
+
+    def ends_call(self, reached: At, count: int) -> bool:
+        """Return whether some closers in a row are the end of a call, rather than only of an argument."""
+        behind = self.behind(reached)
+        return count >= self.need and not (behind.arguments and behind.closers)
+
+    def may_end(self, at: At) -> bool:
+        """Return whether the block may end at these positions."""
+        return any(here in self._grammar.last for here in at)
+
+    def _search(self, literals: Iterable[str]) -> LiteralSearch | None:
+        return self._grammar.search(dict.fromkeys(literals, self._at))
+
+    def _closers(self) -> dict[str, At]:
+        found: dict[str, At] = {}
+        beside = (here for here in self._values() for at in self._at if self._is_beside(here, at))
+        todo = [self._at, *((here,) for here in beside)]
+        while todo:
+            for text, at in self.after(todo.pop()).items():
+                if new := tuple(here for here in at if here not in found.get(text, ())):
+                    found[text] = (*found.get(text, ()), *new)
+                    todo.append(new)
+        return found
+
+    def _may_have_argument(self, at: At) -> bool:
+        grammar = self._grammar
+        return any(
+            isinstance(item := grammar.items[after], str)
+            and grammar.calls[after] == grammar.calls[here]
+            and after not in grammar.call_first
+            and not _is_closer(item, grammar.paths[after])
+            for here in at
+            for after in grammar.follow[here]
+        )
+
+    def _texts(self, here: int) -> tuple[str, ...]:
+        item = self._grammar.items[here]
+        return self._grammar.spellings(here, item, self._back) if isinstance(item, str | Back) else ()
+
+    def _argument_openers(self) -> Iterator[Opener]:
+        for at in self._at:
+            group = _arguments_of(self._grammar.paths[at])
+            for here in self._values():
+                path = self._grammar.paths[here]
+                inner = [place for place, step in enumerate(path) if step.group is group and group is not None]
+                if inner:
+                    yield from self._opener(_before(path[inner[0] :]), here)
+                elif group is None and (before := self._value_before(here)) is not None and self._is_beside(here, at):
+                    between = path[-1].row[self._grammar.paths[before][-1].place + 1 : path[-1].place]
+                    yield from self._opener(list(between), here)
+
+    def _is_beside(self, here: int, at: int) -> bool:
+        """Return whether two positions are in one row."""
+        return self._grammar.paths[here][:-1] == self._grammar.paths[at][:-1]
+
+    def _value_before(self, here: int) -> int | None:
+        """Return the position of the value before another one in its row."""
+        places = [each for each in self._values() if each < here and self._is_beside(each, here)]
+        return max(places, default=None)
+
+    def _values(self) -> list[int]:
+        items = self._grammar.items
+        return [here for here, item in enumerate(items) if isinstance(item, Text) and item.role == "value"]
+
+    def _call_openers(self, *, of_block: bool = False) -> Iterator[Opener]:
+        """Yield the openers of calls; `of_block`: from the beginning of their block on."""
+        owners = self._grammar.owned(self._at)
+        seen: set[tuple[Item, ...]] = set()
+        for here, path in enumerate(self._grammar.paths):
+            if self._grammar.owners[here] not in owners or self._grammar.calls[here] < 0:
+                continue
+            begin = 0
+            if not of_block:
+                begin = next((place for place, step in enumerate(path) if isinstance(step.group, Call)), 0)
+            item = self._grammar.items[here]
+            body = _BODIES[item.root] if isinstance(item, Json) else (item.open,) if isinstance(item, CallArgs) else ()
+            if not body and not (isinstance(item, Text) and item.role == "value"):
+                continue
+            group = None if body else _arguments_of(path)
+            end = (
+                next((place for place, step in enumerate(path) if step.group is group), len(path))
+                if group
+                else len(path)
+            )
+            items = tuple(_before(path[begin:end]))
+            if items not in seen and not any(
+                isinstance(leaf, Text) and leaf.role == "value" for leaf in leaves_of(items)
+            ):
+                seen.add(items)
+                closers = (text for text, at in self.closers.items() if not self._may_have_argument(at))
+                inside = (Alt(*body),) if body else () if group is None else (Alt(*self.starts, *closers),)
+                yield from self._opener((*items, *inside), here, has_value=group is None)
+
+    def _opener(self, items: Sequence[Item], here: int, *, has_value: bool = False) -> Iterator[Opener]:
+        leaves = list(leaves_of(items))
+        starts = _first_literals(items)
+        if not starts or any(isinstance(leaf, Json | CallArgs | Back) for leaf in leaves):
+            return
+        forms = _Forms(self._grammar.aliases_of(here))
+        flags = re.IGNORECASE if self._grammar.ignores_case(here) else 0
+        whole = re.compile(forms.whole(items) + (r"(?!\Z)" if isinstance(items[-1], Text) else ""), flags)
+        cut = re.compile(forms.cut(items), flags)
+        attrs = next((leaf for leaf in leaves if isinstance(leaf, Attrs)), None)
+        is_marked = len(starts[0]) > 1
+        has_no_key = not any(isinstance(leaf, Text | Attrs) for leaf in leaves)
+        is_tight = _fewest_markers(items) >= 3
+        for start in starts:
+            for text in (start, *forms.aliases.get(start, ())):
+                yield Opener(whole, cut, text, attrs, is_tight, has_value, is_marked, has_no_key)
+
+
+class _Forms:
+    """Regular expressions for items: whole, and cut by the text's end."""
+
+    def __init__(self, aliases: Mapping[str, Sequence[str]]) -> None:
+        self.aliases = aliases
+
+    def whole(self, items: Sequence[Item]) -> str:
+        return _BLANKS.join(map(self._whole, items))
+
+    def cut(self, items: Sequence[Item]) -> str:
+        if not items:
+            return "(?!)"
+        first, *rest = items
+        return rf"(?:{self._cut(first)}\Z|{self._whole(first)}{_BLANKS}(?:\Z|{self.cut(rest)}))"
+
+    def _whole(self, item: Item) -> str:
+        if isinstance(item, str):
+            return f"(?:{'|'.join(map(re.escape, (item, *self.aliases.get(item, ()))))})"
+        if isinstance(item, Text):
+            return f"([{item.chars}]++)" if item.chars else r"([^\n]+?)"
+        if isinstance(item, Attrs):
+            return f"({_ATTRIBUTE}+)" if item.form == "tag" else _OBJECT
+        if isinstance(item, Alt):
+            return f"(?:{'|'.join(self.whole(each if isinstance(each, tuple) else (each,)) for each in item.items)})"
+        if isinstance(item, Maybe | Many):
+            return f"(?:{self.whole(item.items)}{_BLANKS}){'?' if isinstance(item, Maybe) else '*'}"
+        return self.whole(item if isinstance(item, tuple) else item.items)  # type: ignore[union-attr]
+
+    def _cut(self, item: Item) -> str:
+        if isinstance(item, str):
+            return f"(?:{'|'.join(map(_prefix, (item, *self.aliases.get(item, ()))))})"
+        if isinstance(item, Text):
+            return f"[{item.chars}]*" if item.chars else r"[^\n]*"
+        if isinstance(item, Attrs):
+            return f"{_ATTRIBUTE}*{_CUT_ATTRIBUTE}" if item.form == "tag" else f"(?:{_CUT_OBJECT})?"
+        if isinstance(item, Alt):
+            return f"(?:{'|'.join(self.cut(each if isinstance(each, tuple) else (each,)) for each in item.items)})"
+        if isinstance(item, Many):
+            return rf"(?:{self.whole(item.items)}{_BLANKS})*{self.cut(item.items)}"
+        return self.cut(item if isinstance(item, tuple) else item.items)  # type: ignore[union-attr]
+
+
+def _said_by(text: str) -> dict[str, str]:
+    """Return the attributes of a tag."""
+    slot = AttrsSlot()
+    slot.feed(f"{text}>", 0)
+    return slot.said
+
+
+def _prefix(text: str) -> str:
+    """Return the regular expression for the beginnings of a text, the whole excluded."""
+    pattern = ""
+    for letter in reversed(text[:-1]):
+        pattern = f"(?:{re.escape(letter)}{pattern})?"
+    return pattern
+
+
+def _fewest_markers(items: Sequence[Item]) -> int:
+    """Return how many markers there are at least."""
+    count = 0
+    for item in items:
+        if isinstance(item, Alt):
+            count += min(_fewest_markers(each if isinstance(each, tuple) else (each,)) for each in item.items)
+        elif isinstance(item, tuple):
+            count += _fewest_markers(item)
+        else:
+            count += isinstance(item, str)
+    return count
+
+
+def _first_literals(items: Sequence[Item]) -> list[str]:
+    """Return the markers with which items begin; none if they begin with something else."""
+    found: list[str] = []
+    for item in items:
+        if isinstance(item, str):
+            return [*found, item]
+        if isinstance(item, Maybe | Many):
+            found += _first_literals(item.items)
+        elif isinstance(item, Alt):
+            return found + [
+                text for each in item.items for text in _first_literals(each if isinstance(each, tuple) else (each,))
+            ]
+        elif isinstance(item, tuple):
+            return found + _first_literals(item)
+        else:
+            return []
+    return found
+
+
+def _is_closer(item: object, path: tuple[Step, ...]) -> bool:
+    """Return whether a marker comes after what it belongs to: no slot follows it in its group."""
+    if not isinstance(item, str | Back):
+        return False
+    for step in reversed(path):
+        if any(not isinstance(leaf, str | Back) for leaf in leaves_of(step.row[step.place + 1 :])):
+            return False
+        if step.group is None or isinstance(step.group, Many | Call):
+            break
+    return True
+
+
+def _arguments_of(path: tuple[Step, ...]) -> Item | None:
+    """Return the innermost group of a call that repeats: that of its arguments."""
+    for step in reversed(path):
+        if isinstance(step.group, Many):
+            return step.group
+        if isinstance(step.group, Call):
+            return None
+    return None
+
+
+def _before(path: Sequence[Step]) -> list[Item]:
+    """Return the items that come before the leaf of a path."""
+    return [item for step in path for item in step.row[: step.place]]
+
+
+@lru_cache(maxsize=256)
+def value_ends(grammar: Positions, at: At, back: tuple[tuple[str, str], ...]) -> ValueEnds:
+    """Return the markers around the values at some positions; `back`: the last slot of each role."""
+    return ValueEnds(grammar, at, dict(back))

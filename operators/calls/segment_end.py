@@ -10,6 +10,7 @@ from ...events.segment_event import SegmentEnd, SegmentStart, Status
 from ..engine.stage import Completed, Failed, How, Interrupted
 from ..engine.state import Stateful
 
+_REGULAR = frozenset(("stop", "tool_calls"))
 _CANCELLED = frozenset(("cancelled", "canceled", "abort", "aborted"))
 """The providers' words for a cancelled answer; our finish reason is `other`."""
 
@@ -38,6 +39,11 @@ def end_status(how: How, finish: str | None = None, words: str | None = None) ->
             if finish == "other" and words is not None and words.lower() in _CANCELLED:
                 return "interrupted", words
             return ("truncated", finish) if finish in ("length", "content_filter") else ("complete", None)
+
+
+def ended_regularly(how: How, finish: str | None) -> bool:
+    """Return whether the model ended its answer itself, so that nothing of it is missing."""
+    return isinstance(how, Completed) and finish in _REGULAR
 
 
 def error_detail(error: JsonError) -> dict[str, Any]:

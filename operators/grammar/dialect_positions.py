@@ -250,6 +250,13 @@ class Positions:
     def has_back(self, here: int) -> bool:
         return any(isinstance(self.items[after], Back) for after in self.follow[here])
 
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    def back_roles(self, at: At) -> frozenset[str]:
+        """Return the roles of the slots that are repeated anywhere in the dialects of some positions."""
+        owners = self.owned(at)
+        repeated = ((item, owner) for item, owner in zip(self.items, self.owners, strict=True) if owner in owners)
+        return frozenset(item.role for item, _ in repeated if isinstance(item, Back))
+
     def aliases_of(self, here: int) -> Mapping[str, tuple[str, ...]]:
         """Return the other spellings of the markers of a position's dialect."""
         return self._aliases[here]

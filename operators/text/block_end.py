@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from ..calls.segment_end import end_status
+from ..calls.segment_end import end_status, ended_regularly
 from ..engine.stage import Completed, How
 from .block_json import BlockJson
 from .block_text import BlockText
@@ -13,13 +13,11 @@ if TYPE_CHECKING:
     from .text_block import TextBlock
     from .text_call import TextCall
 
-_REGULAR: Final = frozenset(("stop", "tool_calls"))
-
 
 def end_last_call(block: TextBlock, call: TextCall, how: How, finish: str | None) -> None:
     """End the call that is open at the end of the stream: as complete if its closer arrived."""
     status, reason = end_status(how, finish)
-    is_regular = isinstance(how, Completed) and finish in _REGULAR
+    is_regular = ended_regularly(how, finish)
     arguments_ended = call.closed and isinstance(how, Completed) and finish != "error"
     at_rest = block.reader is None and block.boundary is not None
     is_at_end = block.may_end and (block.is_over or _may_be_closed(block))

@@ -11,7 +11,8 @@ from ...events.fragment import Fragment, JsonError
 from ..engine.stage import How
 from ..engine.state import Stateful
 from ..grammar.dialect import Back, Text, Typing
-from ..grammar.value_ends import Opener, value_ends
+from ..grammar.opener_forms import Opener
+from ..grammar.value_ends import value_ends
 from ..machines.literal_search import Literal, LiteralSearch, literal_search
 from .slots.text_slot import BLANKS, TextSlot
 from .value_end import ValueEnd
@@ -59,10 +60,10 @@ class BlockText(Stateful):
     - `form`: `xml` for a value that is XML elements, `?` while that is undecided; `depth`: how many nested elements
       with the value's own tag are open. `in_section`: whether the text is inside a section that is taken literally.
     - `end`: for a raw value: what finds its end. `tail`: the text held from where the value may end; `newer`: the text
-      after it, from where the value may end instead.
+      after it, from where the value may end instead. `held_length`: the characters of both.
     """
 
-    STATE = ("depth", "form", "in_section", "null", "path", "streams", "typing")
+    STATE = ("depth", "form", "held_length", "in_section", "null", "path", "streams", "typing")
     PIECES = ("newer", "tail")
     __slots__ = (*STATE, *PIECES, "_block", "_call", "at", "end", "search", "slot")
 
@@ -79,6 +80,7 @@ class BlockText(Stateful):
         self.null: str | None = None
         self.tail: list[str] = []
         self.newer: list[str] = []
+        self.held_length = 0
         self.end: ValueEnd | None = None
         item = self._item()
         self.slot = TextSlot(item, keep=item.role not in _NOT_KEPT)
@@ -96,7 +98,10 @@ class BlockText(Stateful):
         self.path = (key,)
         if self._call is not None:
             self._call.keys.append(key)
-            self._call.has_undeclared |= not (block.options.lenient or block.options.may_be_argument(tool, key))
+            if self._call.undeclared is None and not (
+                block.options.lenient or block.options.may_be_argument(tool, key)
+            ):
+                self._call.undeclared = key
         item = self._item()
         self.typing = item.typing
         if self.typing == "flagged":
@@ -152,7 +157,9 @@ class BlockText(Stateful):
         item = self._item()
         if item.entities or self.form == "xml":
             return None
-        ends = value_ends(block.grammar, self.at, tuple(sorted(block.back.items())))
+        roles = block.grammar.back_roles(self.at)
+        said = tuple((role, text) for role, text in sorted(block.back.items()) if role in roles)
+        ends = value_ends(block.grammar, self.at, said)
         end = ValueEnd(
             ends,
             self._is_key,
@@ -165,7 +172,7 @@ class BlockText(Stateful):
         return end
 
     def _is_key(self, opener: Opener, text: str, *, is_after_closer: bool) -> bool:
-        """Return whether an opener is that of the call's next argument."""
+        """Return whether an opener is that of the call's next argument; one that is there already dooms the call."""
         call, key = self._call, opener.said(text).get("key")
         if opener.has_no_key:
             return True
@@ -293,10 +300,8 @@ class BlockText(Stateful):
         is_ambiguous = self.end is not None and self.end.is_ambiguous and not self._block.options.lenient
         if is_ambiguous and self._call is not None:
             self._call.doom = JsonError("malformed", self._here, "the end of the answer behind the call")
-        length = sum(map(len, self.tail)) + sum(map(len, self.newer))
-        self.tail.clear()
-        self.newer.clear()
-        self._block.source_buffer.unread(length)
+        self._block.source_buffer.unread(self.held_length)
+        self._forget_held()
         self._end()
 
     def _goes_on(self, literal: str, end: int) -> bool:
@@ -319,13 +324,15 @@ class BlockText(Stateful):
     def _read_raw(self, end: ValueEnd, *, final: bool) -> None:
         """Read a raw value, up to where it ends for certain."""
         source_buffer = self._block.source_buffer
-        buffer = source_buffer.buffer
+        buffer, limit = source_buffer.buffer, self._block.options.limits.held_length
         while (position := source_buffer.position) < len(buffer):
             step, upto = end.read(buffer, position, final=final)
-            if step in ("hold", "mark") and (left := self._room()) < upto - position:
-                self._overflow(position + left)
-                return
             piece = buffer[position:upto]
+            if step in ("hold", "mark", "again"):
+                self.held_length += len(piece)
+                if step != "again" and self.held_length > limit:
+                    self._overflow(upto - (self.held_length - limit))
+                    return
             if step == "text":
                 self._give(piece, upto)
                 if self._call is not None and end.has_markers:
@@ -336,13 +343,15 @@ class BlockText(Stateful):
                 self.tail += self.newer
                 self.newer = [piece]
             elif step == "again":
-                length = sum(map(len, self.newer))
-                self._give("".join(self.tail), position - length)
+                content = "".join(self.tail)
+                self.held_length -= len(content)
+                self._give(content, upto - self.held_length)
                 self.tail = [*self.newer, piece]
                 self.newer = []
             elif step == "give":
-                self._give("".join(self.tail), position)
-                self.tail = []
+                content = "".join(self.tail)
+                self._forget_held()
+                self._give(content, position)
             elif step == "wait":
                 source_buffer.wait_from(upto)
                 return
@@ -353,17 +362,17 @@ class BlockText(Stateful):
             if piece:
                 end.last = piece[-1]
 
-    def _room(self) -> int:
-        """Return how many characters may still be held."""
-        return self._block.options.limits.held_length - sum(map(len, (*self.tail, *self.newer)))
+    def _forget_held(self) -> None:
+        self.tail = []
+        self.newer = []
+        self.held_length = 0
 
     def _overflow(self, upto: int) -> None:
         """Fail the call, because more text is held than may be."""
         block = self._block
         block.source_buffer.position = upto
         expected = f"at most {block.options.limits.held_length} characters before the value's end is certain"
-        self.tail.clear()
-        self.newer.clear()
+        self._forget_held()
         block.at = self.at
         block.fail(JsonError("limit", self._here, expected))
 

@@ -39,7 +39,7 @@ def plain_fast_path(block: TextBlock) -> Plain | None:
     if block.is_open or source_buffer.before or source_buffer.loose or not outside.goes_through:
         return None
     search = _nothing if outside.search is None else outside.search.pattern.search
-    if outside.kind == "reasoning":
+    if outside.holds_blanks:
         search = _up_to_blanks(None if outside.search is None else outside.search.pattern).search
     return search, answer.open_id, outside.kind, answer.ids.turn_id
 
@@ -47,7 +47,7 @@ def plain_fast_path(block: TextBlock) -> Plain | None:
 def waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
     """Return the fast path for text outside of a block that may end in the beginning of a marker, which is held."""
     search, segment_id, kind, turn_id = plain
-    markers = block.outside.search
+    markers, holds_blanks = block.outside.search, block.outside.holds_blanks
 
     def fast_path(text: str) -> Sequence[Segment] | None:
         text = source_buffer.wait + text
@@ -59,7 +59,7 @@ def waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: Te
             return None
         else:
             start = found.start()
-            if kind == "reasoning" and text[start - 1 : start].isspace():
+            if holds_blanks and text[start - 1 : start].isspace():
                 return None
             source_buffer.wait = text[start:]
             engine.plain = None

@@ -124,6 +124,12 @@ class OutsideText(Stateful):
         )
 
     @property
+    def holds_blanks(self) -> bool:
+        """Whether blanks at the end of the text wait for what follows."""
+        policy = self._options.blanks
+        return policy == "drop" or (policy == "lone" and self.kind == "reasoning")
+
+    @property
     def _is_dropped(self) -> bool:
         return self._options.between == "drop" and self.calls > 0 and self.kind == "text"
 
@@ -175,7 +181,7 @@ class OutsideText(Stateful):
                 text = inner
             if not text:
                 return
-            if policy == "drop" or self.kind == "reasoning":
+            if self.holds_blanks:
                 trail = text[len(text.rstrip()) :]
                 text = text[: len(text) - len(trail)]
                 if not text:

@@ -22,7 +22,6 @@ class TextCall(Stateful):
         "error",
         "from_json",
         "has_markers",
-        "has_undeclared",
         "keys",
         "mistyped",
         "name",
@@ -30,6 +29,7 @@ class TextCall(Stateful):
         "segment_id",
         "start",
         "turn_id",
+        "undeclared",
     )
     __slots__ = (*STATE, "fragments", "raws", "texts")
 
@@ -44,8 +44,8 @@ class TextCall(Stateful):
         """An error that is told at the end, because what follows it still belongs to the call."""
         self.keys: list[str] = []
         """The names of the arguments so far."""
-        self.has_undeclared = False
-        """Whether one of them is not in the tool's schema."""
+        self.undeclared: str | None = None
+        """The first of them that the tool's schema does not have."""
         self.has_markers = False
         """Whether markers of the format are in values."""
         self.opened = False
@@ -99,8 +99,8 @@ class TextCall(Stateful):
         metadata: dict[str, Any] = {"tool_name": self.name}
         if self.mistyped:
             metadata["mistyped"] = list(self.mistyped)
-        if self.has_markers and self.has_undeclared:
-            self.doom = self.doom or JsonError("malformed", 0, "an argument of the tool", self.keys[-1])
+        if self.has_markers and self.undeclared is not None:
+            self.doom = self.doom or JsonError("malformed", 0, "an argument of the tool", self.undeclared)
         self.error = self.error or self.doom
         if self.error is not None:
             metadata["error"] = error_detail(self.error)

@@ -1,12 +1,14 @@
 """Where a raw value ends: any marker of the format may be a part of it.
 
-value   a closer, then another closer                the value may end before them: held
-a closer, then the opener of an argument     the value ends before the closer
-a single closer                              content
-the opener of a call and of its argument     content, up to the closers of that call
-held    the end of the answer, or another call       the value ends before the closers
-a closer, then another closer or argument    what was held is content
-other text                                   held
+    value   a closer, then another closer                the value may end before them: held
+            a closer, then the opener of an argument     the value ends before the closer
+            a single closer                              content
+            the opener of a call and of its argument     content, up to the closers of that call
+    held    the end of the answer, or another call       the value ends before the closers
+            a closer, then another closer or argument    what was held is content
+            other text                                   held
+
+The left column is the state, the middle one what comes, and the right one what it means.
 """
 
 from __future__ import annotations
@@ -15,14 +17,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
-from ..engine.stage import Completed, How
+from ..calls.segment_end import ended_regularly
+from ..engine.stage import How
 from ..engine.state import Stateful
 from ..grammar.dialect_positions import At
-from ..grammar.value_ends import LONGEST_OPENER, Behind, Opener, ValueEnds
+from ..grammar.opener_forms import LONGEST_OPENER, Opener
+from ..grammar.value_ends import Behind, ValueEnds
 from ..machines.literal_search import LiteralSearch
 
 _BLANK_RUN: Final = re.compile(r"[ \t\r\n]*+")
-_REGULAR: Final = frozenset(("stop", "tool_calls"))
 
 
 class IsKey(Protocol):
@@ -137,7 +140,7 @@ class ValueEnd(Stateful):
 
     def ends_with(self, how: How, finish: str | None) -> bool:
         """Return whether the value ended before what is held, now that the answer has ended."""
-        if not isinstance(how, Completed) or finish not in _REGULAR:
+        if not ended_regularly(how, finish):
             return False
         if self._state == "value":
             return self._ends.is_open
@@ -315,7 +318,7 @@ class InnerCalls(Stateful):
     - `depth`: how many are open. `begun`: content that may be the beginning of an opener's first marker.
     """
 
-    STATE = ("_count", "_is_bare", "_is_ended", "_opener", "_reached", "begun", "depth", "has_closers")
+    STATE = ("_count", "_is_bare", "_is_ended", "_is_read", "_opener", "_reached", "begun", "depth", "has_closers")
     __slots__ = (*STATE, "_ends", "_is_name")
 
     def __init__(self, ends: ValueEnds, is_name: IsName) -> None:
@@ -327,6 +330,8 @@ class InnerCalls(Stateful):
         self.begun = ""
         self._opener = ""
         """The beginning of what may be the opener of a call."""
+        self._is_read = False
+        """Whether it has all of an opener, so that no more text belongs to it."""
         self._count = 0
         """The closers in a row."""
         self._is_ended = False
@@ -338,7 +343,7 @@ class InnerCalls(Stateful):
     @property
     def is_plain(self) -> bool:
         """Whether a text without a marker changes nothing."""
-        return not (self.begun or self._opener or self._count)
+        return not (self.begun or self._count or (self._opener and not self._is_read))
 
     def begin(self, text: str) -> None:
         """Note content that may be the beginning of an opener's first marker."""
@@ -368,10 +373,21 @@ class InnerCalls(Stateful):
         """Note content without a marker."""
         if not text:
             return
-        if self._opener and len(self._opener) <= LONGEST_OPENER:
-            self._opener = (self._opener + text)[: LONGEST_OPENER + 1]
+        if self._opener and not self._is_read:
+            before, self._opener = len(self._opener), self._opener + text[: LONGEST_OPENER + 1]
+            if len(self._opener) > LONGEST_OPENER or len(self._opener).bit_length() > before.bit_length():
+                self._check_opener()
         if self._count and text.strip():
             self._count = 0
+
+    def _check_opener(self) -> None:
+        """Drop what can no longer be the opener of a call."""
+        opener = self._opener
+        if len(opener) <= LONGEST_OPENER and any(each.is_cut(opener) for each in self._ends.calls):
+            return
+        self._is_read = any(each.has_value and each.whole.match(opener) for each in self._ends.calls)
+        if not self._is_read:
+            self._opener = ""
 
     def settle(self, marker: str) -> None:
         """Count a call whose opener ends before a marker."""
@@ -407,7 +423,7 @@ class InnerCalls(Stateful):
             self._opener = ""
             return
         self._count = 0
-        self._is_bare = False
+        self._is_bare = self._is_read = False
         if any(marker == each.start for each in ends.calls):
             self._opener = marker
         elif self._opener and any(each.cut.match(self._opener + marker) for each in ends.calls):

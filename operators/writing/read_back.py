@@ -31,7 +31,8 @@ def check_read_back(dialect: Dialect, calls: Sequence[CallToRender], text: str) 
     engine.feed(text, events)
     engine.close(Completed(), "stop", events)
     found = _calls_of(events)
-    for call, (name, arguments) in zip(calls, [*found, ("", None)], strict=False):
+    for place, call in enumerate(calls):
+        name, arguments = found[place] if place < len(found) else ("", None)
         if name != call.name or not same_value(arguments, dict(call.arguments)):
             raise CannotRenderError(_difference(call, arguments))
     if len(found) > len(calls) or any(isinstance(each, SegmentContent) and _is_said(each) for each in events):

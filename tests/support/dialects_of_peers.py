@@ -92,7 +92,7 @@ SEED_OSS_ONE_SIDED: Final = _with(
     ),
     *("</function>", Maybe("</seed:tool_call>")),
 )
-"""A newline at the end of a value is no part of it, even if there is none at its beginning."""
+"""A newline at the end of a value is not part of it, even if there is none at its beginning."""
 
 _NUMBERED: Final = Call(
     *("<|tool_call_begin|>", Text("id", r"\w.:/-", named=r"(?:functions\.)?([\w./-]+?):\d+")),

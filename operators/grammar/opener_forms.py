@@ -1,0 +1,172 @@
+"""How the openers of arguments and of calls are written, as regular expressions for whole and for cut ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from .dialect import Alt, Attrs, Back, CallArgs, Item, Json, Many, Maybe, Text
+from .grammar_items import leaves_of
+from .tag_attributes import AttrsSlot, renamed
+
+LONGEST_OPENER: Final = 1024
+"""The most characters of an opener, with its key or name."""
+_BLANKS: Final = r"[ \t\r\n]*"
+_ATTRIBUTE: Final = r"""(?:[ \t\r\n]+[\w.:-]+(?:[ \t\r\n]*=[ \t\r\n]*(?:"[^"]*"|'[^']*'|[^\s"'<>/=]+))?)"""
+_CUT_ATTRIBUTE: Final = (
+    r"""(?:[ \t\r\n]+(?:[\w.:-]+(?:[ \t\r\n]*(?:=[ \t\r\n]*(?:"[^"]*|'[^']*|[^\s"'<>/=]*)?)?)?)?)?"""
+)
+_OBJECT: Final = r"""(\{(?:[^{}"]|"(?:[^"\\]|\\.)*"|\{[^{}]*\})*\})"""
+_CUT_OBJECT: Final = r"""\{(?:[^{}"]|"(?:[^"\\]|\\.)*"|\{[^{}]*\})*(?:"(?:[^"\\]|\\.)*\\?|\{[^{}]*)?"""
+
+
+class Opener(NamedTuple):
+    """How the opener of an argument, or of a call, is written, up to the key or name and what ends it."""
+
+    whole: re.Pattern[str]
+    """Matches a whole opener; its groups are texts with the key or name."""
+    cut: re.Pattern[str]
+    """Matches an opener that the text's end cuts."""
+    start: str
+    """The marker with which it begins."""
+    attrs: Attrs | None
+    """The slot of the key or name, if it is an attribute."""
+    is_tight: bool
+    """Whether it has so many markers that it counts wherever it stands."""
+    has_value: bool
+    """Of a call: whether its only value directly follows."""
+    is_marked: bool
+    """Whether a marker of it is more than one character."""
+    has_no_key: bool
+    """Whether neither a key nor a name is in it."""
+
+    def said(self, text: str) -> dict[str, str]:
+        """Return the key and the name that the text of its slot says."""
+        if self.attrs is None or (self.attrs.form == "tag" and not text[:1].isspace()):
+            return {"key": text, "name": text}
+        if self.attrs.form == "json":
+            return {}
+        said = renamed(_said_by(text), self.attrs.also)
+        return {role: said[name] for name, role in self.attrs.roles if name in said}
+
+    def is_cut(self, text: str) -> bool:
+        """Return whether a text is the beginning of an opener."""
+        return self.cut.match(text) is not None
+
+
+def openers_of(
+    items: Sequence[Item],
+    aliases: Mapping[str, Sequence[str]],
+    *,
+    ignore_case: bool = False,
+    has_value: bool = False,
+) -> Iterator[Opener]:
+    """Yield the openers that are written as some items; none if they begin with a slot or have a body.
+
+    `aliases`: the other spellings of each marker.
+    """
+    leaves = list(leaves_of(items))
+    starts = _first_literals(items)
+    if not starts or any(isinstance(leaf, Json | CallArgs | Back) for leaf in leaves):
+        return
+    forms = _Forms(aliases)
+    flags = re.IGNORECASE if ignore_case else 0
+    whole = re.compile(forms.whole(items) + (r"(?!\Z)" if isinstance(items[-1], Text) else ""), flags)
+    cut = re.compile(forms.cut(items), flags)
+    attrs = next((leaf for leaf in leaves if isinstance(leaf, Attrs)), None)
+    is_marked = len(starts[0]) > 1
+    has_no_key = not any(isinstance(leaf, Text | Attrs) for leaf in leaves)
+    is_tight = _fewest_markers(items) >= 3
+    for start in starts:
+        for text in (start, *aliases.get(start, ())):
+            yield Opener(whole, cut, text, attrs, is_tight, has_value, is_marked, has_no_key)
+
+
+class _Forms:
+    """Regular expressions for items: whole, and cut by the text's end."""
+
+    def __init__(self, aliases: Mapping[str, Sequence[str]]) -> None:
+        self.aliases = aliases
+
+    def whole(self, items: Sequence[Item]) -> str:
+        return _BLANKS.join(map(self._whole, items))
+
+    def cut(self, items: Sequence[Item]) -> str:
+        if not items:
+            return "(?!)"
+        first, *rest = items
+        return rf"(?:{self._cut(first)}\Z|{self._whole(first)}{_BLANKS}(?:\Z|{self.cut(rest)}))"
+
+    def _whole(self, item: Item) -> str:
+        if isinstance(item, str):
+            return f"(?:{'|'.join(map(re.escape, (item, *self.aliases.get(item, ()))))})"
+        if isinstance(item, Text):
+            return f"([{item.chars}]++)" if item.chars else r"([^\n]+?)"
+        if isinstance(item, Attrs):
+            return f"({_ATTRIBUTE}+)" if item.form == "tag" else _OBJECT
+        if isinstance(item, Alt):
+            return f"(?:{'|'.join(self.whole(each if isinstance(each, tuple) else (each,)) for each in item.items)})"
+        if isinstance(item, Maybe | Many):
+            return f"(?:{self.whole(item.items)}{_BLANKS}){'?' if isinstance(item, Maybe) else '*'}"
+        return self.whole(item if isinstance(item, tuple) else item.items)  # type: ignore[union-attr]
+
+    def _cut(self, item: Item) -> str:
+        if isinstance(item, str):
+            return f"(?:{'|'.join(map(_prefix, (item, *self.aliases.get(item, ()))))})"
+        if isinstance(item, Text):
+            return f"[{item.chars}]*" if item.chars else r"[^\n]*"
+        if isinstance(item, Attrs):
+            return f"{_ATTRIBUTE}*{_CUT_ATTRIBUTE}" if item.form == "tag" else f"(?:{_CUT_OBJECT})?"
+        if isinstance(item, Alt):
+            return f"(?:{'|'.join(self.cut(each if isinstance(each, tuple) else (each,)) for each in item.items)})"
+        if isinstance(item, Many):
+            return rf"(?:{self.whole(item.items)}{_BLANKS})*{self.cut(item.items)}"
+        return self.cut(item if isinstance(item, tuple) else item.items)  # type: ignore[union-attr]
+
+
+def _said_by(text: str) -> dict[str, str]:
+    """Return the attributes of a tag."""
+    slot = AttrsSlot()
+    slot.feed(f"{text}>", 0)
+    return slot.said
+
+
+def _prefix(text: str) -> str:
+    """Return the regular expression for the beginnings of a text, the whole excluded."""
+    pattern = ""
+    for letter in reversed(text[:-1]):
+        pattern = f"(?:{re.escape(letter)}{pattern})?"
+    return pattern
+
+
+def _fewest_markers(items: Sequence[Item]) -> int:
+    """Return how many markers there are at least."""
+    count = 0
+    for item in items:
+        if isinstance(item, Alt):
+            count += min(_fewest_markers(each if isinstance(each, tuple) else (each,)) for each in item.items)
+        elif isinstance(item, tuple):
+            count += _fewest_markers(item)
+        else:
+            count += isinstance(item, str)
+    return count
+
+
+def _first_literals(items: Sequence[Item]) -> list[str]:
+    """Return the markers with which items begin; none if they begin with something else."""
+    found: list[str] = []
+    for item in items:
+        if isinstance(item, str):
+            return [*found, item]
+        if isinstance(item, Maybe | Many):
+            found += _first_literals(item.items)
+        elif isinstance(item, Alt):
+            return found + [
+                text for each in item.items for text in _first_literals(each if isinstance(each, tuple) else (each,))
+            ]
+        elif isinstance(item, tuple):
+            return found + _first_literals(item)
+        else:
+            return []
+    return found

@@ -17,8 +17,7 @@ _ATTRIBUTE: Final = r"""(?:[ \t\r\n]+[\w.:-]+(?:[ \t\r\n]*=[ \t\r\n]*(?:"[^"]*"|
 _CUT_ATTRIBUTE: Final = (
     r"""(?:[ \t\r\n]+(?:[\w.:-]+(?:[ \t\r\n]*(?:=[ \t\r\n]*(?:"[^"]*|'[^']*|[^\s"'<>/=]*)?)?)?)?)?"""
 )
-_OBJECT: Final = r"""(\{(?:[^{}"]|"(?:[^"\\]|\\.)*"|\{[^{}]*\})*\})"""
-_CUT_OBJECT: Final = r"""\{(?:[^{}"]|"(?:[^"\\]|\\.)*"|\{[^{}]*\})*(?:"(?:[^"\\]|\\.)*\\?|\{[^{}]*)?"""
+_OBJECT_DEPTH: Final = 8
 
 
 class Opener(NamedTuple):
@@ -40,6 +39,13 @@ class Opener(NamedTuple):
     """Whether a marker of it is more than one character."""
     has_no_key: bool
     """Whether neither a key nor a name is in it."""
+
+    def match(self, text: str) -> str | None:
+        """Return the text of the slot of a whole opener, or None; JSON attributes may be longer than a text is read."""
+        if found := self.whole.match(text):
+            return found[found.lastindex or 0]
+        is_long = len(text) >= LONGEST_OPENER and self.attrs is not None and self.attrs.form == "json"
+        return "" if is_long and self.is_cut(text) else None
 
     def said(self, text: str) -> dict[str, str]:
         """Return the key and the name that the text of its slot says."""
@@ -104,7 +110,7 @@ class _Forms:
         if isinstance(item, Text):
             return f"([{item.chars}]++)" if item.chars else r"([^\n]+?)"
         if isinstance(item, Attrs):
-            return f"({_ATTRIBUTE}+)" if item.form == "tag" else _OBJECT
+            return f"({_ATTRIBUTE}+)" if item.form == "tag" else _object(_OBJECT_DEPTH)
         if isinstance(item, Alt):
             return f"(?:{'|'.join(self.whole(each if isinstance(each, tuple) else (each,)) for each in item.items)})"
         if isinstance(item, Maybe | Many):
@@ -117,12 +123,28 @@ class _Forms:
         if isinstance(item, Text):
             return f"[{item.chars}]*" if item.chars else r"[^\n]*"
         if isinstance(item, Attrs):
-            return f"{_ATTRIBUTE}*{_CUT_ATTRIBUTE}" if item.form == "tag" else f"(?:{_CUT_OBJECT})?"
+            return f"{_ATTRIBUTE}*{_CUT_ATTRIBUTE}" if item.form == "tag" else f"(?:{_cut_object(_OBJECT_DEPTH)})?"
         if isinstance(item, Alt):
             return f"(?:{'|'.join(self.cut(each if isinstance(each, tuple) else (each,)) for each in item.items)})"
         if isinstance(item, Many):
             return rf"(?:{self.whole(item.items)}{_BLANKS})*{self.cut(item.items)}"
         return self.cut(item if isinstance(item, tuple) else item.items)  # type: ignore[union-attr]
+
+
+def _object(depth: int) -> str:
+    """Return the regular expression for a JSON object in which objects are nested up to a depth."""
+    return rf"\{{{_members(depth)}\}}"
+
+
+def _cut_object(depth: int) -> str:
+    """Return the regular expression for the beginning of such an object."""
+    inner = rf"|{_cut_object(depth - 1)}" if depth else ""
+    return rf"""\{{{_members(depth)}(?:"(?:[^"\\]|\\.)*+\\?{inner})?"""
+
+
+def _members(depth: int) -> str:
+    inner = f"|{_object(depth - 1)}" if depth else ""
+    return rf"""(?:[^{{}}"]|"(?:[^"\\]|\\.)*+"{inner})*+"""
 
 
 def _said_by(text: str) -> dict[str, str]:

@@ -277,12 +277,12 @@ class ValueEnd(Stateful):
             is_due = self.last == "\n" or each.is_tight or self._is_behind_other or not self._ends.has_argument_closer
             if not (is_after_closer or is_due):
                 continue
-            if (found := each.whole.match(opener)) is not None:
+            if (said := each.match(opener)) is not None:
                 if each.has_no_key and not self._ends.has_direct_argument:
                     self.is_ambiguous = True
                     return None
                 is_after = is_after_closer or self._is_behind_other
-                is_key = self._is_key(each, found[found.lastindex or 0], is_after_closer=is_after)
+                is_key = self._is_key(each, said, is_after_closer=is_after)
                 if is_key and (is_after_closer or self._ends.has_direct_argument):
                     return Step("end", position)
             elif self._waits(each, opener, final=final):
@@ -302,9 +302,9 @@ class ValueEnd(Stateful):
         """Return the step at the opener of a call behind the closers; None if it is none."""
         opener = text[position : position + LONGEST_OPENER]
         for each in () if self.is_doomed else openers:
-            if found := each.whole.match(opener):
+            if (said := each.match(opener)) is not None:
                 is_sure = self._is_enough and self._state == "closed"
-                if not is_sure and not self._is_call(each, found[found.lastindex or 0]):
+                if not is_sure and not self._is_call(each, said):
                     self.is_ambiguous = True
                 return Step("end", position)
             if self._waits(each, opener, final=final):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from random import Random
@@ -146,6 +147,17 @@ def test_what_may_be_read_in_two_ways_fails_unless_it_may_be_lenient(text: str):
     assert reason == "malformed"
     (reason, _), *_ = outcomes(text, lenient=True)
     assert reason == ""
+
+
+@pytest.mark.parametrize("argument", [{"a": {"b": {"c": "}"}}}, "long " * 400], ids=["deep", "long"])
+def test_the_next_call_may_have_any_json_in_its_opener(argument: Any):
+    arguments = {"command": argument}
+    header = json.dumps({"type": "tool", "tool_name": "run", "arguments": arguments})
+    text = f'[[SEG_START {{"type": "write_file", "path": "a"}}]]x[[SEG_END]]\n[[SEG_START {header}]][[SEG_END]]'
+    for pieces in ([text], list(text)):
+        events = drive(pieces, parse_text("sentinel"), to_invocations())
+        found = [each.arguments for each in events if isinstance(each, ToolInvocation)]
+        assert found == [{"path": "a", "content": "x"}, arguments]
 
 
 def test_what_is_held_has_a_limit_at_which_the_call_fails():

@@ -34,11 +34,11 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     starts_in_reasoning: bool = False,
     repeated_opener: Literal["drop", "text"] = "drop",
     opener_in_reasoning: Literal["text", "ends"] = "text",
-    unknown_tool: Literal["pass", "text", "fail"] = "pass",
+    unknown_tool: Literal["pass", "text", "fail"] | None = None,
     unknown_argument: Literal["pass", "drop"] = "pass",
     between: Literal["text", "drop"] = "text",
     blanks: Literal["lone", "keep", "drop"] = "lone",
-    fences: Literal["calls", "text"] = "calls",
+    fences: Literal["language", "calls", "text"] = "language",
     seal: Literal["end", "closer"] = "end",
     lenient: bool = False,
     typing: TypingRules = DEFAULT_RULES,
@@ -70,13 +70,15 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     - `repeated_opener`: whether an opener of reasoning at the begin of a text that starts in reasoning is dropped
       (`drop`) or is `text`.
     - `opener_in_reasoning`: whether a call's opener inside reasoning is `text`, or `ends` the reasoning.
-    - `unknown_tool`: whether a call of a tool that is not in `tools` passes (`pass`), is `text`, or fails (`fail`).
+    - `unknown_tool`: whether a call of a tool that is not in `tools` passes (`pass`), is `text`, or fails (`fail`);
+      None: it passes behind a marker such as `<tool_call>`, and is text behind one that is common, such as a mere `{`.
     - `unknown_argument`: whether an argument that is not in the tool's schema passes (`pass`) or, if values are raw
       text, is dropped (`drop`).
     - `between`: whether text after the first call is emitted (`text`) or dropped (`drop`); it always stays in `raw`.
     - `blanks`: blanks beside calls and reasoning: `lone` drops those at the edges of reasoning, and others if there is
       no other text; `keep` emits all of them, and `drop` none.
-    - `fences`: whether calls inside a ``` fence are read (`calls`) or stay `text`.
+    - `fences`: whether calls inside a ``` fence are read if its language is the dialect's (`language`), always
+      (`calls`), or never (`text`). Calls between backticks on one line are always text.
     - `seal`: when a call with raw values ends, which may contain their own closers: at the end of the answer or before
       the next call (`end`), so that text behind the call waits until then; or at its closers (`closer`), so that a
       value with a whole call in it is cut.
@@ -86,7 +88,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     if not dialects:
         message = f"parse_text needs at least one dialect; choose from auto, {', '.join(DIALECTS)}"
         raise UsageError(message)
-    found = dialects_named(*dialects)
+    found = dialects_named(*dialects, has_tools=tools is not None)
     compiled(found)
     options = TextOptions(
         schemas=None if tools is None else tool_parameters(tools),

@@ -11,7 +11,7 @@ from ..grammar.dialect import Dialect, KnownDialect
 from ..grammar.grammar_items import holds_several
 from ..writing.as_code import as_code
 from ..writing.describe_dialect import describe_dialect
-from .table import AUTO, DIALECTS
+from .table import AUTO, AUTO_WITH_TOOLS, DIALECTS
 
 _FILES: Final = {"json": "json_shapes"}
 """Files with another name than their dialect, because Python has a module of that name."""
@@ -86,7 +86,12 @@ def _how_many(dialect: Dialect) -> str:
 
 def _known_by(dialect: KnownDialect) -> Iterator[str]:
     why = dialect.not_in_auto
-    yield f"- not in `auto`: {f'`{why}` reads it' if why in AUTO else why}" if why else "- in `auto`"
+    if not why:
+        yield "- in `auto`"
+    elif dialect.name in AUTO_WITH_TOOLS:
+        yield f"- in `auto` only where tools are declared: {why}"
+    else:
+        yield f"- not in `auto`: {f'`{why}` reads it' if why in AUTO else why}"
     if dialect.proven_by:
         yield f"- proven by the test cases of {', '.join(dialect.proven_by)}"
     if dialect.written_from:

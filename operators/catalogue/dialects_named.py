@@ -7,18 +7,21 @@ from typing import Any
 from ...events.errors import UsageError
 from ..engine.known_names import known_names
 from ..grammar.dialect import Dialect
-from .table import AUTO, DIALECTS
+from .table import AUTO, AUTO_WITH_TOOLS, DIALECTS
 
 
-def dialects_named(*given: object) -> tuple[Dialect, ...]:
-    """Return the dialects with these names, each once; `auto` stands for all of `AUTO`; a grammar is returned as it is.
+def dialects_named(*given: object, has_tools: bool = False) -> tuple[Dialect, ...]:
+    """Return the dialects with these names, each once; a grammar is returned as it is.
+
+    `auto` stands for all of `AUTO`, and for those of `AUTO_WITH_TOOLS` where tools were declared.
 
     >>> [each.name for each in dialects_named("hermes", "hermes", "glm45")]
     ['hermes', 'glm45']
 
     `UsageError` for an unknown name.
     """
-    names = (name for each in given for name in (AUTO if each == "auto" else (each,)))
+    auto = AUTO_WITH_TOOLS if has_tools else AUTO
+    names = (name for each in given for name in (auto if each == "auto" else (each,)))
     return tuple(dict.fromkeys(map(_dialect, names)))
 
 

@@ -18,5 +18,6 @@ AIDER = KnownDialect(
     aliases=(("SEARCH\r\n", "SEARCH\n"), ("=======\r\n", "=======\n")),
     layout=" ",
     written_from="“Edit formats” in Aider's documentation",
+    fence_languages=("*",),
     not_in_auto="blocks of this kind are shown as text, too",
 )

@@ -1,7 +1,7 @@
 """JSON without markers in the shapes that prompts ask for: OpenAI's, Gemini's, a `tool` with a `function`, bare."""
 
 from ..grammar.dialect import Json, KnownDialect
-from .parts import BARE_JSON
+from .parts import BARE_JSON, JSON_FENCES
 
 JSON = KnownDialect(
     "json",
@@ -13,5 +13,6 @@ JSON = KnownDialect(
         ),
     ),
     proven_by=("AutoByteus",),
+    fence_languages=JSON_FENCES,
     not_in_auto=BARE_JSON,
 )

@@ -1,7 +1,7 @@
 """MiniCPM5: where special tokens were stripped, the blank in a tag is gone, or is the letter that its tokenizer has."""
 
 from ..grammar.dialect import NAME, Alt, Attrs, KnownDialect, Many, Text
-from .parts import THINK, XML_TAGS
+from .parts import THINK, XML_FENCES, XML_TAGS
 
 _VALUE = Text("value", typing="schema")
 
@@ -19,5 +19,6 @@ MINICPM5_XML = KnownDialect(
     models=("minicpm5",),
     parsers=("minicpm5",),
     proven_by=("llama.cpp", "SGLang", "vLLM"),
+    fence_languages=XML_FENCES,
     not_in_auto=XML_TAGS,
 )

@@ -61,6 +61,11 @@ def invoke(prefix: str = "", *, flagged: bool = False) -> tuple[Item, ...]:
     )
 
 
+# the languages of fences that models put around calls without markers of their own
+JSON_FENCES: Final = ("", "json", "jsonc", "tool_call", "tool_calls", "tool_code")
+CODE_FENCES: Final = ("", "python", "py", "tool_code")
+XML_FENCES: Final = ("", "xml")
+
 # why `auto` does not read a dialect
 BARE_JSON: Final = "JSON without a marker: data in an answer would be a call"
 BARE_CODE: Final = "code without a marker: a list of calls in an answer would be one"

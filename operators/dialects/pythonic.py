@@ -1,7 +1,7 @@
 """Llama 3.2 and 4, ToolACE: a list of calls as Python writes them."""
 
 from ..grammar.dialect import Alt, Call, CallArgs, KnownDialect, Many, Maybe, Text
-from .parts import BARE_CODE
+from .parts import BARE_CODE, CODE_FENCES
 
 _ARGUMENTS = CallArgs(unmarked=True)
 _CALL = Call(Text("name", r"\w."), _ARGUMENTS)
@@ -18,5 +18,6 @@ PYTHONIC = KnownDialect(
     ),
     models=("llama-3.2", "toolace", "toolace*llama"),
     proven_by=("SGLang", "smg", "vLLM"),
+    fence_languages=CODE_FENCES,
     not_in_auto=BARE_CODE,
 )

@@ -1,7 +1,7 @@
 """xLAM: a list of calls, bare, in a fence or after a marker."""
 
 from ..grammar.dialect import Alt, KnownDialect, Maybe
-from .parts import BARE_JSON, CALLS, THINK
+from .parts import BARE_JSON, CALLS, JSON_FENCES, THINK
 
 XLAM = KnownDialect(
     "xlam",
@@ -16,5 +16,6 @@ XLAM = KnownDialect(
     reasoning=THINK,
     models=("xlam",),
     proven_by=("vLLM",),
+    fence_languages=JSON_FENCES,
     not_in_auto=BARE_JSON,
 )

@@ -3,7 +3,7 @@
 from typing import Final
 
 from ..grammar.dialect import Alt, Attrs, Back, Call, KnownDialect, Many, Maybe, Role, Text
-from .parts import XML_TAGS
+from .parts import XML_FENCES, XML_TAGS
 
 _CDATA = ("<![CDATA[", "]]>")
 _ALSO = (("timeoutSeconds", "timeout_seconds"),)
@@ -24,6 +24,7 @@ _VALUE = Text(
         ("run_bash.background", Text("skip")),
     ),
 )
+_ARG = ("<arg", Attrs((("name", "key"),)), ">", _VALUE, "</arg>")
 _NO_ARGUMENTS: Final[tuple[tuple[str, Role], ...]] = (("background", "skip"), ("description", "skip"))
 
 XML = KnownDialect(
@@ -32,12 +33,7 @@ XML = KnownDialect(
         Alt(
             Call(
                 *("<tool", Attrs((("name", "name"), *_NO_ARGUMENTS), also=_ALSO), ">", Maybe("<arguments>")),
-                Many(
-                    Alt(
-                        ("<arg", Attrs((("name", "key"),)), ">", _VALUE, "</arg>"),
-                        ("<", Text("key", r"\w.:-"), ">", _VALUE, Back("</", ">")),
-                    ),
-                ),
+                Many(Alt(_ARG, ("<", Text("key", r"\w.:-"), ">", _VALUE, Back("</", ">")))),
                 *(Maybe("</arguments>"), "</tool>"),
             ),
             Call(
@@ -52,8 +48,10 @@ XML = KnownDialect(
             ),
         ),
     ),
+    only_declared=True,
     ignore_case=True,
     layout="\n",
     proven_by=("AutoByteus",),
+    fence_languages=XML_FENCES,
     not_in_auto=XML_TAGS,
 )

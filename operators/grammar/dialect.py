@@ -218,6 +218,10 @@ class Dialect(Struct, frozen=True):
     - `aliases`: pairs of a marker as some models write it and the marker that is meant.
     - `leading`: markers that would often occur in prose; they open a block only if there are nothing but blanks between
       them and the beginning or the last block.
+    - `fence_languages`: the languages of the Markdown fences in which calls are read, `""` for a fence without one and
+      `"*"` for all; in other fences they are text.
+    - `only_declared`: whether a call of a tool that is not in `tools` is text, because other texts have such markers.
+      It always is if its block begins with a single character, such as `{`.
     - `ignore_case`: whether markers may be written in any letter case.
     - `layout`: the blanks written between items when a call is rendered, such as a newline.
     """
@@ -228,6 +232,8 @@ class Dialect(Struct, frozen=True):
     reasoning_anywhere: bool = False
     aliases: tuple[tuple[str, str], ...] = ()
     leading: tuple[str, ...] = ()
+    fence_languages: tuple[str, ...] = ()
+    only_declared: bool = False
     ignore_case: bool = False
     layout: str = ""
 

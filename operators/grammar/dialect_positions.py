@@ -137,6 +137,10 @@ class Positions:
         """Return the dialects of some positions."""
         return frozenset(self.owners[here] for here in at)
 
+    def only_declared(self, at: Iterable[int]) -> bool:
+        """Return whether a call at some positions is text unless its tool was declared."""
+        return any(self.dialects[owner].only_declared for owner in self.owned(at))
+
     def _beside(self, literals: Mapping[str, At], slots: Mapping[str, At], texts: At) -> Mapping[str, frozenset[int]]:
         """Return the other dialects that could continue in place of a literal or slot."""
         found: dict[str, frozenset[int]] = {}

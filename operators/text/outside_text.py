@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from ...events.segment_event import SegmentContent
 from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
 from ..grammar.dialect_positions import At, Positions
 from ..machines.literal_search import Literal, LiteralSearch, literal_search
+from .code_spans import ANY_LANGUAGE, CodeSpans
 from .source_buffer import SourceBuffer
 from .text_call import TextCall
 from .text_options import TextOptions
 
-_FENCE: Final = "```"
-
 
 class Meaning(NamedTuple):
-    """What a marker may mean: the beginning of a block at these positions; without positions, reasoning or a fence."""
+    """What a marker may mean: the beginning of a block at these positions; without positions, reasoning or code."""
 
     marker: str
     at: At
@@ -50,7 +49,7 @@ class OutsideText(Stateful):
     STATE = (
         "_after_reasoning",
         "_closer",
-        "_fenced",
+        "_code",
         "_leading",
         "_margin",
         "_owed",
@@ -101,8 +100,7 @@ class OutsideText(Stateful):
         self._after_reasoning = False
         """Whether reasoning has ended, and no text has been emitted since then."""
         self.said_any = False
-        self._fenced = False
-        """Whether the text is inside a fence in which nothing is a call."""
+        self._code = CodeSpans()
         self.resume: At = ()
         self.calls = 0
         self._searches: dict[tuple[object, ...], tuple[LiteralSearch | None, Mapping[str, Sequence[Meaning]]]] = {}
@@ -121,6 +119,7 @@ class OutsideText(Stateful):
             and self.said_any
             and options.blanks != "drop"
             and not (self._blanks or self._margin or self._leading or self._is_dropped)
+            and not (self.kind == "text" and (self._code.is_undecided or self._code.keeps_line))
         )
 
     @property
@@ -135,19 +134,24 @@ class OutsideText(Stateful):
 
     def read(self, *, final: bool) -> Opener | None:
         """Read on in the buffer up to where a block opens, and return that; `final`: nothing more will arrive."""
-        source_buffer, search = self._source_buffer, self.search
+        source_buffer = self._source_buffer
         buffer, position = source_buffer.buffer, source_buffer.position
         if self.readings:
             return self._opener(self.readings, position)
+        if self._code.is_undecided and self.kind == "text":
+            self._read_code(position)
+            if source_buffer.position > position:
+                return None
+        search = self.search
         found = None
         if search is not None:
             found = (search.whole if final else search.pattern).search(buffer, position)
         if search is None or found is None:
-            self.say(len(buffer))
+            self._say_line(len(buffer))
             return None
         start = found.start()
         if start > position:
-            self.say(start)
+            self._say_line(start)
             if self.search is not search:
                 return None  # what may come has changed with it
         if not final and search.is_unfinished(found):
@@ -164,6 +168,21 @@ class OutsideText(Stateful):
             return Opener(readings, start)
         self._take_marker(marker, start + len(marker))
         return None
+
+    def _say_line(self, upto: int) -> None:
+        """Emit text in which there is no marker."""
+        source_buffer = self._source_buffer
+        if self.kind == "text" and self._code.keeps_line:
+            self._code.note(source_buffer.buffer[source_buffer.position : upto])
+        self.say(upto)
+
+    def _read_code(self, position: int) -> None:
+        """Read on in the markup of code from a position, which is text."""
+        source_buffer = self._source_buffer
+        upto = self._code.go_on(source_buffer.buffer, position)
+        if upto > source_buffer.position:
+            self.say(upto)
+        self._choose_search()
 
     def say(self, upto: int) -> None:
         """Emit the certain text up to a position in the buffer."""
@@ -247,13 +266,10 @@ class OutsideText(Stateful):
         self._begin_anew()
 
     def _take_marker(self, marker: str, upto: int) -> None:
-        """Read a marker that opens no block: a fence, or a marker of reasoning."""
+        """Read a marker that opens no block: one of code, or of reasoning."""
         source_buffer = self._source_buffer
-        if marker == _FENCE and self._options.fences == "text":
-            self._fenced = not self._fenced
-            self.said_any = True
-            self._choose_search()
-            self.say(upto)
+        if marker in self._code.stops and self.kind == "text":
+            self._read_code(upto - len(marker))
             return
         source_buffer.position = upto
         opens_again = self._leading and not self._closer
@@ -271,24 +287,44 @@ class OutsideText(Stateful):
 
     def _begin_anew(self) -> None:
         self._margin = self._leading = self.said_any = True
+        self._code = CodeSpans() if self.kind == "reasoning" else self._code
         self._choose_search()
 
     def _choose_search(self) -> None:
         said = self.said_any and not self._owed
-        key = (self.kind, self._closer, self.resume, said, self._leading, self._fenced)
+        hidden = self._hidden()
+        stops = self._code.stops if self.kind == "text" else ()
+        key = (self.kind, self._closer, self.resume, said, self._leading, hidden, stops)
         known = self._searches.get(key)
         if known is None:
-            known = self._searches[key] = _search_for(self._grammar, tuple(self._markers().items()))
+            known = self._searches[key] = _search_for(self._grammar, tuple(self._markers(hidden, stops).items()))
         self.search, self._meant = known
 
-    def _markers(self) -> Mapping[str, tuple[At, ...]]:
+    def _hidden(self) -> frozenset[int]:
+        """Return the dialects in which nothing that comes next is a call, because it is code."""
+        code, fences = self._code, self._options.fences
+        if self.kind == "reasoning" or not code.hides(()):
+            return frozenset()
+        of_all = {"calls": (ANY_LANGUAGE,), "text": ()}.get(fences)
+        dialects = enumerate(self._grammar.dialects)
+        return frozenset(
+            place for place, each in dialects if code.hides(each.fence_languages if of_all is None else of_all)
+        )
+
+    def _markers(self, hidden: frozenset[int], stops: tuple[str, ...]) -> Mapping[str, tuple[At, ...]]:
         """Return the markers to search for, each with the positions that it may lead to."""
+        found = dict.fromkeys(stops, ((),))
+        for text, several in self._openers().items():
+            seen = (tuple(here for here in at if self._grammar.owners[here] not in hidden) for at in several)
+            ways = tuple(at for at, before in zip(seen, several, strict=True) if at or not before)
+            if ways:
+                found[text] = ways
+        return found
+
+    def _openers(self) -> Mapping[str, tuple[At, ...]]:
+        """Return the markers of blocks and of reasoning, each with the positions that it may lead to."""
         grammar, options = self._grammar, self._options
-        if self._fenced:
-            return {_FENCE: ((),)}
         found: dict[str, tuple[At, ...]] = {}
-        if options.fences == "text" and self.kind == "text":
-            found[_FENCE] = ((),)
         if options.calls and (self.kind == "text" or options.opener_in_reasoning == "ends"):
             opening = grammar.openers(leading=self._leading)
             if self.resume:

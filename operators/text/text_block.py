@@ -14,7 +14,7 @@ from ...events.segment_event import Status
 from ..calls.answer_segments import AnswerSegments
 from ..engine.stage import How
 from ..engine.state import Stateful
-from ..grammar.dialect import Attrs, Back, Text
+from ..grammar.dialect import Attrs, Back, Json, Text
 from ..grammar.dialect_positions import At, Boundary, Positions
 from ..schemas.value_typing import Typed
 from .block_end import end_last_call
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 class TextBlock(Stateful):
     """The state of the current block, and the steps that its readers share.
 
-    - `is_open`: whether a block is open. `at`: the positions reached. `boundary`: what may come after them.
+    - `is_open`: whether a block is open. `is_marked`: whether a marker of more than one character began it.
+    - `at`: the positions reached. `boundary`: what may come after them.
     - `reader`: the reader of the current slot; None between items.
     - `opened_at`: the offset of the first character that is not certain yet.
     - `began_at`: the offset of the opener. `readings`: the possible meanings of the opener, the current one first.
@@ -59,6 +60,7 @@ class TextBlock(Stateful):
         "pending_blanks_at",
         "had_call",
         "id",
+        "is_marked",
         "is_open",
         "key",
         "left_out",
@@ -91,6 +93,7 @@ class TextBlock(Stateful):
         self.source_buffer = source_buffer
         self.outside = OutsideText(grammar, answer, options, source_buffer)
         self.is_open = False
+        self.is_marked = False
         self.at: At = ()
         self.boundary: Boundary | None = None
         self.reader: BlockText | BlockJson | BlockAttrs | None = None
@@ -160,9 +163,12 @@ class TextBlock(Stateful):
         self._forget()
         self.pending_blanks.clear()
         if not isinstance(grammar.items[at[0]], str | Back):
+            # An object that also has the answer's text is the whole answer, whatever tool it calls.
+            self.is_marked = any(isinstance(item := grammar.items[here], Json) and item.content for here in at)
             source_buffer.position = opener.start
             return at
         resumed = any(here not in grammar.first for here in at)
+        self.is_marked = self.is_marked if resumed else len(marker) > 1
         self.at = self.outside.resume if resumed else ()
         self.had_call = resumed
         source_buffer.position = opener.start + len(marker)
@@ -308,8 +314,8 @@ class TextBlock(Stateful):
         """Emit START, with all text up to a position in the buffer; return False if the block became text instead."""
         options, source_buffer, answer = self.options, self.source_buffer, self.answer
         length = source_buffer.offset + (upto if due is None else due) - self.opened_at
-        unknown = not options.knows(self.name)
-        if length > options.limits.deferred_length or (unknown and options.unknown_tool == "text"):
+        unknown = options.of_unknown(self.name, is_marked=self.is_marked and not self.grammar.only_declared(self.at))
+        if length > options.limits.deferred_length or unknown == "text":
             self.back_to_text()
             return False
         number = self.outside.begin_call()
@@ -330,7 +336,7 @@ class TextBlock(Stateful):
         self.arguments.clear()
         call.begin(raw, source_buffer.events, fragments, answer.number)
         self.had_call = True
-        if unknown and options.unknown_tool == "fail":
+        if unknown == "fail":
             self.fail(JsonError("unknown_tool", 0, f"one of the tools {', '.join(options.schemas or ())}", self.name))
         return True
 

@@ -21,11 +21,11 @@ _UNKNOWN: dict[str, Any] = {}
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "repeated_opener": ("drop", "text"),
     "opener_in_reasoning": ("text", "ends"),
-    "unknown_tool": ("pass", "text", "fail"),
+    "unknown_tool": (None, "pass", "text", "fail"),
     "unknown_argument": ("pass", "drop"),
     "between": ("text", "drop"),
     "blanks": ("lone", "keep", "drop"),
-    "fences": ("calls", "text"),
+    "fences": ("language", "calls", "text"),
     "seal": ("end", "closer"),
 }
 _BY_SCHEMA: Final = frozenset(("schema", "xml", "marked_xml"))
@@ -39,11 +39,11 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     starts_in_reasoning: bool = False
     repeated_opener: Literal["drop", "text"] = "drop"
     opener_in_reasoning: Literal["text", "ends"] = "text"
-    unknown_tool: Literal["pass", "text", "fail"] = "pass"
+    unknown_tool: Literal["pass", "text", "fail"] | None = None
     unknown_argument: Literal["pass", "drop"] = "pass"
     between: Literal["text", "drop"] = "text"
     blanks: Literal["lone", "keep", "drop"] = "lone"
-    fences: Literal["calls", "text"] = "calls"
+    fences: Literal["language", "calls", "text"] = "language"
     seal: Literal["end", "closer"] = "end"
     lenient: bool = False
     rules: TypingRules = DEFAULT_RULES
@@ -58,6 +58,12 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     def knows(self, name: str) -> bool:
         """Return whether a name is that of a tool; always True if no tools were given."""
         return self.schemas is None or known_name(self.schemas, name) is not None
+
+    def of_unknown(self, name: str, *, is_marked: bool) -> Literal["pass", "text", "fail"]:
+        """Return what becomes of a call by the name of its tool; `is_marked`: whether a marker began it."""
+        if self.knows(name):
+            return "pass"
+        return self.unknown_tool or ("pass" if is_marked else "text")
 
     def streams(self, tool: str, key: str, typing: Typing) -> bool:
         """Return whether a value's text is the value, so that it can be emitted while it arrives."""

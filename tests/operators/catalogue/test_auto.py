@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from answered import answered
-from auto_cases import CALLS, NOT_IN_AUTO, Seen, explained_by, is_cut_short, reading
+from auto_cases import CALLS, NOT_IN_AUTO, Seen, explained_by, is_cut_short, reading, seen
 from depth import some_of, stride
 from hypothesis import given
 from prose_texts import PROSE
@@ -18,7 +18,7 @@ from strategies.text_flows import cut_by, flow_by, options_by
 from text_laws import check
 
 from penstock.operators.catalogue.catalogue import catalogue_entry
-from penstock.operators.catalogue.table import AUTO, DIALECTS
+from penstock.operators.catalogue.table import AUTO, AUTO_WITH_TOOLS, DIALECTS
 from penstock.operators.grammar.dialect import NAME, Dialect, Text
 from penstock.operators.parse_text import parse_text
 from penstock.operators.writing.render_call import can_render, render_call
@@ -118,7 +118,7 @@ def test_what_is_no_call_stays_as_it_is(kind: str) -> None:
     @given(randoms)
     def holds(random: Random) -> None:
         for pieces in (cut_by(random, text), list(text)):
-            events = answered(pieces, parse_text("auto", turn_id="t"))
+            events = answered(pieces, parse_text("auto", tools=random.choice((None, {"f": None})), turn_id="t"))
             assert {event.segment_type for event in events} == {"text"}
             assert "".join(getattr(event, "delta", "") for event in events) == text
 
@@ -191,4 +191,26 @@ def test_the_catalogue_says_what_is_in_it_and_why_the_rest_is_not() -> None:
         assert "- in `auto`" in catalogue_entry(name).splitlines()
     for name, why in NOT_IN_AUTO.items():
         reason = f"`{why}` reads it" if why in AUTO else why
-        assert f"- not in `auto`: {reason}" in catalogue_entry(name).splitlines()
+        where = "in `auto` only where tools are declared" if name in AUTO_WITH_TOOLS else "not in `auto`"
+        assert f"- {where}: {reason}" in catalogue_entry(name).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "called"),
+    [
+        ('Now {"name": "f", "arguments": {"a": 1}} then', "Now  then", True),
+        ('```json\n{"tool": {"function": "f", "parameters": {"a": 1}}}\n```', "```json\n\n```", True),
+        ('<tool name="f"><arg name="a">1</arg></tool>', "", True),
+        ('{"name": "my-app", "parameters": {"a": 1}}', None, False),
+        ('<tool name="hammer"><arg name="a">1</arg></tool>', None, False),
+        ('Use <tool name="x"> tags, as in HTML.', None, False),
+        ('```python\nprint({"name": "f", "arguments": {"a": 1}})\n```', None, False),
+    ],
+)
+def test_with_tools_it_reads_json_and_xml_for_calls_of_these_tools(text: str, said: str | None, called: bool) -> None:
+    tools = {"f": {"properties": {"a": {"type": "integer"}}}}
+    for pieces in ([text], list(text)):
+        found = seen(answered(pieces, parse_text("auto", tools=tools, turn_id="t")))
+        assert [each.end["metadata"]["tool_name"] for each in calls_in(found)] == ["f"] * called
+        assert "".join(each.text for each in found if each.type == "text") == (text if said is None else said)
+    assert not calls_in(reading(text, ["auto"], {}))

@@ -458,7 +458,7 @@ TEXTS: Final[tuple[tuple[str, str, str, str, tuple[tuple[str, dict[str, Any]], .
 def test_a_text_gives_its_calls(
     name: str, text: str, content: str, reasoning: str, calls: tuple[tuple[str, dict[str, Any]], ...]
 ):
-    options = {"tools": TOOLS, "unknown_tool": "text" if name == "cline" else "pass"}
+    options = {"tools": TOOLS}
     for pieces in ([text], list(text)):
         found = run(pieces, [name], options)[True]
         assert tuple((call.name, call.arguments) for call in found.calls) == calls

@@ -18,6 +18,8 @@ from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
 
 TOOLS = {
+    "f": None,
+    "g": None,
     "typed": {
         "type": "object",
         "properties": {

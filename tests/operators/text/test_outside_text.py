@@ -104,9 +104,9 @@ def test_what_is_none_for_one_dialect_is_read_again_for_the_next(
 
 
 def test_a_fence_that_is_no_call_is_a_fence() -> None:
-    text = "```json\n[1] ``` [g(a=1)]"
+    text = "```json\n[1]\n```\n[g(a=1)]"
     events = answered(list(text), parse_text(FENCED, CODE, turn_id="t", fences="text"))
-    assert said(events) == "```json\n[1] ``` "
+    assert said(events) == "```json\n[1]\n```\n"
     assert [event.raw for event in events if event.type == "SEGMENT_END"][1:] == ["]"]
 
 

@@ -17,7 +17,7 @@ Part: TypeAlias = str | ChunkResponse
 OPTIONS: dict[str, tuple[Any, ...]] = {
     "blanks": ("keep", "lone", "drop"),
     "unknown_tool": ("pass", "text", "fail"),
-    "fences": ("calls", "text"),
+    "fences": ("language", "calls", "text"),
     "between": ("text", "drop"),
     "opener_in_reasoning": ("text", "ends"),
     "repeated_opener": ("drop", "text"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...events.errors import UsageError
 from ..engine.known_names import known_names
 from ..grammar.dialect import Dialect
@@ -20,9 +22,11 @@ def dialects_named(*given: object, has_tools: bool = False) -> tuple[Dialect, ..
 
     `UsageError` for an unknown name.
     """
-    auto = AUTO_WITH_TOOLS if has_tools else AUTO
-    names = (name for each in given for name in (auto if each == "auto" else (each,)))
-    return tuple(dict.fromkeys(map(_dialect, names)))
+    found = [_dialect(name) for each in given for name in (AUTO if each == "auto" else (each,))]
+    if has_tools and "auto" in given:
+        more = (_dialect(name) for name in AUTO_WITH_TOOLS if name not in (*AUTO, *given))
+        found += (replace(each, only_declared=True) for each in more)
+    return tuple(dict.fromkeys(found))
 
 
 def dialect_name(given: Any) -> Any:

@@ -48,7 +48,6 @@ XML = KnownDialect(
             ),
         ),
     ),
-    only_declared=True,
     ignore_case=True,
     layout="\n",
     proven_by=("AutoByteus",),

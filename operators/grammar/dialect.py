@@ -21,6 +21,8 @@ class Text(Struct, frozen=True):
     role: Role
     chars: str = ""
     """The allowed characters, as the inside of a regular expression's character class; empty allows all."""
+    at_once: bool = False
+    """Of a slot with `chars`: whether it is none behind a blank on the same line, as in "`<tool_call>` and so on"."""
     trim: Trim = ""
     """What is trimmed: nothing; one newline at the beginning, and then one at the end too (`newline`); or all
     whitespace at the ends (`blanks`)."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 import pytest
 import seeds_text_mapping as words
@@ -83,9 +84,13 @@ def segments_in(events: Iterable[Any]) -> list[SegmentEvent]:
     return [event for event in segments if event.segment_type != "text" or event.segment_id in saying]
 
 
+_AS_THEY_READ: Final[Mapping[str, Any]] = MappingProxyType({"seal": "closer", "unknown_tool": "pass"})
+"""The originals know no tools but their own, take calls of all others too, and end a value at its first closer."""
+
+
 def operators(case: Case) -> tuple[Any, ...]:
     calls = case["config"].get("parse_tool_calls", True)
-    parse = parse_text(*words.dialects(case), turn_id="turn", calls=calls, tools=words.TOOLS, seal="closer")
+    parse = parse_text(*words.dialects(case), turn_id="turn", calls=calls, tools=words.TOOLS, **_AS_THEY_READ)
     fields = stream_fields(words.FIELDS[case["strategy"]], ignore_case=True)
     return parse, fields, to_invocations(keep_segments=True)
 

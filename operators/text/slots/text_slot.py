@@ -32,7 +32,7 @@ class TextSlot(Stateful):
     - `is_open`: the text has begun, and nothing is held but what may be trimmed at its end.
     """
 
-    STATE = ("_begun", "_entities", "_held_length", "_is_paired", "_over", "keep")
+    STATE = ("_begun", "_entities", "_held_length", "_is_empty", "_is_paired", "_over", "keep")
     PIECES = ("_held", "_kept")
     __slots__ = (
         *STATE,
@@ -60,6 +60,8 @@ class TextSlot(Stateful):
         self._held_length = 0
         self.held_length = 0
         self._begun = False
+        self._is_empty = True
+        """Whether nothing has arrived, no blank either."""
         self._is_paired = False
         """Whether a newline was at the beginning, so that one at the end is trimmed too."""
         self._over = False
@@ -205,6 +207,10 @@ class TextSlot(Stateful):
 
     def _feed_characters(self, piece: str, chars: re.Pattern[str]) -> str:
         position = 0
+        is_first, self._is_empty = self._is_empty, False
+        if is_first and self.item.at_once and piece[0] in " \t":
+            self.wrong = 0
+            return ""
         if not self._begun or self._over:
             run = _BLANK_RUN.match(piece)
             position = run.end() if run else 0

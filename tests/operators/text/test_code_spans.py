@@ -33,6 +33,7 @@ PAIRS: tuple[tuple[str, str, str], ...] = (
         "Wrap calls in `<tool_call>`.\n<tool_call>f</tool_call>",
         "Wrap calls in `<tool_call>` and `</tool_call>`.",
     ),
+    ("glm45", "<tool_call>\n  f</tool_call>", "Wrap calls in <tool_call> and </tool_call>."),
     ("xml", 'Use `<tool>` tags.\n<tool name="f"></tool>', 'Use `<tool name="x">` tags, then stop.'),
     # a fence
     ("hermes", f"```python\nx = 1\n```\n{HERMES}", f"```python\nx = 1\n{HERMES}\n```"),

@@ -2,7 +2,7 @@
 
 from ..grammar.dialect import Alt, Call, Json, KnownDialect, Many, Maybe, Text
 
-_CALL = Call(Json(name=("tool_name",), args=("parameters",), id=("tool_call_id",), root="object"))
+_CALL = Call(Json(name=("tool_name", "name"), args=("parameters", "arguments"), id=("tool_call_id",), root="object"))
 
 COHERE_R7B = KnownDialect(
     "cohere_r7b",

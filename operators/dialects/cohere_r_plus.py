@@ -9,8 +9,8 @@ COHERE_R_PLUS = KnownDialect(
             (
                 *("Action:", "```json"),
                 Alt(
-                    Json(name=("tool_name",), args=("parameters",), root="array"),
-                    Json(name=("tool_name",), args=("parameters",), root="object"),
+                    Json(name=("tool_name", "name"), args=("parameters", "arguments"), root="array"),
+                    Json(name=("tool_name", "name"), args=("parameters", "arguments"), root="object"),
                 ),
                 Maybe("```"),
             ),

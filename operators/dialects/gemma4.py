@@ -3,7 +3,7 @@
 from ..grammar.dialect import NAME, Alt, Call, CallArgs, KnownDialect, Many, Maybe
 
 _NAMED = (NAME, CallArgs("{", "}", ":", ('<|"|>', '"')))
-_CALL = ("<|tool_call>", Alt("call:", ":call:", ":"), *_NAMED)
+_CALL = ("<|tool_call>", Many("<|tool_call>"), Alt("call:", ":call:", ":"), *_NAMED)
 
 GEMMA4 = KnownDialect(
     "gemma4",

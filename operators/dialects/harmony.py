@@ -5,24 +5,29 @@ from .parts import ARGUMENTS
 
 _CHANNEL = Alt("<|channel|>commentary", "<|channel|>analysis")
 _TYPE = Alt(Maybe("<|constrain|>json"), ("<|constrain|>", Text("skip", r"\w-")), " json", " code")
-_NAMED = (
-    *(NAME, Many(_CHANNEL), _TYPE, "<|message|>"),
-    Alt((ARGUMENTS, Maybe(Alt("<|call|>", "<|end|>", "<|return|>"))), "<|call|>"),
+_CLOSER = Alt("<|call|>", "<|end|>", "<|return|>")
+_NAMED = (NAME, Many(_CHANNEL), _TYPE, "<|message|>")
+_JSON = Alt((ARGUMENTS, Maybe(_CLOSER)), (Text("wrong"), _CLOSER), "<|call|>")
+_FREE = Alt((ARGUMENTS, Maybe(_CLOSER)), (Text("value"), _CLOSER), "<|call|>")
+"""Tools of the platform, such as `python`, may take a text."""
+_CALLS = (
+    Call(_CHANNEL, Alt(" to=functions.", "to=functions."), *_NAMED, _JSON),
+    Call(_CHANNEL, Alt(" to=", "to="), *_NAMED, _FREE),
+    Call("to=functions.", *_NAMED, _JSON),
+    Call("to=", *_NAMED, _FREE),
 )
-_CALL = Call(_CHANNEL, Alt(" to=functions.", "to=functions.", " to=", "to="), *_NAMED)
-_HEADED = Call(Alt("to=functions.", "to="), *_NAMED)
 _END = Maybe(Alt("<|end|>", "<|return|>"))
 _SAID = Alt(
     ("<|channel|>analysis", "<|message|>", Text("reasoning"), _END),
     (
         *(Alt("<|channel|>final", "<|channel|>commentary"), _TYPE),
-        *(Alt("<|message|>", " to=user<|message|>", " to=assistant<|message|>"), Text("content"), _END),
+        *(Maybe(Alt(" to=user", " to=assistant")), Maybe("<|channel|>final"), "<|message|>", Text("content"), _END),
     ),
 )
 
 HARMONY = KnownDialect(
     "harmony",
-    (Many(Alt("<|start|>", "commentary")), Maybe("<|start|>assistant"), Alt(_CALL, _SAID, _HEADED)),
+    (Many(Alt("<|start|>", "commentary")), Maybe("<|start|>assistant"), Alt(*_CALLS, _SAID)),
     leading=("to=functions.", "to=", "commentary"),
     models=("gpt-oss",),
     parsers=("gpt-oss", "openai"),

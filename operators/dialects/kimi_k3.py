@@ -2,25 +2,27 @@
 
 from ..grammar.dialect import Alt, Attrs, Call, KnownDialect, Many, Maybe, Text
 
+_TOOLS = (
+    "<|open|>tools<|sep|>",
+    Many(
+        Call(
+            *("<|open|>call", Attrs((("tool", "name"), ("index", "skip"))), "<|sep|>"),
+            Many(
+                *("<|open|>argument", Attrs((("key", "key"), ("type", "flag"))), "<|sep|>"),
+                *(Text("value", typing="flagged"), "<|close|>argument<|sep|>"),
+            ),
+            "<|close|>call<|sep|>",
+        ),
+    ),
+    Maybe("<|close|>tools<|sep|>"),
+)
+
 KIMI_K3 = KnownDialect(
     "kimi_k3",
     (
         Alt(
-            (
-                "<|open|>tools<|sep|>",
-                Many(
-                    Call(
-                        *("<|open|>call", Attrs((("tool", "name"), ("index", "skip"))), "<|sep|>"),
-                        Many(
-                            *("<|open|>argument", Attrs((("key", "key"), ("type", "flag"))), "<|sep|>"),
-                            *(Text("value", typing="flagged"), "<|close|>argument<|sep|>"),
-                        ),
-                        "<|close|>call<|sep|>",
-                    ),
-                ),
-                Maybe("<|close|>tools<|sep|>"),
-            ),
-            ("<|open|>response<|sep|>", Text("content"), Maybe("<|close|>response<|sep|>")),
+            _TOOLS,
+            ("<|open|>response<|sep|>", Text("content"), Maybe("<|close|>response<|sep|>"), Maybe(*_TOOLS)),
         ),
         Maybe("<|close|>message<|sep|>"),
     ),

@@ -1,8 +1,10 @@
 """Blocks between `[[SEG_START {…}]]` and `[[SEG_END]]`, whose header is JSON."""
 
 from ..grammar.dialect import Alt, Attrs, Call, KnownDialect, Text
+from .parts import ARGUMENTS, CALL
 
 _END = "[[SEG_END]]"
+_TOOL = ("tool", "tool_call")
 
 SENTINEL = KnownDialect(
     "sentinel",
@@ -25,10 +27,16 @@ SENTINEL = KnownDialect(
                 "[[SEG_START",
                 Attrs(
                     (("type", "skip"), ("tool_name", "name"), ("arguments", "arguments")),
-                    fixed=(("type", ("tool", "tool_call")),),
+                    fixed=(("type", _TOOL),),
                     form="json",
                 ),
                 *("]]", _END),
+            ),
+            *(
+                Call(
+                    "[[SEG_START", Attrs((("type", "skip"), *said), fixed=(("type", _TOOL),), form="json"), *body, _END
+                )
+                for said, body in (((("tool_name", "name"),), ("]]", ARGUMENTS)), ((), ("]]", CALL)))
             ),
             (
                 *("[[SEG_START", Attrs((("type", "skip"),), fixed=(("type", ("text",)),), form="json"), "]]"),

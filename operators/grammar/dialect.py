@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 Role: TypeAlias = Literal[
-    "name", "key", "value", "id", "reasoning", "content", "recipient", "skip", "flag", "arguments"
+    "name", "key", "value", "id", "reasoning", "content", "recipient", "skip", "flag", "arguments", "wrong"
 ]
 Trim: TypeAlias = Literal["", "newline", "blanks"]
 Typing: TypeAlias = Literal["text", "schema", "json", "python", "flagged", "xml", "marked_xml"]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .text_call import TextCall
 
 _TEXT_FLAGS: Final = frozenset(("", "true", "string"))
-_NOT_KEPT: Final = frozenset(("value", "content", "reasoning", "skip"))
+_NOT_KEPT: Final = frozenset(("value", "content", "reasoning", "skip", "wrong"))
 _SAID: Final = {"content": "text", "reasoning": "reasoning"}
 
 
@@ -40,6 +40,12 @@ def open_text(block: TextBlock, at: At) -> None:
         elif block.call or (block.start_call(source_buffer.position) and not block.has_failed):
             block.reader = BlockText(block, at, block.call)
             block.reader.open_value()
+        return
+    if role == "wrong":
+        if block.start_call(source_buffer.position):
+            block.at = at
+            found = source_buffer.buffer[source_buffer.position : source_buffer.position + 1]
+            block.fail(JsonError("malformed", source_buffer.here - block.call.start, "the arguments", found))
         return
     if role in _SAID:
         if source_buffer.here - block.opened_at > block.options.limits.deferred_length:

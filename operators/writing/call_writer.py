@@ -21,7 +21,7 @@ from ..grammar.grammar_items import (
 from .render_text import attribute_text, flag_text, id_text, slot_text, value_text
 from .render_values import CannotRenderError, check_value, json_call, json_calls, json_text, literal_arguments
 
-_ONLY_READ: Final = frozenset(("content", "reasoning", "skip", "flag"))
+_ONLY_READ: Final = frozenset(("content", "reasoning", "skip", "flag", "wrong"))
 _NO_PLACE: Final = "its grammar has no place for a call"
 _LONE_KEY: Final = "input"
 """The name of the argument for a value without a key."""

@@ -19,6 +19,7 @@ SLOTS: Final[dict[Role, str]] = {
     "reasoning": "REASONING",
     "content": "CONTENT",
     "skip": "ANYTHING",
+    "wrong": "WRONG",
     "flag": "TYPE",
     "arguments": "ARGUMENTS",
 }

@@ -19,7 +19,7 @@ from penstock.events.errors import UsageError
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import ToolInvocation
 from penstock.operators.catalogue import DIALECTS
-from penstock.operators.grammar.dialect import Dialect, Json
+from penstock.operators.grammar.dialect import Dialect, Json, Text
 from penstock.operators.grammar.grammar_items import leaves_of, takes_key
 from penstock.operators.parse_text import parse_text
 from penstock.operators.to_invocations import to_invocations
@@ -29,7 +29,10 @@ from penstock.operators.writing.render_call import can_render, render_call, rend
 NAMES = sorted(DIALECTS)
 WRITING = [name for name in NAMES if DIALECTS[name].grammar]
 JSON_BODY = [
-    name for name in WRITING if {type(leaf) for leaf in leaves_of(DIALECTS[name].grammar) if takes_key(leaf)} == {Json}
+    name
+    for name in WRITING
+    if {type(leaf) for leaf in leaves_of(DIALECTS[name].grammar) if takes_key(leaf)} == {Json}
+    and not any(isinstance(leaf, Text) and leaf.key for leaf in leaves_of(DIALECTS[name].grammar))
 ]
 BEFORE = st.sampled_from(("", "Let me look.\n", "Sure: ", "a < b, {x} [1] "))
 AFTER = st.sampled_from(("", "\nDone.", " ok", "\n\n"))

@@ -237,8 +237,16 @@ class JsonSlot(Stateful):
     def _is_call(self, path: Path) -> bool:
         if self._is_none:
             return False
-        inner = path[:-1] if path and isinstance(path[-1], int) else path
-        return not inner or inner in self._groups
+        keys: Path = ()
+        for step, before in zip(path, (None, *path), strict=False):
+            if not isinstance(step, int):
+                keys += (step,)
+            elif isinstance(before, int):
+                return False
+        groups = self._groups
+        return (
+            not keys or keys in groups or any(keys[:end] in groups and keys[end:] in groups for end in range(len(keys)))
+        )
 
     def _begin(self, path: Path) -> None:
         self._prefix = path

@@ -91,7 +91,10 @@ def test_every_way_to_read_a_value_has_words():
         ("lfm2", ["JSON: its own types", "literals: Python's, and JSON's `true`, `false` and `null`"]),
         ("functiongemma", ["literals: text between two `<escape>`, keys bare, all else as in JSON"]),
         ("deepseek_v32_dsml", [f"raw text: {TYPING['flagged']}"]),
-        ("sentinel", [f"`{key}`: {TYPING['text']}" for key in ("content", "patch", "command")]),
+        (
+            "sentinel",
+            ["JSON: its own types", *(f"`{key}`: {TYPING['text']}" for key in ("content", "patch", "command"))],
+        ),
     ],
 )  # fmt: skip
 def test_values_are_told(name: str, said: list[str]):

@@ -14,6 +14,7 @@ from ...events.segment_event import SegmentContent
 from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
 from ..grammar.dialect_positions import At, Positions
+from ..grammar.end_tokens import END_TOKENS, OPENED_BY, may_be_end
 from ..machines.literal_search import Literal, LiteralSearch, literal_search
 from .code_spans import ANY_LANGUAGE, CodeSpans
 from .source_buffer import SourceBuffer
@@ -50,6 +51,7 @@ class OutsideText(Stateful):
         "_after_reasoning",
         "_closer",
         "_code",
+        "_opened",
         "_leading",
         "_margin",
         "_owed",
@@ -101,6 +103,8 @@ class OutsideText(Stateful):
         """Whether reasoning has ended, and no text has been emitted since then."""
         self.said_any = False
         self._code = CodeSpans()
+        self._opened: tuple[str, ...] = ()
+        """The openers that came of tokens which may also end the answer."""
         self.resume: At = ()
         self.calls = 0
         self._searches: dict[tuple[object, ...], tuple[LiteralSearch | None, Mapping[str, Sequence[Meaning]]]] = {}
@@ -137,7 +141,7 @@ class OutsideText(Stateful):
         source_buffer = self._source_buffer
         buffer, position = source_buffer.buffer, source_buffer.position
         if self.readings:
-            return self._opener(self.readings, position)
+            return self._opener(self.readings, position, final=final)
         if self._code.is_undecided and self.kind == "text":
             self._read_code(position)
             if source_buffer.position > position:
@@ -158,16 +162,30 @@ class OutsideText(Stateful):
             source_buffer.wait_from(start)
             return None
         readings = self._meant[search.literal(found)]
-        return self._opener(readings, start)
+        return self._opener(readings, start, final=final)
 
-    def _opener(self, readings: Sequence[Meaning], start: int) -> Opener | None:
+    def _opener(self, readings: Sequence[Meaning], start: int, *, final: bool) -> Opener | None:
         """Return the opener of the block at a marker; read a marker that opens no block."""
         self.readings = ()
         marker, at = readings[0]
         if at:
             return Opener(readings, start)
-        self._take_marker(marker, start + len(marker))
+        if marker in END_TOKENS:
+            self._take_end(marker, start, final=final)
+        else:
+            self._take_marker(marker, start + len(marker))
         return None
+
+    def _take_end(self, marker: str, start: int, *, final: bool) -> None:
+        """Read a token that is no text at the end of the answer."""
+        source_buffer = self._source_buffer
+        is_closer = OPENED_BY.get(marker) in self._opened
+        if is_closer or not may_be_end(source_buffer.buffer, start, final=final):
+            self._say_line(start + len(marker))
+        elif final:
+            source_buffer.position = len(source_buffer.buffer)
+        else:
+            source_buffer.wait_from(start)
 
     def _say_line(self, upto: int) -> None:
         """Emit text in which there is no marker."""
@@ -271,6 +289,11 @@ class OutsideText(Stateful):
         if marker in self._code.stops and self.kind == "text":
             self._read_code(upto - len(marker))
             return
+        if marker in OPENED_BY.values():
+            self._opened = (*self._opened, marker)
+            self._say_line(upto)
+            self._choose_search()
+            return
         source_buffer.position = upto
         opens_again = self._leading and not self._closer
         if marker in self._reasoning and (self.kind == "text" or opens_again):
@@ -294,7 +317,7 @@ class OutsideText(Stateful):
         said = self.said_any and not self._owed
         hidden = self._hidden()
         stops = self._code.stops if self.kind == "text" else ()
-        key = (self.kind, self._closer, self.resume, said, self._leading, hidden, stops)
+        key = (self.kind, self._closer, self.resume, said, self._leading, hidden, stops, self._opened)
         known = self._searches.get(key)
         if known is None:
             known = self._searches[key] = _search_for(self._grammar, tuple(self._markers(hidden, stops).items()))
@@ -313,7 +336,8 @@ class OutsideText(Stateful):
 
     def _markers(self, hidden: frozenset[int], stops: tuple[str, ...]) -> Mapping[str, tuple[At, ...]]:
         """Return the markers to search for, each with the positions that it may lead to."""
-        found = dict.fromkeys(stops, ((),))
+        plain = (*stops, *END_TOKENS, *(each for each in OPENED_BY.values() if each not in self._opened))
+        found: dict[str, tuple[At, ...]] = dict.fromkeys(plain, ((),))
         for text, several in self._openers().items():
             seen = (tuple(here for here in at if self._grammar.owners[here] not in hidden) for at in several)
             ways = tuple(at for at, before in zip(seen, several, strict=True) if at or not before)

@@ -17,6 +17,7 @@ from penstock.events.segment_event import SegmentEvent
 from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.engine.stage import Operator, stage
 from penstock.operators.grammar.dialect import NAME, Dialect, Json, Maybe, Text, Trim
+from penstock.operators.grammar.end_tokens import END_TOKENS
 from penstock.operators.parse_text import parse_text
 
 BESIDE = ("", "<", "[", "{", "x", " ", "\n")
@@ -102,7 +103,7 @@ def test_nothing_waits_that_is_certain(name: str, deferring: Sequence[str]) -> N
     """`deferring`: openers with a header behind them, which is read as a whole before START."""
     dialect = DIALECTS[name]
     call = written(name)
-    samples = [*(f"{opener}x{closer}" for opener, closer in dialect.reasoning), call.text]
+    samples = [*(f"{opener}x{closer}" for opener, closer in dialect.reasoning), call.text, *END_TOKENS]
     operator = parse_text(dialect, turn_id="t", tools=call.tools, blanks="keep")
     late = [
         sample[:place] + beside
@@ -122,7 +123,7 @@ def test_text_waits_only_while_it_may_become_something_else() -> None:
     """All texts of markers' characters, up to the longest opener and two more."""
     most = 5 if is_deep() else 4
     operator = parse_text(TINY, turn_id="t", blanks="keep")
-    samples = ['<a>{"name": "f"}</a>', "<t>x</t>"]
+    samples = ['<a>{"name": "f"}</a>', "<t>x</t>", *END_TOKENS]
     texts = ("".join(letters) for length in range(1, most + 1) for letters in product("<at/>x", repeat=length))
     assert [text for text in texts if not waits_for_nothing(operator, text, samples, ("<a>",))] == []
 

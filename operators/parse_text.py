@@ -31,9 +31,9 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     *dialects: str | Dialect,
     tools: Any = None,
     calls: bool = True,
-    starts_in_reasoning: bool = False,
+    starts_in_reasoning: bool | Literal["auto"] = False,
     repeated_opener: Literal["drop", "text"] = "drop",
-    opener_in_reasoning: Literal["text", "ends"] = "text",
+    opener_in_reasoning: Literal["text", "ends"] | None = None,
     unknown_tool: Literal["pass", "text", "fail"] | None = None,
     unknown_argument: Literal["pass", "drop"] = "pass",
     between: Literal["text", "drop"] = "text",
@@ -66,10 +66,12 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
 
     - `tools`: as in `to_invocations`, or definitions in any provider's form; they determine the types of raw values.
     - `calls`: with False, calls stay in the text, and only reasoning is found.
-    - `starts_in_reasoning`: whether the prompt has opened the reasoning, so that the text has only its closer.
+    - `starts_in_reasoning`: whether the prompt has opened the reasoning, so that the text has only its closer. With
+      `auto` the first closer without an opener says it: what came before it was given as text, and the closer is none.
     - `repeated_opener`: whether an opener of reasoning at the begin of a text that starts in reasoning is dropped
       (`drop`) or is `text`.
-    - `opener_in_reasoning`: whether a call's opener inside reasoning is `text`, or `ends` the reasoning.
+    - `opener_in_reasoning`: whether a call's opener inside reasoning is `text`, or `ends` the reasoning; None: as the
+      dialect says.
     - `unknown_tool`: whether a call of a tool that is not in `tools` passes (`pass`), is `text`, or fails (`fail`);
       None: it passes behind a marker such as `<tool_call>`, and is text behind one that is common, such as a mere `{`.
     - `unknown_argument`: whether an argument that is not in the tool's schema passes (`pass`) or, if values are raw

@@ -111,7 +111,7 @@ def to_invocations(
     - `keep_segments`: pass the segment events too; the END of a call that fails here says so.
     - `fields`: the specs of `stream_fields`, needed for segments that were read back from JSON.
     - `ignore_case`: whether the case of tool names is ignored, for models that write calls as text; the invocation has
-      the tool's own name.
+      the tool's own name, or that of `fields`.
 
     Arguments that are literally `null` count as `{}`; any other root that is not an object is `invalid`.
     """
@@ -156,6 +156,7 @@ class _ToInvocations(CallFollower[_Call]):
         super().__init__(keep_segments=keep_segments)
         self._validators = validators
         self._ignore_case = ignore_case
+        self._names = {spec.tool: None for spec in specs.values()} if validators is None else validators
         self._specs = specs
         self._limits = limits
         self._settled: set[tuple[str | None, str]] = set()
@@ -288,7 +289,7 @@ class _ToInvocations(CallFollower[_Call]):
     def _tool(self, written: str) -> str:
         if not self._ignore_case:
             return written
-        return known_name(self._validators or (), written) or written
+        return known_name(self._names, written) or written
 
     def _validate(self, name: str, arguments: dict[str, Any]) -> tuple[str, list[dict[str, Any]], BaseModel | None]:
         validators = self._validators or {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import signature
 from typing import Any, TypeVar, cast
@@ -14,6 +14,7 @@ from reactivex.subject import Subject
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
+from ..operators.catalogue.dialect_for import dialect_for
 from ..operators.engine.attempts import Attempts
 from ..operators.engine.limits import Limits
 from ..operators.engine.stage import Operator, stage
@@ -40,6 +41,7 @@ from .runs.run import Run
 from .settings import DEFAULT_IN_TEXT, Settings, settings_from_environment
 from .strategies.strategy import StrategyEvent
 from .strategies.text_strategies import TEXT_STRATEGIES
+from .strategies.text_strategy import TextStrategy
 from .strategy_by_stream import Machines, strategy_by_stream
 from .strategy_maker import NewChain, StrategyLike, resolved, strategy_maker, with_output
 from .tools.tool import Tool, as_tools
@@ -72,6 +74,9 @@ class Pipeline:
     - `output_type`: the type of the text that a structured answer has, see `output_options`: anything that pydantic's
       `TypeAdapter` takes, or a JSON Schema. The stream then also has a `PartialOutput` for each change of the value,
       and an `Output` or `OutputFailed` directly behind the END of the text; `partial_output` has the details.
+    - `model`: in place of a strategy: the name of a model that writes its calls into its text. Its dialect and options
+      are those of `dialect_for(model)`; options that you pass win. `request`: the options of the request, which may say
+      whether the prompt ends inside the reasoning.
     - `api`: the provider's API, if it cannot be detected from the first item. `choices`, `logprobs`: as with
       `from_stream`.
     - `turn_id`: the turn id of all streams; `stream(...)` takes one for a single stream.
@@ -94,6 +99,8 @@ class Pipeline:
         *,
         tools: Iterable[Any] | None = None,
         output_type: Any = None,
+        model: str | None = None,
+        request: Mapping[str, Any] | None = None,
         api: str | None = None,
         choices: Choices = 0,
         logprobs: bool = False,
@@ -108,6 +115,8 @@ class Pipeline:
     ) -> None:
         settings = settings or settings_from_environment()
         options = {key: lasting(value) for key, value in options.items()}
+        if model is not None:
+            strategy, options = _for_model(strategy, model, request, options)
         strategy = lasting(strategy)
         self.tools: tuple[Tool, ...] | None = None if tools is None else as_tools(tools)
         self.sinks = _checked_sinks(sinks)
@@ -399,6 +408,18 @@ class _Signal(Subject[str]):
         self.on_next(reason)
         if self._stream is not None:
             wake_stream(self._stream)
+
+
+def _for_model(
+    strategy: Any, model: str, request: Mapping[str, Any] | None, options: Mapping[str, Any]
+) -> tuple[TextStrategy, dict[str, Any]]:
+    """Return the strategy and the options for a model that writes calls into its text."""
+    if strategy is not None:
+        message = f"model={model!r} chooses the strategy; leave out {strategy!r}, or model="
+        raise UsageError(message)
+    row = dialect_for(model, request=request)
+    given = {key: each for key, each in options.items() if (key, each) != ("starts_in_reasoning", "auto")}
+    return TextStrategy(*row.names), {**row.options, **given}
 
 
 def _opened(source: Any) -> Any:

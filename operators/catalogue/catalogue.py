@@ -71,7 +71,7 @@ def catalogue_entry(name: str) -> str:
 
 def _models(dialect: KnownDialect) -> Iterator[str]:
     """Yield the model families for which `dialect_for` returns the dialect, and other names of it on servers."""
-    for what, names in (("models", dialect.models + dialect.thinking), ("servers' names for it", dialect.parsers)):
+    for what, names in (("models", dialect.all_models), ("servers' names for it", dialect.parsers)):
         if names:
             yield f"- {what}: {', '.join(map(as_code, names))}"
 

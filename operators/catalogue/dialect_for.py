@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
+
+from msgspec.structs import replace
 
 from ...events.errors import UsageError
 from ..grammar.model_dialect import ModelDialect
 from .table import DIALECTS, MODELS, PARSERS
+from .thinking_switch import thinking_switch
 
 _SEPARATORS: Final = re.compile(r"[\s\-_./:]+")
 _VERSIONED: Final = re.compile(r"(?<=[a-z])-(?=\d)")
@@ -18,18 +21,26 @@ _UNKNOWN: Final = ModelDialect(("auto",))
 _PATTERN: Final = "a pattern of a model's name"
 
 
-def dialect_for(model: str, *, more: Mapping[str, ModelDialect] | None = None) -> ModelDialect:
-    """Return the dialect in which a model writes calls into its text, as `parse_text` takes it; `auto` if unknown.
+def dialect_for(
+    model: str, *, request: Mapping[str, Any] | None = None, more: Mapping[str, ModelDialect] | None = None
+) -> ModelDialect:
+    """Return the dialect in which a model writes calls into its text, and the options for it; `auto` if unknown.
+
+    `parse_text(*row.names, **row.options)` reads the model's text.
 
     >>> dialect_for("Qwen/Qwen3-Coder-480B-A35B-Instruct").names
     ('qwen3_coder',)
     >>> dialect_for("qwq:32b")
-    ModelDialect(names=('hermes',), starts_in_reasoning=True)
+    ModelDialect(names=('hermes',), starts_in_reasoning=True, opener_in_reasoning=None)
+    >>> dialect_for("Qwen3.5-9B", request={"extra_body": {"chat_template_kwargs": {"enable_thinking": False}}}).options
+    {'opener_in_reasoning': 'ends'}
     >>> dialect_for("acme/plumber-7b", more={"plumber": ModelDialect(("kimi_k2",))}).names
     ('kimi_k2',)
 
     - `model`: a name as hubs and servers write it, in any case, with or without its owner, size and quantisation; or
       a dialect's name; or the name of a parser of vLLM or SGLang, such as `openai` or `deepseek_v3`.
+    - `request`: the options of the request, which may switch thinking on or off, and so say whether the prompt ends
+      inside the reasoning. Without them the template's default counts.
     - `more`: patterns of your own, which are tried first. A pattern matches whole words and numbers of the name; `*`
       stands for anything, and separators do not matter. The longest pattern that matches counts.
 
@@ -41,7 +52,15 @@ def dialect_for(model: str, *, more: Mapping[str, ModelDialect] | None = None) -
         found, named = _longest(name, MODELS), _BY_NAME.get(name)
         if named is not None and (model in DIALECTS or found is None or found.names != named.names):
             found = named
-    return found or _UNKNOWN
+    return _asked(found or _UNKNOWN, None if request is None else thinking_switch(request))
+
+
+def _asked(row: ModelDialect, thinking: bool | None) -> ModelDialect:  # noqa: FBT001 - what `thinking_switch` returns
+    """Return a row for a request that switches thinking on, or off, or does not say."""
+    starts = (
+        thinking is True if row.starts_in_reasoning == "asked" else row.starts_in_reasoning and thinking is not False
+    )
+    return row if starts == row.starts_in_reasoning else replace(row, starts_in_reasoning=starts)
 
 
 def _longest(name: str, patterns: Mapping[str, ModelDialect]) -> ModelDialect | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, Literal
 
 from ..dialects.aider import AIDER
 from ..dialects.anthropic_legacy import ANTHROPIC_LEGACY
@@ -122,9 +122,18 @@ def _by_name(said: Iterable[tuple[str, KnownDialect]]) -> dict[str, tuple[str, .
     return found
 
 
+def _row(pattern: str, names: tuple[str, ...]) -> ModelDialect:
+    """Return the row of a pattern, from what the files of its dialects say."""
+    starts: bool | Literal["asked"] = any(pattern in each.thinking for each in IN_ORDER)
+    if any(pattern in each.thinking_if_asked for each in IN_ORDER):
+        starts = "asked"
+    calls = any(pattern in each.calling_in_reasoning for each in IN_ORDER)
+    return ModelDialect(names, starts, "ends" if calls else None)
+
+
 MODELS: Final[Mapping[str, ModelDialect]] = {
-    pattern: ModelDialect(names, any(pattern in each.thinking for each in IN_ORDER))
-    for pattern, names in _by_name((name, each) for each in IN_ORDER for name in (*each.models, *each.thinking)).items()
+    pattern: _row(pattern, names)
+    for pattern, names in _by_name((name, each) for each in IN_ORDER for name in each.all_models).items()
 }
 """The dialects of models, by patterns of their names; if several patterns match a name, the longest one counts."""
 

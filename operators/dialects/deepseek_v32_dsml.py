@@ -12,7 +12,7 @@ DEEPSEEK_V32_DSML = KnownDialect(
     ),
     reasoning=THINK,
     layout="\n",
-    models=("deepseek-v3.2",),
+    thinking_if_asked=("deepseek-v3.2",),
     parsers=("deepseek_v32", "deepseekv32"),
     proven_by=("llama.cpp", "smg", "vLLM"),
 )

@@ -15,6 +15,7 @@ KIMI_K2 = KnownDialect(
     (Maybe(_BEGIN), _CALL, Many(_CALL), Maybe(_END)),
     reasoning=THINK,
     aliases=(("<|tool_call_section_begin|>", _BEGIN), ("<|tool_call_section_end|>", _END)),
+    calls_in_reasoning=True,
     models=("kimi-k2", "kimi-linear"),
     thinking=("kimi-k2.5", "kimi-k2.6", "kimi-k2.7"),
     proven_by=("llama.cpp", "SGLang", "smg", "vLLM"),

@@ -19,7 +19,8 @@ SENTINEL = KnownDialect(
                 )
                 for types, key, required in (
                     (("write_file",), "content", ("path",)),
-                    (("edit_file", "patch_file"), "patch", ("path",)),
+                    (("edit_file",), "patch", ("path",)),
+                    (("patch_file",), "patch", ("path",)),
                     (("run_bash", "run_terminal_cmd"), "command", ()),
                 )
             ),
@@ -32,12 +33,14 @@ SENTINEL = KnownDialect(
                 ),
                 *("]]", _END),
             ),
-            *(
-                Call(
-                    "[[SEG_START", Attrs((("type", "skip"), *said), fixed=(("type", _TOOL),), form="json"), *body, _END
-                )
-                for said, body in (((("tool_name", "name"),), ("]]", ARGUMENTS)), ((), ("]]", CALL)))
+            Call(
+                *(
+                    "[[SEG_START",
+                    Attrs((("type", "skip"), ("tool_name", "name")), fixed=(("type", _TOOL),), form="json"),
+                ),
+                *("]]", ARGUMENTS, _END),
             ),
+            Call("[[SEG_START", Attrs((("type", "skip"),), fixed=(("type", _TOOL),), form="json"), "]]", CALL, _END),
             (
                 *("[[SEG_START", Attrs((("type", "skip"),), fixed=(("type", ("text",)),), form="json"), "]]"),
                 *(Text("content"), _END),

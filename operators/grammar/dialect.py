@@ -217,6 +217,8 @@ class Dialect(Struct, frozen=True):
     - `reasoning`: pairs of markers with reasoning between them.
     - `reasoning_anywhere`: whether an opener of reasoning counts behind text, because it is a token that prose cannot
       have; if not, it counts only if there are nothing but blanks between it and the beginning or the last block.
+    - `calls_in_reasoning`: whether an opener of a call also counts inside reasoning, and ends it, because it is a token
+      that prose cannot have.
     - `aliases`: pairs of a marker as some models write it and the marker that is meant.
     - `leading`: markers that would often occur in prose; they open a block only if there are nothing but blanks between
       them and the beginning or the last block.
@@ -232,6 +234,7 @@ class Dialect(Struct, frozen=True):
     grammar: tuple[Item, ...] = ()
     reasoning: tuple[tuple[str, str], ...] = ()
     reasoning_anywhere: bool = False
+    calls_in_reasoning: bool = False
     aliases: tuple[tuple[str, str], ...] = ()
     leading: tuple[str, ...] = ()
     fence_languages: tuple[str, ...] = ()
@@ -245,7 +248,9 @@ class KnownDialect(Dialect, frozen=True, kw_only=True):
 
     - `models`: patterns for the names of the models that write it, as matched by `dialect_for`; a model that writes
       several dialects is listed with each of them.
-    - `thinking`: such patterns for models whose chat template ends the prompt inside the reasoning.
+    - `thinking`: such patterns for models whose chat template ends the prompt inside the reasoning, unless thinking is
+      switched off; `thinking_if_asked`: only if it is switched on; `calling_in_reasoning`: for those that call without
+      closing their reasoning. A pattern may be in several of the four.
     - `parsers`: the names of its parsers in vLLM and SGLang, where they differ from `name`.
     - `proven_by`: the projects whose test cases pass; those that do not are listed in the tests, with the reason.
     - `written_from`: the public page, prompt or chat template from which the texts of the tests were written.
@@ -256,6 +261,8 @@ class KnownDialect(Dialect, frozen=True, kw_only=True):
 
     models: tuple[str, ...] = ()
     thinking: tuple[str, ...] = ()
+    thinking_if_asked: tuple[str, ...] = ()
+    calling_in_reasoning: tuple[str, ...] = ()
     parsers: tuple[str, ...] = ()
     proven_by: tuple[str, ...] = ()
     written_from: str = ""
@@ -265,6 +272,12 @@ class KnownDialect(Dialect, frozen=True, kw_only=True):
 
     def __hash__(self) -> int:
         return hash((self.name, self.grammar))
+
+    @property
+    def all_models(self) -> tuple[str, ...]:
+        """All patterns for the names of its models, each once."""
+        of_reasoning = (*self.thinking, *self.thinking_if_asked, *self.calling_in_reasoning)
+        return tuple(dict.fromkeys((*self.models, *of_reasoning)))
 
 
 NAME = Text("name", r"\w.:/-")

@@ -1,6 +1,8 @@
-"""`ModelDialect`: the options of `parse_text` for a model."""
+"""`ModelDialect`: the dialects and options of `parse_text` for a model."""
 
 from __future__ import annotations
+
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -8,16 +10,29 @@ from .dialect import Dialect
 
 
 class ModelDialect(Struct, frozen=True):
-    """The dialects of a model, and whether its prompt opens the reasoning.
+    """The dialects of a model, and how it writes them.
 
-    >>> ModelDialect(("hermes",), starts_in_reasoning=True).names
-    ('hermes',)
+    >>> row = ModelDialect(("hermes",), starts_in_reasoning=True)
+    >>> row.names, row.options
+    (('hermes',), {'starts_in_reasoning': True})
 
     - `names`: the dialects for `parse_text`; several if the model, or the template that it is served with, uses
       several.
-    - `starts_in_reasoning`: whether the model's own chat template ends the prompt inside the reasoning, unless thinking
-      is switched off, so that the text has only the closer.
+    - `starts_in_reasoning`: whether the model's own chat template ends the prompt inside the reasoning, so that the
+      text has only the closer: unless thinking is switched off (True), never (False), or only if thinking is switched
+      on (`asked`).
+    - `opener_in_reasoning`: as in `parse_text`; `ends` for a model that calls without closing its reasoning.
     """
 
     names: tuple[str | Dialect, ...]
-    starts_in_reasoning: bool = False
+    starts_in_reasoning: bool | Literal["asked"] = False
+    opener_in_reasoning: Literal["text", "ends"] | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of `parse_text` for this model: `parse_text(*row.names, **row.options)`."""
+        given = {
+            "starts_in_reasoning": self.starts_in_reasoning is True,
+            "opener_in_reasoning": self.opener_in_reasoning,
+        }
+        return {name: each for name, each in given.items() if each}

@@ -42,10 +42,11 @@ def open_text(block: TextBlock, at: At) -> None:
             block.reader.open_value()
         return
     if role == "wrong":
-        if block.start_call(source_buffer.position):
+        here = source_buffer.here
+        if block.start_call(source_buffer.position) and (call := block.call) is not None:
             block.at = at
             found = source_buffer.buffer[source_buffer.position : source_buffer.position + 1]
-            block.fail(JsonError("malformed", source_buffer.here - block.call.start, "the arguments", found))
+            block.fail(JsonError("malformed", here - call.start, "the arguments", found))
         return
     if role in _SAID:
         if source_buffer.here - block.opened_at > block.options.limits.deferred_length:

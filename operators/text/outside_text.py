@@ -54,6 +54,7 @@ class OutsideText(Stateful):
         "_opened",
         "_leading",
         "_margin",
+        "_may_close",
         "_owed",
         "calls",
         "kind",
@@ -87,12 +88,14 @@ class OutsideText(Stateful):
         self._anywhere = [
             opener for each in positions.dialects if each.reasoning_anywhere for opener, _ in each.reasoning
         ]
-        self.kind = "reasoning" if options.starts_in_reasoning else "text"
+        self.kind = "reasoning" if options.starts_in_reasoning is True else "text"
         self._closer = ""
         """The marker that ends the current reasoning; empty if any closer ends it."""
         self._owed = False
         """Whether a call ended the reasoning, so that its closer may still come, which is then dropped from the
         text."""
+        self._may_close = options.starts_in_reasoning == "auto"
+        """Whether a closer of reasoning would say that the text so far was reasoning."""
         self._blanks: list[str] = []
         """Held blanks, which are text only if other text follows."""
         self._margin = True
@@ -273,6 +276,7 @@ class OutsideText(Stateful):
         if self.kind == "reasoning":
             self.kind, self._closer, self._owed = "text", "", True
             self._choose_search()
+        self._may_close = False
         self.calls += 1
         return self.calls - 1
 
@@ -301,11 +305,12 @@ class OutsideText(Stateful):
             self.kind, self._closer = "reasoning", self._reasoning[marker]
         else:
             self._blanks.clear()
-            if self._answer.open_type == "reasoning":
-                self.end("reasoning", upto)
+            open_type = self._answer.open_type
+            if open_type == "reasoning" or (open_type and self._may_close):
+                self.end(open_type, upto)
             self.kind, self._closer = "text", ""
             self._after_reasoning = True
-        self._owed = False
+        self._owed = self._may_close = False
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -317,19 +322,23 @@ class OutsideText(Stateful):
         said = self.said_any and not self._owed
         hidden = self._hidden()
         stops = self._code.stops if self.kind == "text" else ()
-        key = (self.kind, self._closer, self.resume, said, self._leading, hidden, stops, self._opened)
+        state = (self.kind, self._closer, self.resume, said, self._leading, self._may_close)
+        key = (*state, hidden, stops, self._opened)
         known = self._searches.get(key)
         if known is None:
             known = self._searches[key] = _search_for(self._grammar, tuple(self._markers(hidden, stops).items()))
         self.search, self._meant = known
 
     def _hidden(self) -> frozenset[int]:
-        """Return the dialects in which nothing that comes next is a call, because it is code."""
-        code, fences = self._code, self._options.fences
-        if self.kind == "reasoning" or not code.hides(()):
-            return frozenset()
-        of_all = {"calls": (ANY_LANGUAGE,), "text": ()}.get(fences)
+        """Return the dialects in which nothing that comes next is a call, because it is code or reasoning."""
+        code, options = self._code, self._options
         dialects = enumerate(self._grammar.dialects)
+        if self.kind == "reasoning":
+            ends = options.opener_in_reasoning == "ends"
+            return frozenset(place for place, each in dialects if not (ends or each.calls_in_reasoning))
+        if not code.hides(()):
+            return frozenset()
+        of_all = {"calls": (ANY_LANGUAGE,), "text": ()}.get(options.fences)
         return frozenset(
             place for place, each in dialects if code.hides(each.fence_languages if of_all is None else of_all)
         )
@@ -349,7 +358,7 @@ class OutsideText(Stateful):
         """Return the markers of blocks and of reasoning, each with the positions that it may lead to."""
         grammar, options = self._grammar, self._options
         found: dict[str, tuple[At, ...]] = {}
-        if options.calls and (self.kind == "text" or options.opener_in_reasoning == "ends"):
+        if options.calls and (self.kind == "text" or options.opener_in_reasoning != "text"):
             opening = grammar.openers(leading=self._leading)
             if self.resume:
                 for text, at in grammar.boundary(self.resume, {}).literals.items():
@@ -364,7 +373,7 @@ class OutsideText(Stateful):
             }
         if self.kind == "text":
             found |= dict.fromkeys(self._reasoning if self._leading else self._anywhere, ((),))
-            if not self.said_any or self._owed:
+            if not self.said_any or self._owed or (self._may_close and not self._code.hides(())):
                 found |= dict.fromkeys(self._reasoning.values(), ((),))
         else:
             found |= dict.fromkeys([self._closer] if self._closer else self._reasoning.values(), ((),))

@@ -182,6 +182,8 @@ class TextBlock(Stateful):
         """
         grammar, source_buffer = self.grammar, self.source_buffer
         ends_name = self._ends_name(self.at, at) and not grammar.is_exhausted(at)
+        if begin is None or any(isinstance(grammar.items[here], Attrs) for here in self.at):
+            begin = source_buffer.position  # with the marker that ends a header
         self.at = at
         self.pending_blanks.clear()
         self.boundary = grammar.boundary(at, self.back)
@@ -196,12 +198,12 @@ class TextBlock(Stateful):
         # A tag has not come as a whole with its attributes, nor with the literal that says its name, or only ends it.
         is_open = was_named and not isinstance(grammar.items[at[0]], Attrs) and not ends_name
         starts = self.call is None and is_open and not grammar.expects_body(at)
-        if starts and not self.start_call(
-            source_buffer.position if begin is None else begin, due=source_buffer.position
-        ):
+        if starts and not self.start_call(begin, due=source_buffer.position):
             return
         if grammar.is_exhausted(at):
             if self.call is not None:
+                if not self.call.from_json:
+                    self.say(self.call, begin)
                 self.end_call(source_buffer.position, "complete")
             elif self.skipped:
                 self.had_call = True

@@ -18,9 +18,10 @@ from ..schemas.without_marks import without_marks
 from ..schemas.xml_value import xml_value
 
 _UNKNOWN: dict[str, Any] = {}
-_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+_CHOICES: Final[dict[str, tuple[str | bool | None, ...]]] = {
+    "starts_in_reasoning": (False, True, "auto"),
     "repeated_opener": ("drop", "text"),
-    "opener_in_reasoning": ("text", "ends"),
+    "opener_in_reasoning": (None, "text", "ends"),
     "unknown_tool": (None, "pass", "text", "fail"),
     "unknown_argument": ("pass", "drop"),
     "between": ("text", "drop"),
@@ -36,9 +37,9 @@ class TextOptions(Struct, frozen=True, kw_only=True):
 
     schemas: Mapping[str, Schema | None] | None = None
     calls: bool = True
-    starts_in_reasoning: bool = False
+    starts_in_reasoning: bool | Literal["auto"] = False
     repeated_opener: Literal["drop", "text"] = "drop"
-    opener_in_reasoning: Literal["text", "ends"] = "text"
+    opener_in_reasoning: Literal["text", "ends"] | None = None
     unknown_tool: Literal["pass", "text", "fail"] | None = None
     unknown_argument: Literal["pass", "drop"] = "pass"
     between: Literal["text", "drop"] = "text"

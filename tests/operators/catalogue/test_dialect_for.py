@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from answered import answered
 from auto_cases import CALLS, reading
+from msgspec.structs import replace
 from strategies.rendered_calls import schema_of
 
 from penstock.events.errors import UsageError
 from penstock.operators.catalogue.dialect_for import dialect_for
 from penstock.operators.catalogue.table import DIALECTS, MODELS, PARSERS
+from penstock.operators.catalogue.thinking_switch import thinking_switch
 from penstock.operators.grammar.dialect import Dialect, Json
 from penstock.operators.grammar.model_dialect import ModelDialect
 from penstock.operators.parse_text import parse_text
@@ -180,16 +182,57 @@ def test_what_the_tables_name_is_there() -> None:
     assert named <= DIALECTS.keys()
     assert [name for name in PARSERS if name in DIALECTS] == []
     for each in DIALECTS.values():
-        patterns = each.models + each.thinking
-        assert len(patterns) == len(set(patterns))
-        assert all(each.name in MODELS[pattern].names for pattern in patterns)
-        assert all(MODELS[pattern].starts_in_reasoning for pattern in each.thinking)
+        for patterns in (each.models + each.thinking + each.thinking_if_asked, each.calling_in_reasoning):
+            assert len(patterns) == len(set(patterns))
+        assert all(each.name in MODELS[pattern].names for pattern in each.all_models)
+        assert all(MODELS[pattern].starts_in_reasoning is True for pattern in each.thinking)
+        assert all(MODELS[pattern].starts_in_reasoning == "asked" for pattern in each.thinking_if_asked)
+        assert all(MODELS[pattern].opener_in_reasoning == "ends" for pattern in each.calling_in_reasoning)
 
 
 @pytest.mark.parametrize("pattern", MODELS)
 def test_each_pattern_is_the_one_that_counts_for_some_name(pattern: str) -> None:
     """None is hidden by another one: the name that a pattern is made of is its own."""
-    assert dialect_for(f"owner/{pattern.replace('*', '-9b-')}-x") == MODELS[pattern]
+    model, row = f"owner/{pattern.replace('*', '-9b-')}-x", MODELS[pattern]
+    assert dialect_for(model, request={"think": True}) == replace(
+        row, starts_in_reasoning=bool(row.starts_in_reasoning)
+    )
+    assert dialect_for(model, request={"think": False}) == replace(row, starts_in_reasoning=False)
+    assert dialect_for(model) == replace(row, starts_in_reasoning=row.starts_in_reasoning is True)
+
+
+@pytest.mark.parametrize(
+    ("request_options", "expected"),
+    [
+        ({}, True),
+        ({"temperature": 0}, True),
+        ({"think": False}, False),
+        ({"think": "high"}, True),
+        ({"reasoning_effort": "none"}, False),
+        ({"thinking": {"type": "disabled"}}, False),
+        ({"thinking": {"type": "enabled", "budget_tokens": 1024}}, True),
+        ({"reasoning": {"enabled": False}}, False),
+        ({"reasoning": {"effort": "low"}}, True),
+        ({"extra_body": {"chat_template_kwargs": {"enable_thinking": False}}}, False),
+        ({"extra_body": {"chat_template_kwargs": {"enable_thinking": True}}}, True),
+        ({"options": {"num_ctx": 4096}, "think": None}, True),
+    ],
+)
+def test_a_request_that_switches_thinking_off_ends_outside_of_it(
+    request_options: dict[str, Any], expected: bool
+) -> None:
+    assert dialect_for("qwq", request=request_options).starts_in_reasoning is expected
+    assert dialect_for("Qwen3-8B", request=request_options).starts_in_reasoning is False
+    asked = expected and thinking_switch(request_options) is True
+    assert dialect_for("deepseek-v3.1", request=request_options).starts_in_reasoning is asked
+
+
+def test_the_options_of_a_row_are_those_of_parse_text() -> None:
+    row = dialect_for("Qwen3.5-9B")
+    assert row.options == {"starts_in_reasoning": True, "opener_in_reasoning": "ends"}
+    call = "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>"
+    events = answered([f"Let me see. {call}"], parse_text(*row.names, **row.options))
+    assert [each.segment_type for each in events if each.type == "SEGMENT_START"] == ["reasoning", "tool_call"]
 
 
 @pytest.mark.parametrize("names", sorted({family.names for family in MODELS.values() if len(family.names) > 1}))

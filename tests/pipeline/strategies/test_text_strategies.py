@@ -221,9 +221,12 @@ def test_a_tool_is_found_in_any_case_and_the_invocation_has_its_own_name():
     assert (start.segment_type, start.metadata["tool_name"]) == ("write_file", "Write_File")
     assert pipeline.tools is not None
     assert pipeline.tools[0].run(call) == "a.py: x"
-    *_, as_written = before_the_end(Pipeline("xml").stream([text]))
+    *_, known = before_the_end(Pipeline("xml").stream([text]))
+    assert isinstance(known, ToolInvocation)
+    assert known.name == "write_file"
+    *_, as_written = before_the_end(Pipeline("xml").stream([text.replace("Write_File", "Save_Note")]))
     assert isinstance(as_written, ToolInvocation)
-    assert as_written.name == "Write_File"
+    assert as_written.name == "Save_Note"
 
 
 @pytest.mark.parametrize("strategy", ["xml", "auto"])

@@ -65,12 +65,14 @@ from ..dialects.nemotron_toolcall import NEMOTRON_TOOLCALL
 from ..dialects.olmo3_pythonic import OLMO3_PYTHONIC
 from ..dialects.openhands import OPENHANDS
 from ..dialects.phi4_mini import PHI4_MINI
+from ..dialects.plamo3 import PLAMO3
 from ..dialects.poolside_v1 import POOLSIDE_V1
 from ..dialects.pythonic import PYTHONIC
 from ..dialects.qwen3_coder import QWEN3_CODER
 from ..dialects.reka_edge import REKA_EDGE
 from ..dialects.seed_oss import SEED_OSS
 from ..dialects.sentinel import SENTINEL
+from ..dialects.solar_open2 import SOLAR_OPEN2
 from ..dialects.step3 import STEP3
 from ..dialects.step3p5 import STEP3P5
 from ..dialects.think_tags import THINK_TAGS
@@ -95,7 +97,7 @@ IN_ORDER: Final[tuple[KnownDialect, ...]] = (
     # an opener of their own, and Llama's JSON before its built-in tools
     *(APERTUS, BOLT_ARTIFACT, COHERE_R7B, DOTS, FUNCTIONGEMMA, GEMMA4, GIGACHAT3, GIGACHAT35, GRANITE_20B_FC, HARMONY),
     *(INKLING, INTERNLM2, K2_HORIZON, KIMI_K2, KIMI_K3, LFM2, LLAMA4_PYTHONIC, LLAMA3_JSON, LLAMA_PYTHON_TAG, LONGCAT),
-    *(MINIMAX_M2, MINIMAX_M3, NEMOTRON_TOOLCALL, PHI4_MINI, SEED_OSS, SENTINEL, STEP3, TOOL_CODE),
+    *(MINIMAX_M2, MINIMAX_M3, NEMOTRON_TOOLCALL, PHI4_MINI, PLAMO3, SEED_OSS, SENTINEL, SOLAR_OPEN2, STEP3, TOOL_CODE),
     # without a marker that nothing else has
     *(JSON, JSON_BARE, JSON_ARRAY_BARE, GENERIC_JSON, JSON_ANSWER, XLAM, FENCED_JSON, COHERE_R_PLUS, PYTHONIC),
     *(CLINE, XML, MINICPM5_XML, ERNIE45, HUNYUAN_A13B, APRIEL, GRANITE3, AIDER, FUNCTIONARY_V32, MUSE_GLIMMER),

@@ -17,7 +17,7 @@ DEEPSEEK_V31 = KnownDialect(
         ),
     ),
     reasoning=THINK,
-    thinking_if_asked=("deepseek-v3.1", "deepseek-v3.2-exp"),
+    thinking_if_asked=("deepseek-v3.1", "deepseek-chat-v3.1", "deepseek-v3.2-exp"),
     parsers=("deepseekv31",),
     proven_by=("llama.cpp", "Ollama", "vLLM"),
 )

@@ -25,7 +25,7 @@ DEEPSEEK_V3_R1 = KnownDialect(
             "<｜tool\\_calls\\_begin｜>",
         )
     ),
-    models=("deepseek-r1*0528", "deepseek-v3"),
+    models=("deepseek-r1*0528", "deepseek-v3", "deepseek-chat-v3"),
     thinking=("deepseek-r1",),
     parsers=("deepseek_v3", "deepseekv3"),
     proven_by=("llama.cpp", "SGLang", "smg", "vLLM"),

@@ -1,14 +1,15 @@
 """GLM-4.7 and 5: the format of GLM-4.5, but blanks are part of the values."""
 
 from ..grammar.dialect import Alt, KnownDialect, Text
-from .parts import CALL, THINK, pairs
+from .parts import ARGUMENTS, CALL, THINK, pairs
 
 _NAME = Text("name", r"\w.:/-", at_once=True)
 
 GLM47 = KnownDialect(
     "glm47",
-    ("<tool_call>", Alt((_NAME, pairs()), CALL), "</tool_call>"),
+    ("<tool_call>", Alt((_NAME, pairs()), (_NAME, ">", ARGUMENTS), CALL), "</tool_call>"),
     reasoning=THINK,
+    models=("spark25", "hyperclovax*think"),
     thinking=("glm-4.7", "glm-5"),
     proven_by=("llama.cpp", "mlx-lm", "SGLang", "smg", "vLLM"),
 )

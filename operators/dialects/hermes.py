@@ -20,9 +20,10 @@ HERMES = KnownDialect(
     layout="\n",
     models=(
         *("qwen2", "qwen2.5-coder", "qwen3", "qwen3-8b", "hermes", "hermes*llama", "hermes*mistral", "hermes*qwen"),
-        *("llama*groq*tool-use", "smollm3", "exaone-4", "cogito"),
+        *("llama*groq*tool-use", "smollm3", "exaone-4", "k-exaone", "cogito", "deephermes", "a.x-4", "trinity"),
     ),  # qwen3-8b is a size of Qwen 3, no version
     thinking=("qwen3*thinking", "qwq"),
+    calling_in_reasoning=("trinity",),
     parsers=("qwen", "qwen25"),
     proven_by=("llama.cpp", "mlx-lm", "Ollama", "SGLang", "smg", "vLLM"),
 )

@@ -9,7 +9,7 @@ HUNYUAN_A13B = KnownDialect(
     "hunyuan_a13b",
     (Alt(_CALLS, ("<answer>", Maybe(Text("content")), Maybe(_CALLS), Maybe("</answer>"))),),
     reasoning=THINK,
-    models=("hunyuan-a13b",),
+    models=("hunyuan-a13b", "hunyuan-7b", "hunyuan-4b", "hunyuan-1.8b", "hunyuan-0.5b"),
     parsers=("hunyuan",),
     proven_by=("vLLM",),
     not_in_auto=ANSWER_TAGS,

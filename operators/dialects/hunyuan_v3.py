@@ -8,6 +8,9 @@ _TAGS = (
     *("</tool_calls", "</tool_call", "</arg_key", "</arg_value"),
 )
 
+_SUFFIXES = ("opensource", "6124c78e")
+"""Each checkpoint has its own."""
+
 HUNYUAN_V3 = KnownDialect(
     "hunyuan_v3",
     (
@@ -15,10 +18,10 @@ HUNYUAN_V3 = KnownDialect(
         Many(Call("<tool_call>", NAME, Maybe("<tool_sep>"), pairs(), "</tool_call>")),
         Maybe("</tool_calls>"),
     ),
-    reasoning=(*THINK, ("<think:opensource>", "</think:opensource>")),
-    aliases=tuple((f"{tag}:opensource>", f"{tag}>") for tag in _TAGS),
+    reasoning=(*THINK, *((f"<think:{each}>", f"</think:{each}>") for each in _SUFFIXES)),
+    aliases=tuple((f"{tag}:{each}>", f"{tag}>") for each in _SUFFIXES for tag in _TAGS),
     layout="\n",
-    models=("hunyuan-v3", "hy-v3", "hy3", "hy4"),
+    models=("hunyuan-v3", "hunyuan-v4", "hy-v3", "hy3", "hy4"),
     parsers=("hy_v3",),
     proven_by=("vLLM",),
 )

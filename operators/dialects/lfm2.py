@@ -9,6 +9,6 @@ LFM2 = KnownDialect(
     "lfm2",
     ("<|tool_call_start|>", Alt(("[", _CALL, Many(",", _CALL), "]"), _CALL), Maybe("<|tool_call_end|>")),
     reasoning=THINK,
-    models=("lfm2",),
+    models=("lfm2", "openpangu*v2"),
     proven_by=("ik_llama.cpp", "llama.cpp", "mlx-lm", "Ollama", "SGLang", "vLLM"),
 )

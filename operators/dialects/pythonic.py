@@ -16,7 +16,7 @@ PYTHONIC = KnownDialect(
         ),
         Maybe("<|python_end|>"),
     ),
-    models=("llama-3.2", "toolace", "toolace*llama"),
+    models=("llama-3.2", "toolace", "toolace*llama", "watt-tool"),
     proven_by=("SGLang", "smg", "vLLM"),
     fence_languages=CODE_FENCES,
     not_in_auto=BARE_CODE,

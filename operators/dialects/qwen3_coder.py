@@ -12,9 +12,9 @@ QWEN3_CODER = KnownDialect(
     ),
     reasoning=THINK,
     layout="\n",
-    models=("qwen3-coder",),
+    models=("qwen3-coder", "iquest-coder"),
     calling_in_reasoning=("qwen3.5", "qwen3.6", "qwen3.7", "qwen3.8"),
-    thinking=("qwen3.5", "qwen3.6", "qwen3.7", "qwen3.8", "granite-4.2", "nemotron-3"),
+    thinking=("qwen3.5", "qwen3.6", "qwen3.7", "qwen3.8", "granite-4.2", "intellect-3", "nemotron-3"),
     parsers=("qwen3_xml",),
     proven_by=("ik_llama.cpp", "llama.cpp", "mlx-lm", "Ollama", "SGLang", "smg", "vLLM"),
 )

@@ -33,10 +33,10 @@ IDS: Final = {
     "Qwen/Qwen3-Coder-480B-A35B-Instruct": "qwen3_coder",
     "qwen3-coder:30b": "qwen3_coder",
     "unsloth/Qwen3-Coder-Next-GGUF": "qwen3_coder",
-    "Qwen/Qwen3.5-397B-A17B": "qwen3_coder, thinks",
-    "qwen3.6:27b": "qwen3_coder, thinks",
-    "Qwen/Qwen3.7-35B-A3B": "qwen3_coder, thinks",
-    "Qwen/Qwen3.8-27B": "qwen3_coder, thinks",
+    "Qwen/Qwen3.5-397B-A17B": "qwen3_coder, thinks, calls in reasoning",
+    "qwen3.6:27b": "qwen3_coder, thinks, calls in reasoning",
+    "Qwen/Qwen3.7-35B-A3B": "qwen3_coder, thinks, calls in reasoning",
+    "Qwen/Qwen3.8-27B": "qwen3_coder, thinks, calls in reasoning",
     "qwen3:8b-q4_K_M": "hermes",
     "Qwen/QwQ-32B": "hermes, thinks",
     "qwq": "hermes, thinks",
@@ -146,12 +146,32 @@ IDS: Final = {
     "Team-ACE/ToolACE-8B": "pythonic",
     "Team-ACE/ToolACE-2-Llama-3.1-8B": "pythonic",
     "Salesforce/Llama-xLAM-2-8b-fc-r": "xlam",
+    "NousResearch/DeepHermes-3-Mistral-24B-Preview": "hermes",
+    "NousResearch/DeepHermes-3-Llama-3-8B-Preview": "hermes",
+    "deepseek/deepseek-chat-v3-0324": "deepseek_v3_r1",
+    "deepseek/deepseek-chat-v3.1": "deepseek_v31",
+    "LGAI-EXAONE/K-EXAONE-236B-A23B": "hermes",
+    "arcee-ai/Trinity-Mini": "hermes, calls in reasoning",
+    "PrimeIntellect/INTELLECT-3": "qwen3_coder, thinks",
+    "skt/A.X-4.0-Light": "hermes",
+    "watt-ai/watt-tool-8B": "pythonic",
+    "tencent/Hunyuan-7B-Instruct": "hunyuan_a13b",
+    "upstage/Solar-Open-2": "solar_open2",
+    "pfnet/plamo-3-nict-8b-base": "plamo3",
+    "tencent/Hunyuan-V4": "hunyuan_v3",
+    "zai-org/GLM-5.3-Flash": "glm47, thinks",
+    "Spark25-4B": "glm47",
+    "naver-hyperclovax/HyperCLOVAX-SEED-Think-14B": "glm47",
+    "IQuestLab/IQuest-Coder-V1-40B-Instruct": "qwen3_coder",
+    "FreedomIntelligence/openPangu-Embedded-7B-V2": "lfm2",
 }
 UNKNOWN: Final = ("gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro", "llama3:8b", "acme/plumber-7b", "tinyllama", "auto")
 
 
 def told(found: ModelDialect) -> str:
-    return ", ".join([*map(str, found.names), *(["thinks"] if found.starts_in_reasoning else [])])
+    thinks = ["thinks"] if found.starts_in_reasoning else []
+    calls = ["calls in reasoning"] if found.opener_in_reasoning == "ends" else []
+    return ", ".join([*map(str, found.names), *thinks, *calls])
 
 
 @pytest.mark.parametrize(("model", "expected"), IDS.items())

@@ -8,6 +8,9 @@ import pytest
 from dialect_cases import Outcome, run
 
 from penstock.operators.catalogue import DIALECTS
+from penstock.operators.engine.drive import drive
+from penstock.operators.grammar.end_tokens import END_TOKENS
+from penstock.operators.parse_text import parse_text
 from penstock.operators.schemas.value_typing import TypingRules
 from penstock.operators.writing.call_writer import CallToRender
 from penstock.operators.writing.render_call import render_calls
@@ -345,3 +348,111 @@ def test_what_is_written_is_as_without_the_slips_in_markup():
         ("hunyuan_a13b", f"<tool_calls>[{ONE}]</tool_calls>"),
     ):
         assert render_calls(DIALECTS[name], [CallToRender("f", {"a": "x"})]) == text
+
+
+FORMERLY_LOST: tuple[tuple[str, str, str, list[tuple[str, Any]]], ...] = (
+    (
+        "harmony",
+        "<|channel|>analysis to=python code<|message|>print(1)<|call|>",
+        "",
+        [("python", {"input": "print(1)"})],
+    ),
+    ("harmony", "<|channel|>commentary to=assistant<|channel|>final<|message|>Hello<|return|>", "Hello", []),
+    ("json", '[{"tool": {"function": "f", "parameters": {"a": 1}}}]', "", [("f", {"a": 1})]),
+    ("json", '{"tool_calls": [{"tool": {"function": "f", "parameters": {"a": 1}}}]}', "", [("f", {"a": 1})]),
+    ("json", '[[{"tool": {"function": "f"}}]]', '[[{"tool": {"function": "f"}}]]', []),
+    (
+        "sentinel",
+        '[[SEG_START {"type": "tool"}]]{"name": "f", "arguments": {"a": 1}}[[SEG_END]]',
+        "",
+        [("f", {"a": 1})],
+    ),
+    ("sentinel", '[[SEG_START {"type": "tool", "tool_name": "f"}]] {"a": 1}[[SEG_END]]', "", [("f", {"a": 1})]),
+    (
+        "sentinel",
+        '[[SEG_START {"type": "patch_file", "path": "p"}]]x[[SEG_END]]',
+        "",
+        [("patch_file", {"path": "p", "patch": "x"})],
+    ),
+    (
+        "kimi_k3",
+        (
+            '<|open|>response<|sep|>Hi<|open|>tools<|sep|><|open|>call tool="f" index="1"<|sep|><|close|>call<|sep|>'
+            "<|close|>tools<|sep|>"
+        ),
+        "Hi",
+        [("f", {})],
+    ),
+    ("cohere_r7b", '<|START_ACTION|>[{"name": "f", "arguments": {"a": 1}}]<|END_ACTION|>', "", [("f", {"a": 1})]),
+    ("cohere_r_plus", 'Action:\n```json\n[{"name": "f", "arguments": {}}]\n```', "", [("f", {})]),
+    ("gemma4", "<|tool_call><|tool_call>call:f{a:1}<tool_call|>", "", [("f", {"a": 1})]),
+    ("glm47", '<tool_call>f>{"a": 1}</tool_call>', "", [("f", {"a": 1})]),
+    (
+        "hunyuan_v3",
+        (
+            "<tool_calls:6124c78e><tool_call:6124c78e>f<tool_sep:6124c78e><arg_key:6124c78e>a</arg_key:6124c78e>"
+            "<arg_value:6124c78e>x</arg_value:6124c78e></tool_call:6124c78e></tool_calls:6124c78e>"
+        ),
+        "",
+        [("f", {"a": "x"})],
+    ),
+)
+
+
+@pytest.mark.parametrize(("dialect", "text", "content", "calls"), FORMERLY_LOST)
+def test_each_way_of_writing_a_call_is_one(dialect: str, text: str, content: str, calls: list[tuple[str, Any]]):
+    found = read(text, dialect)
+    assert [(call.name, call.arguments) for call in found.calls if call.status == "complete"] == calls
+    assert found.content == content
+
+
+def test_a_body_that_is_not_json_where_json_is_due_fails_the_call():
+    found = read("<|channel|>commentary to=functions.f <|constrain|>json<|message|>not json<|call|>", "harmony")
+    assert [(call.name, call.status) for call in found.calls] == [("f", "failed")]
+    assert found.content == ""
+
+
+@pytest.mark.parametrize(
+    ("dialect", "call"),
+    [
+        ("kimi_k2", "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}<|tool_call_end|>"),
+        ("hermes", '<tool_call>{"name": "f", "arguments": {}}</tool_call>'),
+    ],
+)
+def test_a_call_in_reasoning_ends_it_where_the_dialect_says_so(dialect: str, call: str):
+    is_token = DIALECTS[dialect].calls_in_reasoning
+    for options, counts in (
+        ({}, is_token),
+        ({"opener_in_reasoning": "ends"}, True),
+        ({"opener_in_reasoning": "text"}, False),
+    ):
+        found = read(f"<think>Let me {call}", dialect, **options)
+        assert found.reasoning == ("Let me" if counts else f"Let me {call}")
+        assert len(found.calls) == counts
+
+
+def test_the_content_of_a_call_in_tags_is_all_that_is_in_it():
+    inner = '<arguments><arg name="q">a</arg></arguments>'
+    (_, *events) = drive([f'<tool name="f">{inner}</tool>'], parse_text("xml"))
+    assert "".join(getattr(event, "delta", "") for event in events) == inner
+
+
+@pytest.mark.parametrize("token", END_TOKENS)
+def test_a_token_that_ends_the_answer_is_no_text_at_its_end(token: str):
+    assert read(f"Hi{token}", "hermes").content == "Hi"
+    assert read(f"Hi{token}{token} \n", "hermes").content == "Hi"
+    assert read(f"Hi{token} there", "hermes").content == f"Hi{token} there"
+    assert read(f"<think>Hm{token}", "hermes").reasoning == "Hm"
+    assert read(f"{token * 400}", "hermes").content.startswith(token)
+
+
+def test_a_closer_of_html_is_text_at_the_end():
+    assert read("<s>old</s>", "hermes").content == "<s>old</s>"
+
+
+@pytest.mark.parametrize("text", ["Let me think.</think>Answer", "</think>Answer", "Let me</think>A </think>"])
+def test_with_auto_a_lone_closer_says_that_there_was_reasoning(text: str):
+    before, _, after = text.partition("</think>")
+    assert read(text, "hermes", starts_in_reasoning="auto").content == before + after
+    fenced = f"`</think>` {text}"
+    assert read(fenced, "hermes", starts_in_reasoning="auto").content == f"`</think>` {before}{after}"

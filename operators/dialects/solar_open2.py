@@ -1,0 +1,23 @@
+"""Solar Open 2: a tag for the name, and one for each argument."""
+
+from ..grammar.dialect import KnownDialect, Many, Text
+
+SOLAR_OPEN2 = KnownDialect(
+    "solar_open2",
+    (
+        *("<|tool_call:start|>", Text("name", r"\w.:/-")),
+        Many(
+            *("<|tool_arg:start|>", Text("key", trim="blanks"), "<|tool_arg:value|>"),
+            *(Text("value", typing="schema"), "<|tool_arg:end|>"),
+        ),
+        "<|tool_call:end|>",
+    ),
+    reasoning=(("<|think:start|>", "<|think:end|>"),),
+    layout="\n",
+    models=("solar-open-2",),
+    written_from="the chat template of Solar Open 2",
+    answer=(
+        "<|tool_call:start|>weather\n<|tool_arg:start|>city<|tool_arg:value|>Oslo<|tool_arg:end|>\n"
+        "<|tool_arg:start|>days<|tool_arg:value|>2<|tool_arg:end|>\n<|tool_call:end|>"
+    ),
+)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from .dialect import Attrs, Back, Call, CallArgs, Item, Json, Text
-from .grammar_items import Leaf, all_items, is_for_argument, is_said
+from .grammar_items import Leaf, all_items, is_for_argument, is_said, says_name
+
+_OF_CALL: Final = ("name", "id", "key", "value", "wrong")
 
 
 def fault_of(grammar: Sequence[Item]) -> str:
@@ -19,9 +22,18 @@ def fault_of(grammar: Sequence[Item]) -> str:
         return "a Call(...) is inside of another"
     if "" in all_items(grammar):
         return "a marker is empty"
+    if not any(map(_says_something, all_items(grammar))):
+        return "it has no slot for a tool's name or for text; a call without a name in its text is Call(..., name=...)"
     if any(isinstance(each, Text) and is_said(each) and each.chars for each in all_items(grammar)):
         return "text of the answer has `chars`, but it may be anything"
     return ""
+
+
+def _says_something(item: Item) -> bool:
+    """Return whether an item is the name of a call, text of the answer, or text that is skipped."""
+    if isinstance(item, Call):
+        return bool(item.name)
+    return is_said(item) or (isinstance(item, Text) and item.role == "skip") or says_name(item)
 
 
 def fault_at_begin(item: Leaf) -> str:
@@ -55,6 +67,8 @@ def fault_in_call(item: Leaf, later: Iterable[Leaf]) -> str:
     for other in later:
         if (_has_all(item) and _has_arguments(other)) or (_has_arguments(item) and _has_all(other)):
             return "JSON or code has all arguments of a call, no other item may; several calls are Many(Call(...))"
+        if _has_arguments(item) and isinstance(other, Text) and other.role == "wrong":
+            return "text that fails the call is behind its arguments; it may only stand where they are due"
         if (is_said(item) and _is_of_call(other)) or (_is_of_call(item) and is_said(other)):
             return "text of the answer is inside of a call; put Call(...) round what is the call"
     return ""
@@ -71,4 +85,4 @@ def _has_arguments(item: Leaf) -> bool:
 def _is_of_call(item: Leaf) -> bool:
     if isinstance(item, Attrs):
         return any(role in ("name", "key", "id", "arguments") for _, role in item.roles)
-    return isinstance(item, Json | CallArgs) or (isinstance(item, Text) and item.role in ("name", "id", "key", "value"))
+    return isinstance(item, Json | CallArgs) or (isinstance(item, Text) and item.role in _OF_CALL)

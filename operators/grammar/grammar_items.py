@@ -66,7 +66,7 @@ def may_miss(item: Leaf) -> bool:
 
 def begins_call(item: Item) -> bool:
     """Return whether a call begins in an item, because the item has its name."""
-    return any(isinstance(each, Call) or _says_name(each) for each in all_items((item,)))
+    return any(isinstance(each, Call) or says_name(each) for each in all_items((item,)))
 
 
 def is_said(item: Item) -> bool:
@@ -85,7 +85,7 @@ def holds_several(items: Sequence[Item]) -> bool:
     return any(
         isinstance(each, Call)
         or (isinstance(each, Many) and begins_call(each))
-        or (isinstance(each, Json) and _says_name(each) and (each.root == "array" or bool(each.calls)))
+        or (isinstance(each, Json) and says_name(each) and (each.root == "array" or bool(each.calls)))
         for each in all_items(items)
     )
 
@@ -111,7 +111,8 @@ def without_separator(body: Sequence[Item]) -> Sequence[Item]:
     return body[:-1] if is_separator else body
 
 
-def _says_name(item: Item) -> bool:
+def says_name(item: Item) -> bool:
+    """Return whether an item has the tool's name."""
     if isinstance(item, Text):
         return item.role in ("name", "recipient") or bool(item.named)
     if isinstance(item, Json):

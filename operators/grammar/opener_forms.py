@@ -167,7 +167,8 @@ def _fewest_markers(items: Sequence[Item]) -> int:
     count = 0
     for item in items:
         if isinstance(item, Alt):
-            count += min(_fewest_markers(each if isinstance(each, tuple) else (each,)) for each in item.items)
+            ways = (_fewest_markers(each if isinstance(each, tuple) else (each,)) for each in item.items)
+            count += min(ways, default=0)
         elif isinstance(item, tuple):
             count += _fewest_markers(item)
         else:

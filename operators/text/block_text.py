@@ -43,7 +43,9 @@ def open_text(block: TextBlock, at: At) -> None:
         return
     if role == "wrong":
         here = source_buffer.here
-        if block.start_call(source_buffer.position) and (call := block.call) is not None:
+        if not (block.call or block.name):
+            block.back_to_text()
+        elif (block.call or block.start_call(source_buffer.position)) and (call := block.call) is not None:
             block.at = at
             found = source_buffer.buffer[source_buffer.position : source_buffer.position + 1]
             block.fail(JsonError("malformed", here - call.start, "the arguments", found))
@@ -414,6 +416,9 @@ class BlockText(Stateful):
         role, said = slot.item.role, slot.text
         block.reader = None
         block.at = self.at
+        if block.call is None and not block.saying and block.is_too_long:
+            block.back_to_text()
+            return
         if role == "value":
             self._end_value(rest, source_buffer.here - held)
             return

@@ -137,6 +137,13 @@ class TextBlock(Stateful):
         return not (grammar.expects_arguments(self.at) and grammar.has_closer(self.at))
 
     @property
+    def is_too_long(self) -> bool:
+        """Whether more text is held than may be, of which it is not certain yet that it belongs to the block."""
+        # Blanks at the end are not counted: whether they are text is said by what comes behind them.
+        length = self.before_blanks - self.opened_at
+        return length > self.options.limits.deferred_length and not (self.reader is None and self.is_certain)
+
+    @property
     def before_blanks(self) -> int:
         """The offset of the next character, or of the blanks before it."""
         return self.pending_blanks_at if self.pending_blanks else self.source_buffer.here

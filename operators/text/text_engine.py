@@ -121,8 +121,9 @@ class TextEngine(Stateful):
             read_between(block, block.boundary, final=final)
 
     def _progress(self) -> tuple[object, ...]:
-        block = self._block
-        return self._source_buffer.position, block.is_open, type(block.reader), block.at, block.call, block.boundary
+        block, position = self._block, self._source_buffer.position
+        ways = len(self._outside.readings)
+        return position, block.is_open, type(block.reader), block.at, block.call, block.boundary, ways
 
     def _settle(self) -> None:
         """Keep the rest of the buffer, emit the collected content, and choose the fast path for the next text."""
@@ -130,20 +131,13 @@ class TextEngine(Stateful):
         source_buffer.put_away()
         if block.call is not None:
             block.call.flush(source_buffer.events)
-        elif block.is_open and not block.saying and self._is_too_long():
+        elif block.is_open and not block.saying and block.is_too_long:
             source_buffer.open("", source_buffer.events)
             block.back_to_text()
             self._run(final=False)
             self._settle()
             return
         self.choose_way()
-
-    def _is_too_long(self) -> bool:
-        """Return whether the held text that may be plain text exceeds its limit."""
-        block = self._block
-        # Blanks at the end are not counted: whether they are text is said by what comes behind them.
-        length = block.before_blanks - block.opened_at
-        return length > self._options.limits.deferred_length and not (block.reader is None and block.is_certain)
 
     def _read_on(self, reader: BlockJson, items: Sequence[Fragment | JsonError], text: str) -> Sequence[Segment]:
         """Process a text that the JSON machine has already parsed; return the events."""

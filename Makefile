@@ -10,7 +10,7 @@ PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.1
 	$$each $(AT_LEAST_3_11) 2>/dev/null && { echo $$each; exit; }; done; echo python3)
 VENV ?= .venv
 VERSIONS ?= 3.11 3.12 3.13
-EXAMPLES ?= 5000
+EXAMPLES ?= 10000
 SHARED ?=
 
 ROOMS := command events operators pipeline sinks sources

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from ...events.errors import UsageError
 from ..machines.literal_search import Literal, LiteralSearch, literal_search
 from .dialect import Alt, Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
-from .grammar_faults import fault_at_begin, fault_in_call, fault_of, fault_outside
+from .grammar_faults import fault_at_begin, fault_in_call, fault_of, fault_of_names, fault_outside
 from .grammar_items import Leaf, all_items, is_for_argument, may_miss
 
 At: TypeAlias = tuple[int, ...]
@@ -309,7 +309,7 @@ class Positions:
             faults.append(fault_in_call(item, later) if is_inside else fault_outside(item))
             if self._is_endless(here):
                 faults.append("a text that may be empty is repeated without a marker between")
-        return next(filter(None, faults), "")
+        return next(filter(None, (*faults, fault_of_names(dialect.grammar))), "")
 
     def _is_endless(self, here: int) -> bool:
         """Return whether texts that are ended only by their allowed characters may follow each other in a cycle."""

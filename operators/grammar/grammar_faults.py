@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from .dialect import Attrs, Back, Call, CallArgs, Item, Json, Text
-from .grammar_items import Leaf, all_items, is_for_argument, is_said, says_name
+from .grammar_items import Leaf, all_items, is_for_argument, is_said, leaves_of, says_name
 
 _OF_CALL: Final = ("name", "id", "key", "value", "wrong")
 
@@ -22,10 +22,24 @@ def fault_of(grammar: Sequence[Item]) -> str:
         return "a Call(...) is inside of another"
     if "" in all_items(grammar):
         return "a marker is empty"
-    if not any(map(_says_something, all_items(grammar))):
-        return "it has no slot for a tool's name or for text; a call without a name in its text is Call(..., name=...)"
     if any(isinstance(each, Text) and is_said(each) and each.chars for each in all_items(grammar)):
         return "text of the answer has `chars`, but it may be anything"
+    return ""
+
+
+def fault_of_names(grammar: Sequence[Item]) -> str:
+    """Return why nothing in a grammar can be a call or text, or an empty text.
+
+    >>> fault_of_names(("<call>", Json(name=())))
+    'a call has arguments and no name; if its text has none, write Call(..., name=...)'
+    """
+    calls = [each for each in all_items(grammar) if isinstance(each, Call)]
+    for own in (each.items for each in calls) if calls else [grammar]:
+        is_named = any(isinstance(each, Call) and each.name and each.items is own for each in calls)
+        if any(map(_is_of_call, leaves_of(own))) and not (is_named or any(map(says_name, all_items(own)))):
+            return "a call has arguments and no name; if its text has none, write Call(..., name=...)"
+    if not any(map(_says_something, all_items(grammar))):
+        return "it has no slot for a tool's name or for text; a call without a name in its text is Call(..., name=...)"
     return ""
 
 

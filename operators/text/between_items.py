@@ -93,7 +93,7 @@ def read_rest(block: TextBlock, *, final: bool) -> None:
         source_buffer.wait_from(source_buffer.position)
     elif (literal := search.literal(found)) in closers:
         source_buffer.position = found.end()
-        block.reach(closers[literal])
+        block.reach(closers[literal], found.start())
     else:
         block.end_call(source_buffer.position, "failed")
         block.at = ()  # inside of the call, where nothing goes on

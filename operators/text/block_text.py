@@ -41,15 +41,6 @@ def open_text(block: TextBlock, at: At) -> None:
             block.reader = BlockText(block, at, block.call)
             block.reader.open_value()
         return
-    if role == "wrong":
-        here = source_buffer.here
-        if not (block.call or block.name):
-            block.back_to_text()
-        elif (block.call or block.start_call(source_buffer.position)) and (call := block.call) is not None:
-            block.at = at
-            found = source_buffer.buffer[source_buffer.position : source_buffer.position + 1]
-            block.fail(JsonError("malformed", here - call.start, "the arguments", found))
-        return
     if role in _SAID:
         if source_buffer.here - block.opened_at > block.options.limits.deferred_length:
             block.back_to_text()
@@ -265,6 +256,9 @@ class BlockText(Stateful):
         if self.form == "?" and not self._decide_form(final=final):
             return
         slot, ends = self.slot, self.search
+        if slot.item.role == "wrong":
+            self._fail_call()
+            return
         if self.end is not None and not self.in_section:
             self._read_raw(self.end, final=final)
             return
@@ -286,6 +280,17 @@ class BlockText(Stateful):
                 self._say(text, stop - slot.held_length)
         elif not self._goes_on(ends.literal(found), found.end()):
             self._end()
+
+    def _fail_call(self) -> None:
+        """Fail the call where text begins that it must not have."""
+        block, source_buffer = self._block, self._block.source_buffer
+        at, found = source_buffer.here, source_buffer.rest[:1]
+        block.reader = None
+        block.at = self.at
+        if not (block.call or block.name):
+            block.back_to_text()
+        elif (block.call or block.start_call(source_buffer.position)) and (call := block.call) is not None:
+            block.fail(JsonError("malformed", at - call.start, "the arguments", found))
 
     def end_said(self) -> None:
         """Emit the rest of a text at the end."""

@@ -36,6 +36,11 @@ class SourceBuffer(Stateful):
         """The offset of the next character in the whole text."""
         return self.offset + self.position
 
+    @property
+    def rest(self) -> str:
+        """The text that has not been read."""
+        return self.buffer[self.position :]
+
     def open(self, text: str, events: list[Segment]) -> None:
         """Begin to read a text, with the held text before it."""
         self.buffer = self.wait + text

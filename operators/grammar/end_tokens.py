@@ -14,17 +14,28 @@ END_TOKENS: Final = (
 OPENED_BY: Final = {"</s>": "<s>"}
 """A token that is also a closer, and its opener: where that came before, the token is text at the end too."""
 
-LONGEST_END: Final = 256
+LONGEST_END: Final = 48
 """The most characters of such tokens, with the blanks between, that are held while they may be the end."""
 
 _ALL: Final = "|".join(map(re.escape, END_TOKENS))
+_ONE: Final = re.compile(rf"(?:{_ALL})[ \t\r\n]*+")
 _RUN: Final = re.compile(rf"(?:(?:{_ALL})[ \t\r\n]*+)++")
 
 
-def may_be_end(text: str, position: int, *, final: bool) -> bool:
-    """Return whether nothing but end tokens comes from a position on; the last one may be cut unless it is `final`."""
+def end_of_text(text: str, position: int, *, final: bool) -> int:
+    """Return where the text ends that has end tokens at a position: there, if they may be the end of the answer.
+
+    >>> [end_of_text(text, 2, final=False) for text in ("Hi</s>", "Hi</s></", "Hi</s> you")]
+    [2, 2, 7]
+
+    `final`: whether nothing more will arrive, so that a cut token is text.
+    """
     run = _RUN.match(text, position)
-    if run is None or len(text) - position > LONGEST_END:
-        return False
+    if run is None:
+        return position
     rest = text[run.end() :]
-    return not rest or (not final and any(each.startswith(rest) for each in END_TOKENS))
+    if rest and (final or not any(each.startswith(rest) for each in END_TOKENS)):
+        return run.end()
+    while len(text) - position > LONGEST_END and (token := _ONE.match(text, position)) is not None:
+        position = token.end()
+    return position

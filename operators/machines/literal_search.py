@@ -55,6 +55,8 @@ class LiteralSearch(NamedTuple):
     lowered: Mapping[str, str]
     """The literals that may be written in any case, by their lower case form."""
     literals: tuple[Literal, ...]
+    longest: int
+    """The most characters that tell whether a literal is there."""
 
     def literal(self, found: re.Match[str]) -> str:
         """Return the literal of a match."""
@@ -77,9 +79,10 @@ def literal_search(literals: Iterable[Literal]) -> LiteralSearch:
 
 @lru_cache(maxsize=512)
 def _compiled(literals: tuple[Literal, ...]) -> LiteralSearch:
+    longest = 1 + max(len(each.text) for each in literals)
     if not any(each.before or each.ignore_case for each in literals):
         search: MarkerSearch = marker_search([each.text for each in literals])
-        return LiteralSearch(search.pattern, search.whole, search.is_unfinished, {}, literals)
+        return LiteralSearch(search.pattern, search.whole, search.is_unfinished, {}, literals, longest)
     exact = [each for each in literals if not each.ignore_case]
     lowered = [Literal(each.text.lower(), each.before) for each in literals if each.ignore_case]
     return LiteralSearch(
@@ -88,6 +91,7 @@ def _compiled(literals: tuple[Literal, ...]) -> LiteralSearch:
         partial(_is_unfinished, _unfinished(exact), _unfinished(lowered)),
         {each.text.lower(): each.text for each in literals if each.ignore_case},
         literals,
+        longest,
     )
 
 

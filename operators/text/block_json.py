@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...events.fragment import Fragment, JsonError
 from ..grammar.dialect import Attrs, CallArgs, Json
+from ..machines.json_machine import JsonMachine
 from .block_attrs import BlockAttrs
 from .slots.json_slot import Found, JsonSlot
 
@@ -48,6 +49,11 @@ class BlockJson:
         named = bool(block.name) or code is not None
         self.slot = JsonSlot(items, block.options.limits, named=named, whole=whole, args=code)
         self.slot.name = block.name
+
+    @property
+    def open_offsets(self) -> Sequence[int]:
+        """The offsets, in the whole text, of the brackets of JSON that are open."""
+        return [self.start + at for at in self.slot.open_at] if isinstance(self.slot.machine, JsonMachine) else ()
 
     def read(self, *, final: bool) -> None:  # noqa: ARG002 - as every reader; no more text changes nothing here
         """Read on in the buffer."""

@@ -264,8 +264,11 @@ class BlockText(Stateful):
             return
         source_buffer = self._block.source_buffer
         buffer, position = source_buffer.buffer, source_buffer.position
-        found = None if ends is None else (ends.whole if final else ends.pattern).search(buffer, position)
-        stop = len(buffer) if found is None else found.start()
+        limit, found = len(buffer), None
+        if ends is not None:
+            limit = min(limit, slot.reach(buffer, position) + ends.longest)
+            found = (ends.whole if final else ends.pattern).search(buffer, position, limit)
+        stop = limit if found is None else found.start()
         if stop > position:
             self._take(stop)
             if slot.wrong >= 0:

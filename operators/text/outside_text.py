@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ...events.segment_event import SegmentContent
 from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
+from ..grammar.dialect import Json
 from ..grammar.dialect_positions import At, Positions
-from ..grammar.end_tokens import END_TOKENS, OPENED_BY, may_be_end
+from ..grammar.end_tokens import END_TOKENS, OPENED_BY, end_of_text
 from ..machines.literal_search import Literal, LiteralSearch, literal_search
 from .code_spans import ANY_LANGUAGE, CodeSpans
 from .source_buffer import SourceBuffer
 from .text_call import TextCall
 from .text_options import TextOptions
+
+_FOLLOWS: Final = {"{": '"} \t\r\n', "[": '{["]-0123456789tfn \t\r\n'}
+"""What may follow a bracket in JSON."""
 
 
 class Meaning(NamedTuple):
@@ -171,20 +175,34 @@ class OutsideText(Stateful):
         """Return the opener of the block at a marker; read a marker that opens no block."""
         self.readings = ()
         marker, at = readings[0]
-        if at:
+        if at and self._begins_json(at, start):
             return Opener(readings, start)
+        if at:
+            self.say(start + 1)
+            return None
         if marker in END_TOKENS:
             self._take_end(marker, start, final=final)
         else:
             self._take_marker(marker, start + len(marker))
         return None
 
+    def _begins_json(self, at: At, start: int) -> bool:
+        """Return False if the bracket at a position is that of JSON for all readings, and what follows cannot follow."""
+        buffer, items = self._source_buffer.buffer, self._grammar.items
+        following = buffer[start + 1 : start + 2]
+        if not following or following in _FOLLOWS.get(buffer[start], following):
+            return True
+        return not all(isinstance(item := items[here], Json) and (item.name or item.sole_key) for here in at)
+
     def _take_end(self, marker: str, start: int, *, final: bool) -> None:
         """Read a token that is no text at the end of the answer."""
         source_buffer = self._source_buffer
-        is_closer = OPENED_BY.get(marker) in self._opened
-        if is_closer or not may_be_end(source_buffer.buffer, start, final=final):
+        if OPENED_BY.get(marker) in self._opened:
             self._say_line(start + len(marker))
+            return
+        end = end_of_text(source_buffer.buffer, start, final=final)
+        if end > start:
+            self._say_line(end)
         elif final:
             source_buffer.position = len(source_buffer.buffer)
         else:

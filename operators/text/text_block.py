@@ -18,6 +18,7 @@ from ..grammar.dialect import Attrs, Back, Json, Text
 from ..grammar.dialect_positions import At, Boundary, Positions
 from ..schemas.value_typing import Typed
 from .block_end import end_last_call
+from .block_json import BlockJson
 from .outside_text import Meaning, Opener, OutsideText
 from .source_buffer import SourceBuffer
 from .text_call import TextCall
@@ -25,7 +26,6 @@ from .text_options import TextOptions
 
 if TYPE_CHECKING:
     from .block_attrs import BlockAttrs
-    from .block_json import BlockJson
     from .block_text import BlockText
 
 
@@ -47,6 +47,9 @@ class TextBlock(Stateful):
     - `call`: the open call; `had_call`: whether the block has had a call, or text for the answer.
     - `saying`: the segment type of a text in the block; empty outside of a text.
     - `skipped`: whether the block had text that the grammar skips; then it is a valid block even without a call.
+    - `passed`: the offsets and positions behind the markers of an attempt that nothing but markers is in. `failed`:
+      those from which an attempt failed, and with no positions those at which JSON began that did, so that no other
+      attempt is made there; they are before `failed_upto`.
     - `ending`: how the stream ended and with which finish reason, once it has ended.
     """
 
@@ -56,6 +59,8 @@ class TextBlock(Stateful):
         "back",
         "began_at",
         "call",
+        "failed",
+        "failed_upto",
         "flag",
         "pending_blanks_at",
         "had_call",
@@ -66,6 +71,7 @@ class TextBlock(Stateful):
         "left_out",
         "name",
         "opened_at",
+        "passed",
         "saying",
         "skipped",
         "readings",
@@ -113,6 +119,9 @@ class TextBlock(Stateful):
         self.had_call = False
         self.saying = ""
         self.skipped = False
+        self.passed: list[tuple[int, At]] = []
+        self.failed: set[tuple[int, At]] = set()
+        self.failed_upto = 0
         self.ending: tuple[How, str | None] | None = None
 
     def new_part(self, _name: str, _state: Any, /) -> TextCall:
@@ -167,10 +176,17 @@ class TextBlock(Stateful):
         self.left_out = frozenset()
         self.is_open = True
         self.had_call = self.skipped = False
+        self.passed = []
+        if self.failed and self.began_at >= self.failed_upto:
+            self.failed.clear()
         self._forget()
         self.pending_blanks.clear()
         if not isinstance(grammar.items[at[0]], str | Back):
             # An object that also has the answer's text is the whole answer, whatever tool it calls.
+            if (self.began_at, ()) in self.failed and all(isinstance(grammar.items[here], Json) for here in at):
+                source_buffer.position = opener.start
+                self.back_to_text()
+                return None
             self.is_marked = any(isinstance(item := grammar.items[here], Json) and item.content for here in at)
             source_buffer.position = opener.start
             return at
@@ -193,6 +209,12 @@ class TextBlock(Stateful):
             begin = source_buffer.position  # with the marker that ends a header
         self.at = at
         self.pending_blanks.clear()
+        if not (self.had_call or self.call or self.name or self.back or self.arguments or self.skipped):
+            place = (source_buffer.here, at)
+            if place in self.failed:
+                self.back_to_text()
+                return
+            self.passed.append(place)
         self.boundary = grammar.boundary(at, self.back)
         if self.saying:
             self.outside.end(self.saying, source_buffer.position, self.call)
@@ -249,6 +271,12 @@ class TextBlock(Stateful):
     def back_to_text(self, length: int = 1) -> None:
         """Abandon the block: try another meaning of the opener, or emit its first `length` characters as text."""
         source_buffer = self.source_buffer
+        if isinstance(self.reader, BlockJson):
+            self.passed += ((offset, ()) for offset in self.reader.open_offsets)
+        if self.passed:
+            self.failed.update(self.passed)
+            self.failed_upto = max(self.failed_upto, 1 + self.passed[-1][0])
+            self.passed = []
         self.is_open = False
         self.reader = self.boundary = None
         self.arguments.clear()

@@ -6,6 +6,7 @@ The text is parsed once, by the machine that reads native arguments, and ends wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ....events.fragment import Fragment, JsonError, Path
@@ -34,6 +35,24 @@ class Found(NamedTuple):
     call_id: str = ""
 
 
+class _Keys(NamedTuple):
+    """What the keys of some slots mean."""
+
+    paths: tuple[frozenset[Path], ...]
+    """Of names, arguments, ids, calls and text for the answer."""
+    is_sole: bool
+    is_bare: bool
+    """Whether an object is the arguments."""
+
+
+@lru_cache(maxsize=256)
+def _keys_of(items: tuple[Json, ...]) -> _Keys:
+    roles = [(each.name, each.args, each.id, each.calls, each.content) for each in items]
+    paths = (frozenset(tuple(key.split(".")) for keys in each for key in keys) for each in zip(*roles, strict=True))
+    is_bare = any(not item.name and not item.sole_key for item in items)
+    return _Keys(tuple(paths) or (frozenset(),) * 5, any(item.sole_key for item in items), is_bare)
+
+
 class JsonSlot(Stateful):
     """Read one JSON value with calls in it.
 
@@ -43,6 +62,7 @@ class JsonSlot(Stateful):
 
     - `name`: the tool's name in the current object; for bare arguments it is set from outside.
     - `read`: characters of the text that belong to the JSON.
+    - `open_at`: the offsets, in the JSON, of the brackets that are open, as far as no call has begun.
     - `live`: the path of the open string, an argument or text of the answer, while its text can be emitted unchanged.
     """
 
@@ -70,18 +90,16 @@ class JsonSlot(Stateful):
         "_inner_error",
         "_fragments",
         "_waiting",
+        "open_at",
     )
 
     def __init__(
         self, items: Sequence[Json], limits: Limits, *, named: bool, whole: bool = False, args: CallArgs | None = None
     ) -> None:
-        self._names = {tuple(key.split(".")) for item in items for key in item.name}
-        self._args = {tuple(key.split(".")) for item in items for key in item.args}
-        self._id_keys = {tuple(key.split(".")) for item in items for key in item.id}
-        self._groups = {tuple(key.split(".")) for item in items for key in item.calls}
-        self._content = {tuple(key.split(".")) for item in items for key in item.content}
-        self._sole_key = any(item.sole_key for item in items)
-        self._bare = named or any(not item.name and not item.sole_key for item in items)
+        keys = _keys_of(tuple(items))
+        self._names, self._args, self._id_keys, self._groups, self._content = keys.paths
+        self._sole_key = keys.is_sole
+        self._bare = named or keys.is_bare
         self._whole = whole
         """Whether an object is a call only if it has both a name and arguments."""
         self._limits = limits
@@ -122,6 +140,7 @@ class JsonSlot(Stateful):
         """Whether text of the answer is open."""
         self._has_said = False
         self._said: list[str] = []
+        self.open_at: list[int] = []
         self._waiting: list[Fragment] = []
         """Text for the answer that came after arguments without a name so far; it is held together with them."""
         self._outer: Path = ()
@@ -185,6 +204,8 @@ class JsonSlot(Stateful):
 
     def _take(self, piece: Fragment, found: list[Found]) -> None:
         path, kind = piece.path, piece.kind
+        if not self._found_any:
+            self._count_brackets(piece)
         if self._at_args is not None:
             self._argument(piece, found)
             return
@@ -212,6 +233,12 @@ class JsonSlot(Stateful):
             self._read(piece, "name", found)
         elif key in self._id_keys:
             self._read(piece, "id", found)
+
+    def _count_brackets(self, piece: Fragment) -> None:
+        if piece.kind == "OPEN" and piece.value != '"':
+            self.open_at.append(piece.at)
+        elif piece.kind == "DONE" and len(piece.path) == len(self.open_at) - 1:
+            self.open_at.pop()
 
     def _say(self, piece: Fragment, found: list[Found]) -> None:
         if self._prefix is not None and self._args_from >= 0 and not self._started:

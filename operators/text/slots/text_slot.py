@@ -111,6 +111,16 @@ class TextSlot(Stateful):
             self.hold(rest)
         return self._settled(self._decoded(inner, ends=bool(rest)))
 
+    def reach(self, text: str, position: int) -> int:
+        """Return the position up to which a text may belong to the slot, by its characters."""
+        if self._chars is None:
+            return len(text)
+        if not self._begun or self._over:
+            position = _end_of(_BLANK_RUN, text, position)
+        if not self._over:
+            position = _end_of(_BLANK_RUN, text, _end_of(self._chars, text, position))
+        return position
+
     def hold(self, piece: str) -> None:
         """Hold text that may be trimmed."""
         self._held.append(piece)
@@ -242,6 +252,11 @@ class TextSlot(Stateful):
 def _newline_at_end(text: str) -> int:
     """Return the length of a newline at the end; a lone carriage return counts, because a line feed may follow."""
     return 2 if text.endswith("\r\n") else int(text.endswith(("\r", "\n")))
+
+
+def _end_of(pattern: re.Pattern[str], text: str, position: int) -> int:
+    found = pattern.match(text, position)
+    return position if found is None else found.end()
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,132 @@
+"""Count the operations with which texts are read: calls of functions, and the characters that searches scan.
+
+Run as a program, because searches must be counted from the first import on:
+
+    python operations.py SIZE NAME...      prints JSON: for each dialect, the most operations a character, and the text
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+SCANNED = [0]
+_COMPILE = re.compile
+
+
+class CountedPattern:
+    """A pattern that counts the characters that it scans."""
+
+    __slots__ = ("_pattern", "flags", "pattern")
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
+        self.pattern = pattern.pattern
+        self.flags = pattern.flags
+
+    def search(self, text: str, *bounds: int) -> re.Match[str] | None:
+        return self._counted(self._pattern.search(text, *bounds), text, *bounds)
+
+    def match(self, text: str, *bounds: int) -> re.Match[str] | None:
+        found = self._pattern.match(text, *bounds)
+        SCANNED[0] += 1 if found is None else found.end() - found.start()
+        return found
+
+    def fullmatch(self, text: str, *bounds: int) -> re.Match[str] | None:
+        return self._counted(self._pattern.fullmatch(text, *bounds), text, *bounds)
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        SCANNED[0] += len(text)
+        return self._pattern.finditer(text)
+
+    def findall(self, text: str) -> list[Any]:
+        SCANNED[0] += len(text)
+        return self._pattern.findall(text)
+
+    def split(self, text: str, *given: int) -> list[Any]:
+        SCANNED[0] += len(text)
+        return self._pattern.split(text, *given)
+
+    def sub(self, how: Any, text: str, *given: int) -> str:
+        SCANNED[0] += len(text)
+        return self._pattern.sub(how, text, *given)
+
+    @staticmethod
+    def _counted(
+        found: re.Match[str] | None, text: str, begin: int = 0, end: int = sys.maxsize
+    ) -> re.Match[str] | None:
+        SCANNED[0] += (min(end, len(text)) if found is None else found.end()) - begin
+        return found
+
+
+def _compile(pattern: Any, flags: Any = 0) -> Any:
+    compiled = _COMPILE(pattern, flags)
+    return CountedPattern(compiled) if isinstance(pattern, str) else compiled
+
+
+def operations(read: Callable[[], None]) -> int:
+    """Return how many operations a function takes."""
+    calls = 0
+
+    def note(_frame: Any, event: str, _arg: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    SCANNED[0] = 0
+    sys.setprofile(note)
+    try:
+        read()
+    finally:
+        sys.setprofile(None)
+    return calls + SCANNED[0]
+
+
+def units_of(dialect: Any) -> list[str]:
+    """Return what is repeated against a dialect: its markers, brackets, quotes, and mixtures of them."""
+    from strategies.dialect_texts import markers  # noqa: PLC0415 - imports what is counted
+
+    own = markers(dialect)
+    openers = own[:6]
+    brackets = ["[", "{", '"', "\\", "'", "`", "<", '{"a":', "[{", '{"name": "f", ', '["', "[f(", "x ` "]
+    mixed = [
+        "".join(openers),
+        "".join(reversed(openers)),
+        *(f"{each}{bracket}" for each in openers[:3] for bracket in ("{", "[", '"')),
+    ]
+    half_said = (*(f"{each}f" for each in openers[:3]), *(f"{each}\n" for each in own[:3]))
+    return [each for each in dict.fromkeys((*own, *brackets, *mixed, *half_said)) if each]
+
+
+def main(size: int, names: Sequence[str]) -> dict[str, Any]:
+    """Return, for each dialect, the most operations a character, and the unit and the pieces that took them."""
+    from penstock.operators.catalogue.dialects_named import dialects_named  # noqa: PLC0415
+    from penstock.operators.engine.stage import Completed, stage  # noqa: PLC0415
+    from penstock.operators.parse_text import parse_text  # noqa: PLC0415
+
+    worst: dict[str, Any] = {}
+    for name in names:
+        tools = {"f": None}
+        units = list(dict.fromkeys(unit for each in dialects_named(name)[:12] for unit in units_of(each)))
+        for unit in units[:60]:
+            text = unit * (size // len(unit) + 1)
+            for width in (len(text), 7):
+                pieces = [text[at : at + width] for at in range(0, len(text), width)]
+                reader = stage(parse_text(name, tools=tools, turn_id="t"))
+
+                def read(reader: Any = reader, pieces: Sequence[str] = pieces) -> None:
+                    for piece in pieces:
+                        reader.feed(piece)
+                    reader.close(Completed())
+
+                each = operations(read) / len(text)
+                worst[name] = max(worst.get(name, [0]), [round(each, 1), unit, width])
+    return worst
+
+
+if __name__ == "__main__":
+    re.compile = _compile  # type: ignore[assignment]
+    sys.path.insert(0, str(__import__("pathlib").Path(__file__).parent))
+    sys.stdout.write(json.dumps(main(int(sys.argv[1]), sys.argv[2:])))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from ...events.errors import UsageError
 from ..machines.literal_search import Literal, LiteralSearch, literal_search
@@ -136,6 +136,27 @@ class Positions:
     def owned(self, at: Iterable[int]) -> frozenset[int]:
         """Return the dialects of some positions."""
         return frozenset(self.owners[here] for here in at)
+
+    @lru_cache(maxsize=4096)  # noqa: B019 - grammars live as long as the program
+    def may_follow(self, opener: str, at: At, char: str) -> bool:
+        """Return whether a character may follow the opener of a block at these positions."""
+        if char in _BLANKS or any(here not in self.first for here in at):
+            return True
+        if any(not isinstance(self.items[here], str) for here in at):
+            return _may_be_in_json([self.items[here] for here in at], opener, char)
+        following = {after for here in at for after in self.follow[here]}
+        return not self.last.isdisjoint(at) or any(self._may_begin_with(after, char) for after in following)
+
+    def _may_begin_with(self, here: int, char: str) -> bool:
+        item = self.items[here]
+        if isinstance(item, str):
+            folds = self._ignore_case[here]
+            firsts = (each[0] for each in self.spellings(here, item, {}))
+            return any(first == char or (folds and first.casefold() == char.casefold()) for first in firsts)
+        if isinstance(item, Text):
+            # What ends the slot is waited for, even if nothing is in it.
+            return _may_begin(item, char) or any(self._may_begin_with(each, char) for each in self.follow[here])
+        return not isinstance(item, Json | CallArgs) or char in _opening(item)
 
     def only_declared(self, at: Iterable[int]) -> bool:
         """Return whether a call at some positions is text unless its tool was declared."""
@@ -307,6 +328,10 @@ class Positions:
             item, is_inside = self.items[here], self.calls[here] >= 0
             later = (self.items[each] for each in self.reachable((here,)))
             faults.append(fault_in_call(item, later) if is_inside else fault_outside(item))
+            if isinstance(item, Attrs) and not all(
+                isinstance(self.items[each], str) for each in own if here in self.follow[each]
+            ):
+                faults.append("attributes must come right behind a marker")
             if self._is_endless(here):
                 faults.append("a text that may be empty is repeated without a marker between")
         return next(filter(None, (*faults, fault_of_names(dialect.grammar))), "")
@@ -379,10 +404,20 @@ class Positions:
         return may_miss(item), {here}, {here}
 
 
+_IN_JSON: Final = {"{": '"}', "[": '{["]-0123456789tfn'}
+"""What may follow a bracket in JSON, besides blanks."""
+
+
 def _opening(item: Json | CallArgs | Attrs) -> str:
     if isinstance(item, Json):
         return _BRACKETS[item.root]
     return item.open if isinstance(item, CallArgs) else "{"
+
+
+def _may_be_in_json(items: Iterable[Leaf], bracket: str, char: str) -> bool:
+    """Return whether a character may follow the bracket with which JSON begins that has calls in it."""
+    named = all(isinstance(item, Json) and (item.name or item.sole_key) for item in items)
+    return not named or char in _IN_JSON[bracket]
 
 
 def _may_begin(item: Leaf, char: str) -> bool:

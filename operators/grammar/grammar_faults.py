@@ -81,6 +81,8 @@ def fault_in_call(item: Leaf, later: Iterable[Leaf]) -> str:
     for other in later:
         if (_has_all(item) and _has_arguments(other)) or (_has_arguments(item) and _has_all(other)):
             return "JSON or code has all arguments of a call, no other item may; several calls are Many(Call(...))"
+        if _has_all(item) and not says_name(item) and says_name(other):
+            return "the name of a call is behind its arguments; a call begins with its name"
         if _has_arguments(item) and isinstance(other, Text) and other.role == "wrong":
             return "text that fails the call is behind its arguments; it may only stand where they are due"
         if (is_said(item) and _is_of_call(other)) or (_is_of_call(item) and is_said(other)):

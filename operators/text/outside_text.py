@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from ...events.segment_event import SegmentContent
 from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
-from ..grammar.dialect import Json
 from ..grammar.dialect_positions import At, Positions
 from ..grammar.end_tokens import END_TOKENS, OPENED_BY, end_of_text
 from ..machines.literal_search import Literal, LiteralSearch, literal_search
@@ -21,9 +20,6 @@ from .code_spans import ANY_LANGUAGE, CodeSpans
 from .source_buffer import SourceBuffer
 from .text_call import TextCall
 from .text_options import TextOptions
-
-_FOLLOWS: Final = {"{": '"} \t\r\n', "[": '{["]-0123456789tfn \t\r\n'}
-"""What may follow a bracket in JSON."""
 
 
 class Meaning(NamedTuple):
@@ -174,25 +170,24 @@ class OutsideText(Stateful):
     def _opener(self, readings: Sequence[Meaning], start: int, *, final: bool) -> Opener | None:
         """Return the opener of the block at a marker; read a marker that opens no block."""
         self.readings = ()
-        marker, at = readings[0]
-        if at and self._begins_json(at, start):
-            return Opener(readings, start)
-        if at:
+        left = [each for each in readings if self._may_go_on(each, start)]
+        if not left:
             self.say(start + 1)
             return None
+        marker, at = left[0]
+        if at:
+            return Opener(left, start)
         if marker in END_TOKENS:
             self._take_end(marker, start, final=final)
         else:
             self._take_marker(marker, start + len(marker))
         return None
 
-    def _begins_json(self, at: At, start: int) -> bool:
-        """Return False if the bracket at a position is that of JSON for all readings, and what follows cannot follow."""
-        buffer, items = self._source_buffer.buffer, self._grammar.items
-        following = buffer[start + 1 : start + 2]
-        if not following or following in _FOLLOWS.get(buffer[start], following):
-            return True
-        return not all(isinstance(item := items[here], Json) and (item.name or item.sole_key) for here in at)
+    def _may_go_on(self, meaning: Meaning, start: int) -> bool:
+        """Return False if what follows an opener of a block cannot follow it."""
+        marker, at = meaning
+        following = self._source_buffer.buffer[start + len(marker) :][:1]
+        return not (at and following) or self._grammar.may_follow(marker, at, following)
 
     def _take_end(self, marker: str, start: int, *, final: bool) -> None:
         """Read a token that is no text at the end of the answer."""

@@ -209,7 +209,8 @@ class TextBlock(Stateful):
             begin = source_buffer.position  # with the marker that ends a header
         self.at = at
         self.pending_blanks.clear()
-        if not (self.had_call or self.call or self.name or self.back or self.arguments or self.skipped):
+        has_said = self.had_call or self.call or self.saying or self.skipped
+        if not (has_said or self.name or self.back or self.arguments):
             place = (source_buffer.here, at)
             if place in self.failed:
                 self.back_to_text()

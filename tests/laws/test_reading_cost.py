@@ -1,0 +1,42 @@
+"""What a character costs, counted in operations, against each dialect's own openers, brackets and quotes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from depth import is_deep, some_of
+
+from penstock.operators.catalogue.table import DIALECTS
+
+PROGRAM: Final = Path(__file__).parents[1] / "support" / "operations.py"
+MOST: Final = 60
+MOST_OF: Final = {
+    **dict.fromkeys(("json", "json_array_bare", "xlam", "generic_json", "json_answer", "json_bare"), 110),
+    **dict.fromkeys(("cline", "llama3_json", "llama4_pythonic", "pythonic"), 135),
+    "auto": 135,
+}
+"""Where a single character may begin a block, an attempt costs more than the character that it is made for."""
+GROUPS: Final = 8
+NAMES: Final = [*DIALECTS, "auto"]
+
+
+@pytest.mark.laws
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_a_character_costs_the_same_however_long_the_text_is(group: int):
+    names = some_of(NAMES[group::GROUPS], 2)
+    size = 8000 if is_deep() else 2000
+    found = measured(size, names)
+    for name, each in found.items():
+        assert each["most"] <= MOST_OF.get(name, MOST) or not is_deep(), (name, each)
+        assert each["longer"] <= 1.2 * each["most"] + 2, (name, each)
+
+
+def measured(size: int, names: list[str]) -> dict[str, Any]:
+    asked = [sys.executable, str(PROGRAM), str(size), *names]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout))

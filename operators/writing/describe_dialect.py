@@ -47,8 +47,9 @@ class DialectDescription(Struct, frozen=True):
 def describe_dialect(dialect: Dialect, example: ExampleCall | None = None) -> DialectDescription:
     """Return the description of a dialect, built in or your own.
 
-    >>> from penstock.operators.grammar.dialect import Dialect
-    >>> mine = Dialect("mine", ("<shell>", "$", Text("value", key="input"), "</shell>"), ignore_case=True)
+    >>> from penstock.operators.grammar.dialect import Call, Dialect
+    >>> shell = Call("<shell>", "$", Text("value", key="input"), "</shell>", name="shell")
+    >>> mine = Dialect("mine", (shell,), ignore_case=True)
     >>> describe_dialect(mine).grammar, describe_dialect(mine).spelling
     (('"<shell>" "$" VALUE of input "</shell>"',), ('markers in any case',))
 

@@ -52,6 +52,11 @@ def draw_grammar(dialect: Dialect, width: int = 100) -> list[str]:
     return _lines(_row(dialect.grammar), width)
 
 
+def draw_item(item: Item) -> str:
+    """Return the picture of one item, in one line."""
+    return _flat(_row((item,)))
+
+
 def _row(items: Sequence[Item]) -> _Node:
     nodes: list[_Node] = []
     before: Item | None = None

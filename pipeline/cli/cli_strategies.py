@@ -13,6 +13,7 @@ import typer
 from ...events.errors import UsageError
 from ...operators.catalogue.catalogue import about_dialect, catalogue_entry
 from ...operators.catalogue.table import DIALECTS
+from ...operators.writing.state_table import state_table
 from ..pipeline_code import strategy_code
 from ..settings import DEFAULT_IN_TEXT, DEFAULT_STRATEGY, settings_from_environment
 from ..strategies.strategies import STRATEGIES, strategy_named
@@ -24,6 +25,7 @@ Examples:
   penstock strategies
   penstock strategies --find qwen
   penstock strategies hermes
+  penstock strategies hermes --table
   PENSTOCK_STREAM_PARSER=pass_through penstock strategies
 """
 _NOT_OPTIONS = ("tools", "turn_id")
@@ -38,8 +40,14 @@ def strategies(
     find: Annotated[
         str, typer.Option(metavar="TEXT", help="List only those with this in the name or the description.")
     ] = "",
+    table: Annotated[
+        bool, typer.Option("--table", help="Show the states of a dialect's grammar, as its reader has them.")
+    ] = False,
 ) -> None:
     """List the named strategies, or explain one; `*` marks what the environment chooses."""
+    if table:
+        _show_table(name)
+        return
     if name is not None:
         _show_markdown("\n".join(_explained(strategy_named(name))))
         return
@@ -58,6 +66,20 @@ def strategies(
     _show_rows([("*" if each == current else " ", each, said) for each, said in found])
     if problem is not None:
         raise problem
+
+
+def _show_table(name: str | None) -> None:
+    """Print the states of a dialect's grammar, one a row."""
+    if name is None or name not in DIALECTS:
+        message = f"--table needs a dialect, got {name!r}; penstock strategies lists them"
+        raise UsageError(message)
+    lines = [("state", "call", "read", "next", "")]
+    for row in state_table(DIALECTS[name]):
+        following = [*map(str, row.follows), *(["end"] if row.may_end else [])]
+        lines.append((str(row.number), row.call, row.item, " ".join(following), row.notes))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        typer.echo("  ".join(f"{each:<{width}}" for each, width in zip(line, widths, strict=True)).rstrip())
 
 
 def _summary(name: str, strategy: Strategy) -> str:

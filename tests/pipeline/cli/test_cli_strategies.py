@@ -101,3 +101,21 @@ def test_on_a_terminal_it_is_laid_out_for_its_width(name: tuple[str, ...], words
     assert max(map(len, lines)) <= 60
     assert [word for word in words if word not in "\n".join(lines)] == []
     assert "```" not in "".join(lines)
+
+
+def test_the_states_of_a_dialect_are_shown_as_a_table(penstock: Penstock) -> None:
+    code, out, err = penstock("strategies", "hermes", "--table")
+    assert (code, err) == (0, "")
+    first, *rows = out.splitlines()
+    assert first.split() == ["state", "call", "read", "next"]
+    assert [row.split()[0] for row in rows] == [str(number) for number in range(len(rows))]
+    assert any("end" in row.split() for row in rows)
+
+
+def test_a_table_of_what_is_no_dialect_is_refused(penstock: Penstock) -> None:
+    for asked, name in (
+        (("strategies", "--table"), None),
+        (("strategies", "api_tool_call", "--table"), "api_tool_call"),
+    ):
+        code, _, err = penstock(*asked)
+        assert (code, err) == (2, f"penstock: --table needs a dialect, got {name!r}; penstock strategies lists them\n")

@@ -138,6 +138,6 @@ def _cost(name: str, unit: str, size: int, width: int) -> float:
 
 
 if __name__ == "__main__":
-    re.compile = _compile  # type: ignore[assignment]
+    re.compile = _compile
     sys.path.insert(0, str(Path(__file__).parent))
     sys.stdout.write(json.dumps(main(int(sys.argv[1]), sys.argv[2:])))

@@ -75,9 +75,9 @@ def _item(random: Random, depth: int) -> Item:
         return random.choice(MARKERS)
     if draw < 0.75 or not depth:
         return random.choice(SLOTS)(random)
-    group = random.choice((Many, Maybe, Alt, Call, tuple))
+    group = random.choice((Many, Maybe, Alt, Call, None))
     items = _items(random, depth - 1)
-    return tuple(items) if group is tuple else group(*items)
+    return tuple(items) if group is None else group(*items)
 
 
 def text_by(random: Random, dialects: Sequence[Dialect]) -> str:

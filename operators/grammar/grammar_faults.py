@@ -35,7 +35,7 @@ def fault_of_names(grammar: Sequence[Item]) -> str:
     """
     calls = [each for each in all_items(grammar) if isinstance(each, Call)]
     for own in (each.items for each in calls) if calls else [grammar]:
-        is_named = any(isinstance(each, Call) and each.name and each.items is own for each in calls)
+        is_named = any(each.name and each.items is own for each in calls)
         if any(map(_is_of_call, leaves_of(own))) and not (is_named or any(map(says_name, all_items(own)))):
             return "a call has arguments and no name; if its text has none, write Call(..., name=...)"
     if not any(map(_says_something, all_items(grammar))):

@@ -49,6 +49,7 @@ STRIP = "tests/operators/test_strip_markers.py"
 MACHINE = "tests/operators/machines/test_json_machine.py"
 TEXT = "tests/operators/text/test_text_engine.py"
 CONTENT = "tests/laws/test_any_content.py"
+CODE = "tests/operators/text/test_code_spans.py"
 COMPLAINTS = "tests/contract/test_complaints.py"
 LAWS_OF_TEXT = "tests/laws/test_text_laws.py"
 CALLS_IN_TEXT = "tests/laws/test_text_calls_laws.py"
@@ -305,7 +306,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/outside_text.py",
-                "        if search is None or found is None:\n            self.say(len(buffer))\n            return None\n",
+                "        if search is None or found is None:\n            self._say_line(len(buffer))\n            return None\n",
                 "        if search is None or found is None:\n"
                 "            keep = 0 if final else min(10, len(buffer) - position)\n"
                 "            self.say(len(buffer) - keep)\n"
@@ -433,8 +434,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/value_end.py",
-                "if not isinstance(how, Completed) or finish not in _REGULAR:",
-                "if not isinstance(how, Completed):",
+                "if not ended_regularly(how, finish):",
+                'if not ended_regularly(how, "stop"):',
             ),
         ),
         (CONTENT,),
@@ -452,7 +453,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an argument that no schema has counts beside markers in values",
-        (Edit("operators/text/text_call.py", "if self.has_markers and self.has_undeclared:", "if False:"),),
+        (Edit("operators/text/text_call.py", "if self.has_markers and self.undeclared is not None:", "if False:"),),
         (CONTENT,),
     ),
     Mutant(
@@ -470,8 +471,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/block_text.py",
-                "        stop = len(buffer) if found is None else found.start()\n        if stop > position:\n",
-                "        stop = len(buffer) if found is None else found.end()\n        if stop > position:\n",
+                "        stop = limit if found is None else found.start()\n",
+                "        stop = limit if found is None else found.end()\n",
             ),
         ),
         (f"{COMPLAINTS} 59787",),
@@ -506,8 +507,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/outside_text.py",
-                '                self.end("reasoning", upto)\n',
-                '                self.give("reasoning", marker, upto)\n                self.end("reasoning", upto)\n',
+                "                self.end(open_type, upto)\n",
+                "                self.give(open_type, marker, upto)\n                self.end(open_type, upto)\n",
             ),
         ),
         (f"{COMPLAINTS} 43221",),
@@ -638,13 +639,62 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an unknown tool always passes",
-        (Edit("operators/text/text_block.py", "unknown = not options.knows(self.name)", "unknown = False"),),
+        (
+            Edit(
+                "operators/text/text_block.py",
+                "unknown = options.of_unknown(self.name, ",
+                "unknown = TextOptions().of_unknown(self.name, ",
+            ),
+        ),
         (f"{COMPLAINTS} 17274",),
     ),
     Mutant(
         "a value that is not of its type is not flagged",
         (Edit("operators/text/text_call.py", "if typed.flagged and key not in self.mistyped:", "if False:"),),
         ("tests/laws/test_mistyped_arguments.py notice",),
+    ),
+    Mutant(
+        "a stray backtick hides what is on the next line",
+        (
+            Edit(
+                "operators/text/code_spans.py",
+                '        self._state = "text" if said is None else "fence"\n',
+                '        self._state = "span" if said is None else "fence"\n',
+            ),
+        ),
+        (CODE,),
+    ),
+    Mutant(
+        "the language of a fence does not matter",
+        (
+            Edit(
+                "operators/text/code_spans.py",
+                'return self._state == "span" or not (',
+                'return self._state == "span" and not (',
+            ),
+        ),
+        (CODE,),
+    ),
+    Mutant(
+        "a call of an unknown tool behind a mere bracket passes",
+        (Edit("operators/text/text_options.py", 'or ("pass" if is_marked else "text")', 'or "pass"'),),
+        ("tests/operators/catalogue/test_auto.py with_tools",),
+    ),
+    Mutant(
+        "a token that ends an answer is text at its end",
+        (Edit("operators/text/outside_text.py", "        if marker in END_TOKENS:\n", "        if marker in ():\n"),),
+        ("tests/operators/dialects/test_dialect_slips.py token",),
+    ),
+    Mutant(
+        "JSON that failed is tried again at its inner brackets",
+        (
+            Edit(
+                "operators/text/text_block.py",
+                "            self.passed += ((offset, ()) for offset in self.reader.open_offsets)\n",
+                "            self.passed += ()\n",
+            ),
+        ),
+        ("tests/laws/test_reading_cost.py",),
     ),
     Mutant(
         "of several dialects it is not the first one that decides",

@@ -18,6 +18,7 @@ from depth import is_deep, some_of
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.engine.stage import stage
 from penstock.operators.grammar.dialect import Attrs, CallArgs, Dialect, Item, Json, Many, Maybe, Text
+from penstock.operators.grammar.end_tokens import END_TOKENS
 from penstock.operators.parse_text import parse_text
 
 NAME = Text("name", r"\w")
@@ -103,7 +104,8 @@ def test_what_was_given_is_what_all_ways_on_have_in_common(name: str) -> None:
     dialect = Dialect("tiny", kind.grammar, reasoning=REASONING)
     others = [Dialect("other", kind.beside)] if kind.beside else []
     operator = parse_text(dialect, *others, turn_id="t", blanks="keep")
-    endings = [whole[at:] for whole in kind.whole for at in range(len(whole))]
+    # A token that ends the answer may come anywhere, too.
+    endings = [whole[at:] for whole in (*kind.whole, END_TOKENS[0]) for at in range(len(whole))]
     ways = dict.fromkeys(("", "x", " x", "\nx", "<t", "t>x", ">", "><t", *endings))
     for begin, letters in kind.begins.items():
         for more in chain.from_iterable(product(letters, repeat=length) for length in range(MOST + 1)):

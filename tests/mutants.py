@@ -543,7 +543,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a raw body is sealed however the stream ends",
         (Edit("operators/text/block_end.py", "(is_regular and is_at_end)", "is_at_end"),),
-        (f"{CALLS_IN_TEXT} sealed and qwen3_coder",),
+        (f"{CALLS_IN_TEXT} sealed",),
     ),
     Mutant(
         "a JSON body that closed is sealed though the stream was lost",
@@ -631,11 +631,12 @@ MUTANTS: tuple[Mutant, ...] = (
             Edit("operators/text/block_text.py", "keep=not self.streams)", "keep=True)"),
             Edit(
                 "operators/text/block_text.py",
-                "            if text := slot.before(source_buffer.wait):\n",
-                "            if (text := slot.before(source_buffer.wait)) or not all(each for each in slot._kept):\n",
+                "        if text:\n            self._say(text, upto - slot.held_length)\n",
+                "        if not all(each for each in slot._kept) or text:\n"
+                "            self._say(text, upto - slot.held_length)\n",
             ),
         ),
-        (f"{COMPLAINTS} costs and qwen3_coder",),
+        (f"{COMPLAINTS} costs",),
     ),
     Mutant(
         "an unknown tool always passes",

@@ -67,7 +67,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     - `tools`: as in `to_invocations`, or definitions in any provider's form; they determine the types of raw values.
     - `calls`: with False, calls stay in the text, and only reasoning is found.
     - `starts_in_reasoning`: whether the prompt has opened the reasoning, so that the text has only its closer. With
-      `auto` the first closer without an opener says it: what came before it was given as text, and the closer is none.
+      `auto`, the first closer without an opener shows it: the text before it was emitted as text; the closer is not.
     - `repeated_opener`: whether an opener of reasoning at the begin of a text that starts in reasoning is dropped
       (`drop`) or is `text`.
     - `opener_in_reasoning`: whether a call's opener inside reasoning is `text`, or `ends` the reasoning; None: as the

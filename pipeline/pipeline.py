@@ -115,6 +115,9 @@ class Pipeline:
     ) -> None:
         settings = settings or settings_from_environment()
         options = {key: lasting(value) for key, value in options.items()}
+        if request is not None and model is None:
+            message = "request= says how a model thinks; pass model= too"
+            raise UsageError(message)
         if model is not None:
             strategy, options = _for_model(strategy, model, request, options)
         strategy = lasting(strategy)

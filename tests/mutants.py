@@ -687,6 +687,17 @@ MUTANTS: tuple[Mutant, ...] = (
         ("tests/operators/dialects/test_dialect_slips.py token",),
     ),
     Mutant(
+        "JSON that failed is tried again at its inner brackets",
+        (
+            Edit(
+                "operators/text/text_block.py",
+                "            self.passed += ((offset, ()) for offset in self.reader.open_offsets)\n",
+                "            self.passed += ()\n",
+            ),
+        ),
+        ("tests/operators/text/test_block_json.py",),
+    ),
+    Mutant(
         "of several dialects it is not the first one that decides",
         (
             Edit(

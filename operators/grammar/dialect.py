@@ -22,7 +22,7 @@ class Text(Struct, frozen=True):
     chars: str = ""
     """The allowed characters, as the inside of a regular expression's character class; empty allows all."""
     at_once: bool = False
-    """Of a slot with `chars`: whether it is none behind a blank on the same line, as in "`<tool_call>` and so on"."""
+    """Of a slot with `chars`: whether a blank before it, on the same line, shows that it is prose and not a call."""
     trim: Trim = ""
     """What is trimmed: nothing; one newline at the beginning, and then one at the end too (`newline`); or all
     whitespace at the ends (`blanks`)."""

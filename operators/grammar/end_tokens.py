@@ -9,7 +9,7 @@ END_TOKENS: Final = (
     *("</s>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>"),
     *("<end_of_turn>", "<｜end▁of▁sentence｜>"),
 )
-"""They are no text at the very end of an answer, and text everywhere else."""
+"""They are dropped at the very end of an answer; everywhere else they are text."""
 
 OPENED_BY: Final = {"</s>": "<s>"}
 """A token that is also a closer, and its opener: where that came before, the token is text at the end too."""
@@ -23,7 +23,7 @@ _RUN: Final = re.compile(rf"(?:(?:{_ALL})[ \t\r\n]*+)++")
 
 
 def end_of_text(text: str, position: int, *, final: bool) -> int:
-    """Return where the text ends that has end tokens at a position: there, if they may be the end of the answer.
+    """Return where the text ends that has end tokens at a position: at that position if the answer may end with them.
 
     >>> [end_of_text(text, 2, final=False) for text in ("Hi</s>", "Hi</s></", "Hi</s> you")]
     [2, 2, 7]

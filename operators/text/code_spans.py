@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ..engine.state import Stateful
+from .slots.text_slot import end_of_run
 
 _RUN: Final = re.compile(r"`*+")
 _BLANKS: Final = re.compile(r"[ \t\r]*+")
@@ -77,7 +78,7 @@ class CodeSpans(Stateful):
     def go_on(self, buffer: str, position: int) -> int:
         """Read on from a position, at which a marker is unless it is undecided; return how far."""
         if buffer[position] == "`" and self._state != "closing":
-            upto = _end(_RUN, buffer, position)
+            upto = end_of_run(_RUN, buffer, position)
             self._run += upto - position
             if upto < len(buffer):
                 self._end_run()
@@ -87,7 +88,7 @@ class CodeSpans(Stateful):
             if self._state != "closing":
                 return position
         if self._state == "closing":
-            upto = _end(_BLANKS, buffer, position)
+            upto = end_of_run(_BLANKS, buffer, position)
             if upto < len(buffer):
                 self._state = "text" if buffer[upto] == "\n" else "fence"
             return upto
@@ -109,8 +110,3 @@ class CodeSpans(Stateful):
         said = _LANGUAGE.fullmatch(self._said) if self.keeps_line else None
         self._state = "text" if said is None else "fence"
         self.language = "" if said is None else said[1].casefold()
-
-
-def _end(pattern: re.Pattern[str], buffer: str, position: int) -> int:
-    found = pattern.match(buffer, position)
-    return position if found is None else found.end()

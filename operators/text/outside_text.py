@@ -73,6 +73,7 @@ class OutsideText(Stateful):
         "_options",
         "_reasoning",
         "_searches",
+        "_silent_in_reasoning",
         "search",
         "readings",
     )
@@ -88,6 +89,11 @@ class OutsideText(Stateful):
         self._anywhere = [
             opener for each in positions.dialects if each.reasoning_anywhere for opener, _ in each.reasoning
         ]
+        ends = options.opener_in_reasoning == "ends"
+        self._silent_in_reasoning = frozenset(
+            place for place, each in enumerate(positions.dialects) if not (ends or each.calls_in_reasoning)
+        )
+        """The dialects in which nothing inside reasoning is a call."""
         self.kind = "reasoning" if options.starts_in_reasoning is True else "text"
         self._closer = ""
         """The marker that ends the current reasoning; empty if any closer ends it."""
@@ -190,7 +196,7 @@ class OutsideText(Stateful):
         return not (at and following) or self._grammar.may_follow(marker, at, following)
 
     def _take_end(self, marker: str, start: int, *, final: bool) -> None:
-        """Read a token that is no text at the end of the answer."""
+        """Read a token that is dropped if the answer ends with it."""
         source_buffer = self._source_buffer
         if OPENED_BY.get(marker) in self._opened:
             self._say_line(start + len(marker))
@@ -344,14 +350,13 @@ class OutsideText(Stateful):
 
     def _hidden(self) -> frozenset[int]:
         """Return the dialects in which nothing that comes next is a call, because it is code or reasoning."""
-        code, options = self._code, self._options
-        dialects = enumerate(self._grammar.dialects)
+        code = self._code
         if self.kind == "reasoning":
-            ends = options.opener_in_reasoning == "ends"
-            return frozenset(place for place, each in dialects if not (ends or each.calls_in_reasoning))
+            return self._silent_in_reasoning
         if not code.hides(()):
             return frozenset()
-        of_all = {"calls": (ANY_LANGUAGE,), "text": ()}.get(options.fences)
+        dialects = enumerate(self._grammar.dialects)
+        of_all = {"calls": (ANY_LANGUAGE,), "text": ()}.get(self._options.fences)
         return frozenset(
             place for place, each in dialects if code.hides(each.fence_languages if of_all is None else of_all)
         )

@@ -182,11 +182,11 @@ class TextBlock(Stateful):
         self._forget()
         self.pending_blanks.clear()
         if not isinstance(grammar.items[at[0]], str | Back):
-            # An object that also has the answer's text is the whole answer, whatever tool it calls.
             if (self.began_at, ()) in self.failed and all(isinstance(grammar.items[here], Json) for here in at):
                 source_buffer.position = opener.start
                 self.back_to_text()
                 return None
+            # An object that also has the answer's text is the whole answer, whatever tool it calls.
             self.is_marked = any(isinstance(item := grammar.items[here], Json) and item.content for here in at)
             source_buffer.position = opener.start
             return at
@@ -272,7 +272,7 @@ class TextBlock(Stateful):
     def back_to_text(self, length: int = 1) -> None:
         """Abandon the block: try another meaning of the opener, or emit its first `length` characters as text."""
         source_buffer = self.source_buffer
-        if isinstance(self.reader, BlockJson):
+        if isinstance(self.reader, BlockJson) and (self.reader.is_broken or self.ending is not None):
             self.passed += ((offset, ()) for offset in self.reader.open_offsets)
         if self.passed:
             self.failed.update(self.passed)

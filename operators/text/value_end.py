@@ -214,7 +214,7 @@ class ValueEnd(Stateful):
         return self._call(follow.calls, text, position, final=final) or self._neither(position)
 
     def _cut(self, follow: Behind, text: str, position: int) -> Step | None:
-        """Return the step at a marker that the end of the answer cuts; None if there is none."""
+        """Return the step at a marker that the end of the answer cuts, or None."""
         search = follow.search
         found = None if search is None else search.pattern.match(text, position)
         if search is None or found is None or not search.is_unfinished(found):
@@ -299,7 +299,7 @@ class ValueEnd(Stateful):
         return not final
 
     def _call(self, openers: Sequence[Opener], text: str, position: int, *, final: bool) -> Step | None:
-        """Return the step at the opener of a call behind the closers; None if it is none."""
+        """Return the step at the opener of a call behind the closers, or None if no call opens there."""
         opener = text[position : position + LONGEST_OPENER]
         for each in () if self.is_doomed else openers:
             if (said := each.match(opener)) is not None:
@@ -350,7 +350,7 @@ class InnerCalls(Stateful):
         self.begun = text
 
     def go_on(self, text: str, position: int) -> int:
-        """Return how much of a text goes on with the marker that has begun; 0 if it is none."""
+        """Return how much of a text continues the marker that has begun; 0 if the text does not continue it."""
         search, before = self._ends.openers, len(self.begun)
         joined = self.begun + text[position : position + LONGEST_OPENER]
         found = None if search is None else search.pattern.search(joined)

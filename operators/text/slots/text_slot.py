@@ -116,9 +116,9 @@ class TextSlot(Stateful):
         if self._chars is None:
             return len(text)
         if not self._begun or self._over:
-            position = _end_of(_BLANK_RUN, text, position)
+            position = end_of_run(_BLANK_RUN, text, position)
         if not self._over:
-            position = _end_of(_BLANK_RUN, text, _end_of(self._chars, text, position))
+            position = end_of_run(_BLANK_RUN, text, end_of_run(self._chars, text, position))
         return position
 
     def hold(self, piece: str) -> None:
@@ -254,7 +254,8 @@ def _newline_at_end(text: str) -> int:
     return 2 if text.endswith("\r\n") else int(text.endswith(("\r", "\n")))
 
 
-def _end_of(pattern: re.Pattern[str], text: str, position: int) -> int:
+def end_of_run(pattern: re.Pattern[str], text: str, position: int) -> int:
+    """Return where the characters end that a pattern matches from a position on."""
     found = pattern.match(text, position)
     return position if found is None else found.end()
 

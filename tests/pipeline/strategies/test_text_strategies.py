@@ -7,7 +7,7 @@ import json
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import reactivex
@@ -482,3 +482,30 @@ def merged(events: Iterable[Any]) -> list[tuple[str, Any, str | None]]:
             _, so_far, _ = calls.get(each.tool_call_id, ("", "", None))
             calls[each.tool_call_id] = (each.tool_name, so_far + each.arguments, each.status)
     return [(name, json.loads(arguments), status) for name, arguments, status in calls.values()]
+
+
+THOUGHT: Final = 'Hm.</think><tool_call>{"name": "f", "arguments": {}}</tool_call>'
+
+
+def kinds_of(pipeline: Pipeline) -> list[str | None]:
+    return [event.segment_type for event in pipeline.stream([THOUGHT]) if isinstance(event, SegmentStart)]
+
+
+def test_a_model_chooses_the_dialect_and_its_options():
+    assert kinds_of(Pipeline(model="qwq:32b")) == ["reasoning", "tool_call"]
+    assert kinds_of(Pipeline(model="qwq:32b", starts_in_reasoning="auto")) == ["reasoning", "tool_call"]
+    assert kinds_of(Pipeline(model="qwq:32b", starts_in_reasoning=False)) == ["text", "tool_call"]
+    assert kinds_of(Pipeline(model="qwq:32b", request={"think": False})) == ["text", "tool_call"]
+    assert Pipeline(model="qwq:32b").chain == Pipeline(TextStrategy("hermes"), starts_in_reasoning=True).chain
+
+
+def test_a_model_of_two_dialects_and_an_unknown_one_are_read_too():
+    for model, names in (("llama3.2:3b", ("llama3_json", "pythonic")), ("acme/plumber-7b", ("auto",))):
+        assert Pipeline(model=model).chain == Pipeline(TextStrategy(*names)).chain
+
+
+def test_a_model_beside_a_strategy_and_a_request_without_a_model_are_refused():
+    with pytest.raises(UsageError, match="model='qwq' chooses the strategy; leave out 'xml', or model="):
+        Pipeline("xml", model="qwq")
+    with pytest.raises(UsageError, match="pass model= too"):
+        Pipeline(request={"think": False})

@@ -5,7 +5,6 @@ from .argument_progress import argument_progress
 from .calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
 from .calls.known_file_tools import KNOWN_FILE_TOOLS
 from .catalogue.dialect_for import dialect_for
-from .detect_text_calls import detect_text_calls
 from .engine.drive import adrive, drive
 from .engine.limits import Limits
 from .engine.stage import Completed, Failed, Interrupted, Operator, Stage, compose, lift, stage
@@ -51,7 +50,6 @@ __all__ = [
     "aggregate_fragments",
     "argument_progress",
     "compose",
-    "detect_text_calls",
     "dialect_for",
     "dialect_instructions",
     "drive",

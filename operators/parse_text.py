@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from typing import Any, Literal
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from ..events.segment_event import SegmentContent
 from .calls.answer_segments import AnswerSegments, Segment
-from .calls.answer_totals import AnswerTotals
+from .calls.response_answers import ResponseAnswers
 from .catalogue.dialects_named import dialect_name, dialects_named
 from .catalogue.table import DIALECTS
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
-from .engine.stage import How, Operator, lift
-from .engine.state import Stateful
+from .engine.stage import Operator, lift
 from .engine.turn_ids import TurnIds
 from .grammar.dialect import Dialect
 from .grammar.dialect_positions import compiled
@@ -108,121 +105,10 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
         rules=typing,
         limits=limits,
     )
-    return lift(partial(_ParseText, found, options, turn_id))
+    return lift(partial(ResponseAnswers, turn_id, partial(_answer, dialects=found, options=options)))
 
 
-class _Answer(Stateful):
-    """The state of one of n answers: its segments, and the reader of its text."""
-
-    STATE = ("engine", "number", "segments")
-
-    def __init__(self, number: int, ids: TurnIds, dialects: tuple[Dialect, ...], options: TextOptions) -> None:
-        self.number = number
-        self.segments = AnswerSegments(number, ids, options.limits, eager=False, with_arguments=False)
-        self.engine = TextEngine(compiled(dialects), self.segments, options)
-
-
-class _ParseText(Stateful):
-    STATE = ("_answers", "_text_only", "_totals", "ids")
-
-    def __init__(self, dialects: tuple[Dialect, ...], options: TextOptions, turn_id: str | None) -> None:
-        self.ids = TurnIds(turn_id)
-        self._totals = AnswerTotals()
-        self._limits = options.limits
-        self._new = partial(_Answer, ids=self.ids, dialects=dialects, options=options)
-        self._answers: dict[int, _Answer] = {0: self._new(0)}
-        self._engine = self._answers[0].engine
-        self._text_only = True
-        """Whether nothing but plain text came, whose completion is a regular end."""
-
-    def feed(self, item: str | ChunkResponse) -> Iterable[Segment]:
-        engine = self._engine
-        text = item if type(item) is str else self._only_content(item)
-        plain = engine.plain
-        if plain is not None and text:
-            search, segment_id, kind, turn_id = plain
-            if search(text) is None:
-                return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
-        fast_path = engine.fast_path
-        if fast_path is not None and text and (given := fast_path(text)) is not None:
-            return given
-        events: list[Segment] = []
-        if isinstance(item, str):
-            engine.feed(item, events)
-        else:
-            self._feed_chunk(item, events)
-        return events
-
-    def _only_content(self, chunk: str | ChunkResponse) -> str:
-        """Return a chunk's content if it has nothing else and is from the first answer; else None."""
-        if isinstance(chunk, str) or (
-            chunk.reasoning
-            or chunk.tool_calls
-            or chunk.finish_reason
-            or chunk.is_complete
-            or chunk.choice
-            or chunk.native
-            or chunk.refusal
-            or chunk.image_urls
-            or chunk.audio_urls
-            or chunk.video_urls
-            or chunk.usage is not None
-            or chunk.model is not self._totals.model
-            or chunk.provider_events
-            or chunk.raw
-            or chunk.error is not None
-            or chunk.message is not None
-        ):
-            return ""
-        self._text_only = False
-        return chunk.content
-
-    def close(self, how: How) -> Iterable[Segment]:
-        events: list[Segment] = []
-        for answer in self._answers.values():
-            segments = answer.segments
-            finish = "stop" if self._text_only else segments.finish
-            answer.engine.close(how, finish, events)
-            segments.close_calls(how, finish, events)
-            if segments.has_begun:
-                events.append(self._totals.end_of(segments, how, finish, self.ids))
-        if not events:  # an empty answer ends, too
-            finish = "stop" if self._text_only else None
-            events.append(self._totals.end_of(self._answers[0].segments, how, finish, self.ids))
-        return events
-
-    def load(self, state: Any, /) -> None:
-        super().load(state)
-        self._engine = self._answers[0].engine
-
-    def new_part(self, _name: str, state: Any, /) -> _Answer:
-        return self._new(state["number"])
-
-    def _feed_chunk(self, chunk: ChunkResponse, events: list[Segment]) -> None:
-        self._text_only = False
-        answer = self._answer(chunk.choice)
-        segments, ids = answer.segments, self.ids
-        if chunk.response_id:
-            ids.response_id = chunk.response_id
-        self._totals.take(chunk)
-        if chunk.reasoning or chunk.native:
-            segments.text("reasoning", chunk.reasoning, events, chunk.native)
-            answer.engine.choose_way()
-        if chunk.content:
-            answer.engine.feed(chunk.content, events)
-        if chunk.refusal:
-            segments.text("refusal", chunk.refusal, events)
-        if chunk.image_urls or chunk.audio_urls or chunk.video_urls:
-            segments.media(chunk, events)
-        if chunk.tool_calls:
-            segments.take_calls(chunk.tool_calls, events)
-        if chunk.provider_events or chunk.raw or chunk.error is not None or chunk.message is not None:
-            segments.other(chunk, events)
-        if chunk.finish_reason is not None or chunk.is_complete:
-            segments.take_finish(chunk, events)
-        answer.engine.choose_way()
-
-    def _answer(self, number: int) -> _Answer:
-        if number not in self._answers:
-            self._answers[number] = self._new(number)
-        return self._answers[number]
+def _answer(number: int, ids: TurnIds, *, dialects: tuple[Dialect, ...], options: TextOptions) -> AnswerSegments:
+    answer = AnswerSegments(number, ids, options.limits, eager=False, with_arguments=False)
+    answer.text_reader = TextEngine(compiled(dialects), answer, options)
+    return answer

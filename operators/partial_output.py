@@ -10,7 +10,6 @@ from ..events.fragment import Fragment, Path
 from ..events.output import Output, OutputFailed, OutputFailure
 from ..events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from .calls.segment_end import OpenSegments, error_detail
-from .calls.validated import validated
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
@@ -18,6 +17,7 @@ from .engine.state import Stateful
 from .machines.answer_text import AnswerText, FencedJson, PlainText
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.live_view import LiveEvent, LiveValue, changes
+from .schemas.validated import validated
 
 Validate: TypeAlias = Callable[[str, Any], Any]
 """Returns the value of a JSON text, and of its plain data; an exception makes the output `invalid`."""

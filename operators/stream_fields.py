@@ -113,7 +113,7 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
 
     def feed(self, event: Any) -> Sequence[Segment]:
         if type(event) is SegmentContent:
-            call = self._calls.get((event.turn_id, event.segment_id))
+            call = self._calls.get((event.turn_id, event.segment_id)) if self._calls else None
             if call is None:
                 return (event,)
             fragments = event.fragments

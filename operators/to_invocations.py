@@ -22,7 +22,6 @@ from .calls.known_file_tools import KNOWN_FILE_TOOLS
 from .calls.same_arguments import arguments_digest, value_digest
 from .calls.segment_end import error_detail
 from .calls.segment_metadata import called_name, spec_by_type, told_arguments
-from .calls.validated import validated
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
@@ -31,6 +30,7 @@ from .fields.specs_by_tool import specs_by_tool
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.whole_json import decode_json
 from .schemas.tool_parameters import known_name
+from .schemas.validated import validated
 
 Model: TypeAlias = type[BaseModel] | None
 
@@ -165,7 +165,7 @@ class _ToInvocations(CallFollower[_Call]):
 
     def feed(self, event: Any) -> Iterable[Result]:
         if type(event) is SegmentContent:
-            call = self._calls.get((event.turn_id, event.segment_id))
+            call = self._calls.get((event.turn_id, event.segment_id)) if self._calls else None
             if call is not None:
                 fragments = event.fragments
                 if fragments is not None and call.values is not None:

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, Literal
+
+from msgspec.structs import replace
 
 from ..events.chunk_response import ChunkResponse
+from ..events.errors import UsageError
 from .calls.answer_segments import AnswerSegments, Segment
-from .calls.answer_totals import AnswerTotals
+from .calls.response_answers import NewAnswer, ResponseAnswers
+from .calls.text_call_watch import TextCallWatch
+from .catalogue.dialects_named import dialects_named
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
-from .engine.stage import How, Operator, lift
-from .engine.state import Stateful
+from .engine.stage import Operator, lift
 from .engine.turn_ids import TurnIds
+from .grammar.dialect_positions import Positions, compiled
+from .schemas.tool_parameters import tool_parameters
+from .text.text_engine import TextEngine
+from .text.text_options import TextOptions
 
 
 @public_operator
 def to_segments(
     *,
+    tools: Any = None,
+    text_calls: Literal["off", "notice", "call"] = "notice",
     turn_id: str | None = None,
     eager: bool = False,
     end_arguments: bool = False,
@@ -48,75 +59,63 @@ def to_segments(
 
     Each answer ends with an `AnswerEnd`, also if the stream breaks; what only a provider has comes as `ProviderEvent`s.
 
+    - `tools`: as in `to_invocations`, or definitions in any provider's form; only calls of these are found in text.
+    - `text_calls`: what becomes of a whole call of one of the `tools` that the model wrote into its text or its
+      reasoning instead of calling natively: `notice` emits a `Notice` with the code `text_call` and leaves the text as
+      it is, at the latest 64 chunks behind the call; `call` makes it a call like a native one; and
+      `off` does not look for it. With `call`, a call that a server parsed and left in the text is executed twice.
     - `turn_id`: the turn id of every event; by default the wire's response id, else a random one per subscription. A
       retry, such as `ops.retry(2)` of reactivex, has a turn id of its own: `t#2`.
     - `eager`: seal a call as soon as its JSON root closes; only JSON that the model wrote.
     - `end_arguments`: put the decoded `arguments` into the END metadata of each complete JSON call.
     """
-    return lift(partial(_ToSegments, turn_id, limits, eager=eager, end_arguments=end_arguments))
+    if text_calls not in ("off", "notice", "call"):
+        message = f"text_calls= must be 'off', 'notice' or 'call', got {text_calls!r}"
+        raise UsageError(message)
+    new_answer = partial(_answer, limits=limits, eager=eager, with_arguments=end_arguments)
+    schemas = None if tools is None or text_calls == "off" else tool_parameters(tools)
+    if not schemas:
+        return lift(partial(ResponseAnswers, turn_id, new_answer))
+    in_text, in_reasoning = (
+        TextOptions(schemas=schemas, blanks="keep", limits=limits, segment_type=kind) for kind in ("text", "reasoning")
+    )
+    if text_calls == "call":
+        return lift(partial(ResponseAnswers, turn_id, partial(_read_answer, new_answer, in_text, in_reasoning)))
+    new_watch = partial(TextCallWatch, names=tuple(schemas), new_reader=partial(_unseen_reader, in_text))
+    return lift(partial(ResponseAnswers, turn_id, partial(_watched_answer, new_answer, new_watch)))
 
 
-class _ToSegments(Stateful):
-    STATE = ("_choices", "_totals", "ids")
+def _answer(number: int, ids: TurnIds, *, limits: Limits, eager: bool, with_arguments: bool) -> AnswerSegments:
+    return AnswerSegments(number, ids, limits, eager=eager, with_arguments=with_arguments)
 
-    def __init__(self, turn_id: str | None, limits: Limits, *, eager: bool, end_arguments: bool) -> None:
-        self.ids = TurnIds(turn_id)
-        self._totals = AnswerTotals()
-        self._new_choice = partial(
-            AnswerSegments, ids=self.ids, limits=limits, eager=eager, with_arguments=end_arguments
-        )
-        self._choice = self._new_choice(0)
-        self._choices = {0: self._choice}
 
-    def feed(self, chunk: ChunkResponse) -> list[Segment]:
-        events: list[Segment] = []
-        choice = self._choice
-        if chunk.choice != choice.number:
-            choice = self._choice_of(chunk.choice)
-        ids = self.ids
-        if chunk.response_id is not ids.response_id and chunk.response_id:
-            ids.response_id = chunk.response_id
-        if chunk.usage is not None or chunk.model is not self._totals.model:
-            self._totals.take(chunk)
-        if chunk.reasoning or chunk.native:
-            choice.text("reasoning", chunk.reasoning, events, chunk.native)
-        if chunk.content:
-            choice.text("text", chunk.content, events)
-        if chunk.refusal:
-            choice.text("refusal", chunk.refusal, events)
-        if chunk.image_urls or chunk.audio_urls or chunk.video_urls:
-            choice.media(chunk, events)
-        if chunk.tool_calls:
-            choice.take_calls(chunk.tool_calls, events)
-        if chunk.provider_events or chunk.raw or chunk.error is not None or chunk.message is not None:
-            choice.other(chunk, events)
-        if chunk.finish_reason is not None or chunk.is_complete:
-            choice.take_finish(chunk, events)
-        return events
+def _read_answer(
+    new_answer: NewAnswer, in_text: TextOptions, in_reasoning: TextOptions, number: int, ids: TurnIds
+) -> AnswerSegments:
+    """Return an answer whose text and reasoning are read."""
+    answer = new_answer(number, ids)
+    answer.text_reader = TextEngine(_any_dialect(), answer, in_text)
+    answer.reasoning_reader = TextEngine(_any_dialect(), answer, in_reasoning)
+    return answer
 
-    def close(self, how: How) -> list[Segment]:
-        events: list[Segment] = []
-        for choice in self._choices.values():
-            choice.end_text(events, *choice.end_of(how, choice.finish))
-            choice.close_calls(how, choice.finish, events)
-            if choice.has_begun:
-                events.append(self._totals.end_of(choice, how, choice.finish, self.ids))
-        if not events:  # an empty answer ends, too
-            events.append(self._totals.end_of(self._choices[0], how, None, self.ids))
-        return events
 
-    def dump(self) -> Any:
-        return {**super().dump(), "choice": self._choice.number}
+def _watched_answer(
+    new_answer: NewAnswer, new_watch: Callable[[str], TextCallWatch], number: int, ids: TurnIds
+) -> AnswerSegments:
+    """Return an answer whose text and reasoning are emitted as they are, and looked at."""
+    answer = new_answer(number, ids)
+    answer.text_watch, answer.reasoning_watch = new_watch("text"), new_watch("reasoning")
+    return answer
 
-    def load(self, state: Any, /) -> None:
-        super().load(state)
-        self._choice = self._choices[state["choice"]]
 
-    def new_part(self, _name: str, state: Any, /) -> AnswerSegments:
-        return self._new_choice(state["number"])
+def _unseen_reader(options: TextOptions) -> TextEngine:
+    """Return a reader whose segments belong to no answer."""
+    segments = AnswerSegments(0, TurnIds(""), options.limits, eager=False, with_arguments=False)
+    return TextEngine(_any_dialect(), segments, options)
 
-    def _choice_of(self, number: int) -> AnswerSegments:
-        if number not in self._choices:
-            self._choices[number] = self._new_choice(number)
-        self._choice = self._choices[number]
-        return self._choice
+
+@lru_cache(maxsize=1)
+def _any_dialect() -> Positions:
+    """Return the dialects that a model may fall into; only the names of tools tell their calls from other text."""
+    dialects = dialects_named("auto", "cline", "pythonic", has_tools=True)
+    return compiled(tuple(replace(each, reasoning=(), only_declared=True) for each in dialects))

@@ -252,9 +252,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "no END when the stream fails",
         (
             Edit(
-                "operators/to_segments.py",
-                "            choice.end_text(events, *choice.end_of(how, choice.finish))\n",
-                "            if not hasattr(how, 'error'):\n                choice.end_text(events, *choice.end_of(how, choice.finish))\n",
+                "operators/calls/answer_segments.py",
+                "        self.end_text(events, *self.end_of(how, finish))\n",
+                "        if not hasattr(how, 'error'):\n            self.end_text(events, *self.end_of(how, finish))\n",
             ),
         ),
         (f"{LAWS} every_start",),
@@ -687,6 +687,44 @@ MUTANTS: tuple[Mutant, ...] = (
         ("tests/operators/dialects/test_dialect_slips.py token",),
     ),
     Mutant(
+        "a call in text that is not whole is told",
+        (
+            Edit(
+                "operators/calls/text_call_watch.py",
+                'isinstance(event, SegmentEnd) and event.status == "complete"',
+                "isinstance(event, SegmentEnd)",
+            ),
+        ),
+        ("tests/operators/calls/test_text_call_watch.py no_whole_call",),
+    ),
+    Mutant(
+        "a call in text of an undeclared tool is told",
+        (Edit("operators/to_segments.py", "reasoning=(), only_declared=True", "reasoning=()"),),
+        ("tests/operators/calls/test_text_call_watch.py no_whole_call",),
+    ),
+    Mutant(
+        "a tool's name that a look cuts is not found",
+        (
+            Edit(
+                "operators/calls/text_call_watch.py",
+                "            self._tail = seen[-self._longest :]\n",
+                '            self._tail = ""\n',
+            ),
+        ),
+        ("tests/operators/calls/test_text_call_watch.py means_the_same or two_looks",),
+    ),
+    Mutant(
+        "text after a call in reasoning is no reasoning",
+        (
+            Edit(
+                "operators/text/outside_text.py",
+                'return self._options.segment_type if kind == "text" else kind',
+                'return self._options.segment_type if kind == "text" and not self.calls else kind',
+            ),
+        ),
+        ("tests/operators/calls/test_text_call_watch.py keeps_its_type",),
+    ),
+    Mutant(
         "JSON that failed is tried again at its inner brackets",
         (
             Edit(
@@ -702,9 +740,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/parse_text.py",
-                "    return lift(partial(_ParseText, found, options, turn_id))\n",
-                "    found = tuple(sorted(found, key=lambda each: each.name))\n"
-                "    return lift(partial(_ParseText, found, options, turn_id))\n",
+                "    compiled(found)\n",
+                "    found = tuple(sorted(found, key=lambda each: each.name))\n    compiled(found)\n",
             ),
         ),
         ("tests/operators/catalogue/test_auto.py first_one_decides",),
@@ -968,28 +1005,28 @@ MUTANTS: tuple[Mutant, ...] = (
         "what a validator raises ends the stream",
         (
             Edit(
-                "operators/calls/validated.py",
+                "operators/schemas/validated.py",
                 "    except Exception as error:  # noqa: BLE001 - a",
                 "    except ValueError as error:  # a",
             ),
         ),
-        ("tests/operators/calls/test_validated.py whatever",),
+        ("tests/operators/schemas/test_validated.py whatever",),
     ),
     Mutant(
         "what any exception of a validator says is told",
         (
             Edit(
-                "operators/calls/validated.py",
+                "operators/schemas/validated.py",
                 "isinstance(error, ValueError | AssertionError)",
                 "isinstance(error, Exception)",
             ),
         ),
-        ("tests/operators/calls/test_validated.py quoted",),
+        ("tests/operators/schemas/test_validated.py quoted",),
     ),
     Mutant(
         "a validator's message is told whole",
-        (Edit("operators/calls/validated.py", "if len(message) <= _LONGEST else", "if message else"),),
-        ("tests/operators/calls/test_validated.py whole_file",),
+        (Edit("operators/schemas/validated.py", "if len(message) <= _LONGEST else", "if message else"),),
+        ("tests/operators/schemas/test_validated.py whole_file",),
     ),
     Mutant(
         "reference cycles are made tools of",
@@ -1515,9 +1552,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "an answer that failed has no end",
         (
             Edit(
-                "operators/to_segments.py",
-                "            if choice.has_begun:\n",
-                "            if choice.has_begun and how.__class__.__name__ != 'Failed':\n",
+                "operators/calls/response_answers.py",
+                "            if answer.has_begun:\n",
+                "            if answer.has_begun and how.__class__.__name__ != 'Failed':\n",
             ),
         ),
         (f"{LAWS} every_answer_has_one_end",),
@@ -1526,10 +1563,10 @@ MUTANTS: tuple[Mutant, ...] = (
         "an answer that finished has two ends",
         (
             Edit(
-                "operators/to_segments.py",
-                "                events.append(self._totals.end_of(choice, how, choice.finish, self.ids))\n",
-                "                end = self._totals.end_of(choice, how, choice.finish, self.ids)\n"
-                "                events += [end, end] if choice.finish else [end]\n",
+                "operators/calls/response_answers.py",
+                "                events.append(self._end_of(answer, how, finish))\n",
+                "                end = self._end_of(answer, how, finish)\n"
+                "                events += [end, end] if finish else [end]\n",
             ),
         ),
         (f"{LAWS} every_answer_has_one_end",),
@@ -1538,9 +1575,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "only the first choice shows the usage",
         (
             Edit(
-                "operators/calls/answer_totals.py",
-                "            self.usage,\n            self.model,\n",
-                "            None if answer.number else self.usage,\n            self.model,\n",
+                "operators/calls/response_answers.py",
+                "            self._usage,\n            self._model,\n",
+                "            None if answer.number else self._usage,\n            self._model,\n",
             ),
         ),
         (f"{LAWS} every_answer_has_one_end",),
@@ -1548,7 +1585,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a call in text does not begin its answer",
         (Edit("operators/text/outside_text.py", "        self._answer.begun = True\n", ""),),
-        ("tests/operators/calls/test_answer_totals.py",),
+        ("tests/operators/calls/test_response_answers.py",),
     ),
     Mutant(
         "a number that was cut is an output",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from re import Match
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
@@ -19,6 +20,9 @@ from ..engine.turn_ids import TurnIds
 from .native_calls import NativeCalls
 from .segment_end import end_status
 
+if TYPE_CHECKING:
+    from .text_call_watch import TextCallWatch
+
 Segment: TypeAlias = AnySegmentEvent | Notice | ProviderEvent | AnswerEnd
 """What an operator emits that makes segments."""
 SegmentInput: TypeAlias = SegmentEvent | Notice | ProviderEvent | AnswerEnd
@@ -29,9 +33,49 @@ REGULAR: frozenset[FinishReason] = frozenset(("stop", "tool_calls", "pause"))
 _OF_TEXT = frozenset(("citation", "grounding", "logprobs"))
 """Kinds of provider events that belong to the text that is open."""
 
+PIECES_AT_ONCE: Final = 64
+"""A watched text is looked at in so many pieces at once, which costs little for each."""
+Plain: TypeAlias = tuple[Callable[[str], Match[str] | None], str, str, str | None]
+"""For a text that is emitted unchanged if a search finds no marker in it: the search, and the segment's id and type and
+the turn id for its event. It is a plain tuple because unpacking a named one costs more than a call."""
+FastPath: TypeAlias = Callable[[str], Sequence[Segment] | None]
+"""Returns the events of a text, or None if there is more to do than to emit it."""
+
+
+class TextReader(Protocol):
+    """What emits the text of an answer, or its reasoning, where that is not just one segment."""
+
+    @property
+    def plain(self) -> Plain | None:
+        """The fast path for text without a marker."""
+
+    @property
+    def fast_path(self) -> FastPath | None:
+        """The fast path for other text."""
+
+    def feed(self, text: str, events: list[Segment], /) -> None:
+        """Read the next text and append its events."""
+
+    def choose_way(self) -> None:
+        """Note that the answer may have another segment open now."""
+
+    def close(self, how: How, finish: str | None, events: list[Segment], /) -> None:
+        """Append all remaining events at the end."""
+
+    def dump(self) -> Any:
+        """Return the state as plain data."""
+
+    def load(self, state: Any, /) -> None:
+        """Go on from a dumped state."""
+
 
 class AnswerSegments(Stateful):
-    """One of n answers: at most one open text segment, and its calls."""
+    """One of n answers: at most one open text segment, and its calls.
+
+    - `text_reader`, `reasoning_reader`: what reads its text and its reasoning; without them, both are emitted as they
+      are.
+    - `text_watch`, `reasoning_watch`: what looks for calls in them where they are emitted as they are.
+    """
 
     STATE = (
         "_counts",
@@ -46,6 +90,10 @@ class AnswerSegments(Stateful):
         "number",
         "open_id",
         "open_type",
+        "reasoning_reader",
+        "reasoning_watch",
+        "text_reader",
+        "text_watch",
     )
     __slots__ = (*STATE, "_straight", "ids")
 
@@ -67,20 +115,70 @@ class AnswerSegments(Stateful):
         self.message: Any = None
         self._counts: dict[str, int] = {}
         self.ids = ids
+        self.text_reader: TextReader | None = None
+        self.reasoning_reader: TextReader | None = None
+        self.text_watch: TextCallWatch | None = None
+        self.reasoning_watch: TextCallWatch | None = None
 
     @property
     def has_begun(self) -> bool:
         """Whether anything of this answer came."""
         return self.begun or self.calls.have_begun
 
-    def text(self, kind: str, text: str, events: list[Segment], native: dict[str, Any] | None = None) -> None:
+    def feed(self, chunk: ChunkResponse, events: list[Segment]) -> None:
+        """Process a chunk of this answer, and append its events."""
+        if chunk.reasoning or chunk.native:
+            self._reasoning(chunk, events)
+        text = chunk.content
+        if text:
+            if self.text_reader is not None:
+                self.text_reader.feed(text, events)
+            elif self.open_type == "text":
+                events.append(SegmentContent(self.open_id, "text", text, turn_id=self.ids.turn_id, raw=text))
+            else:
+                self.text("text", text, events)
+            watch = self.text_watch
+            if watch is not None:
+                watch.pieces.append(text)
+                if len(watch.pieces) >= PIECES_AT_ONCE:
+                    events += watch.look()
+        if chunk.refusal:
+            self.text("refusal", chunk.refusal, events)
+        if chunk.image_urls or chunk.audio_urls or chunk.video_urls:
+            self.media(chunk, events)
+        if chunk.tool_calls:
+            self.take_calls(chunk.tool_calls, events)
+        if chunk.provider_events or chunk.raw or chunk.error is not None or chunk.message is not None:
+            self.other(chunk, events)
+        if chunk.finish_reason is not None or chunk.is_complete:
+            self.take_finish(chunk, events)
+        if self.text_reader is not None:
+            self.text_reader.choose_way()
+
+    def _reasoning(self, chunk: ChunkResponse, events: list[Segment]) -> None:
+        reader = self.reasoning_reader
+        if reader is None:
+            self.text("reasoning", chunk.reasoning, events)
+        else:
+            reader.choose_way()
+            reader.feed(chunk.reasoning, events)
+        watch = self.reasoning_watch
+        if watch is not None:
+            watch.pieces.append(chunk.reasoning)
+            if len(watch.pieces) >= PIECES_AT_ONCE:
+                events += watch.look()
+        if chunk.native:
+            # A signature belongs to the reasoning before it and completes it: it travels in the END.
+            self.text("reasoning", "", events)
+            self.end_text(events, metadata={"native": chunk.native})
+        if self.text_reader is not None:
+            self.text_reader.choose_way()
+
+    def text(self, kind: str, text: str, events: list[Segment]) -> None:
         if self.open_type != kind:
             self.start_text(kind, events)
         if text:
             events.append(SegmentContent(self.open_id, kind, text, turn_id=self.ids.turn_id, raw=text))
-        if native:
-            # A signature belongs to the reasoning before it and completes it: it travels in the END.
-            self.end_text(events, metadata={"native": native})
 
     def media(self, chunk: ChunkResponse, events: list[Segment]) -> None:
         kinds = (("image", chunk.image_urls), ("audio", chunk.audio_urls), ("video", chunk.video_urls))
@@ -188,11 +286,23 @@ class AnswerSegments(Stateful):
         if finish != "error":
             self.calls.finish(events, is_regular=is_regular)
 
+    def close(self, how: How, finish: str | None, events: list[Segment]) -> None:
+        """Append the events of the end; `finish` is the answer's finish reason, or `stop` for plain text."""
+        for reader in (self.reasoning_reader, self.text_reader):
+            if reader is not None:
+                reader.choose_way()
+                reader.close(how, finish, events)
+        for watch in (self.reasoning_watch, self.text_watch):
+            if watch is not None:
+                events += watch.close(how, finish)
+        self.end_text(events, *self.end_of(how, finish))
+        self._close_calls(how, finish, events)
+
     def end_of(self, how: How, finish: str | None) -> tuple[Status, str | None]:
         """Return the status and reason of text that is open at the end; `finish` is the answer's finish reason."""
         return end_status(how, finish, self.irregular_words)
 
-    def close_calls(self, how: How, finish: str | None, events: list[Segment]) -> None:
+    def _close_calls(self, how: How, finish: str | None, events: list[Segment]) -> None:
         """End the calls that are open at the end of the stream; `finish` is the answer's finish reason."""
         status, reason = self.end_of(how, finish)
         if status == "complete":

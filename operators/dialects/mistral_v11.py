@@ -6,6 +6,7 @@ from .parts import ARGUMENTS, THINK
 MISTRAL_V11 = KnownDialect(
     "mistral_v11",
     ("[TOOL_CALLS]", NAME, Maybe("[CALL_ID]", Text("id", r"\w")), Maybe("[ARGS]"), ARGUMENTS),
+    aliases=(("[TOOL_CALL]", "[TOOL_CALLS]"),),  # as some write it, where the server's template does not
     reasoning=(("[THINK]", "[/THINK]"), *THINK),  # the first Magistral has tags
     models=("mistral", "mixtral", "ministral", "magistral", "devstral", "codestral", "pixtral"),
     parsers=("mistral",),

@@ -61,6 +61,11 @@ class CodeSpans(Stateful):
         return self._run > 0 or self._state == "closing"
 
     @property
+    def place(self) -> tuple[str, str]:
+        """What tells what `hides` will return."""
+        return self._state, self.language
+
+    @property
     def keeps_line(self) -> bool:
         """Whether the text of the line must be passed to `note`, because it may be the language of a fence."""
         return self._state == "span" and self._length >= _FEWEST_OF_FENCE

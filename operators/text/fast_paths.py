@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ...events.fragment import Fragment, JsonError
 from ...events.segment_event import SegmentContent
-from ..calls.answer_segments import Segment
+from ..calls.answer_segments import FastPath, Plain, Segment
 from .block_json import BlockJson
 from .block_text import BlockText
 from .slots.text_slot import BLANKS
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from .text_call import TextCall
     from .text_engine import TextEngine
 
-Search: TypeAlias = "Callable[[str], re.Match[str] | None]"
-FastPath: TypeAlias = Callable[[str], Sequence[Segment] | None]
-Plain: TypeAlias = tuple[Search, str, str, str | None]
-"""For a text that is emitted unchanged if a search finds no marker in it: the search, and the segment's id and type and
-the turn id for its event. It is a plain tuple because unpacking a named one costs more than a call."""
 ReadOn: TypeAlias = Callable[[BlockJson, Sequence[Fragment | JsonError], str], Sequence[Segment]]
 """Continues without a fast path, with a text that the JSON machine has already parsed."""
 
@@ -41,7 +36,7 @@ def plain_fast_path(block: TextBlock) -> Plain | None:
     search = _nothing if outside.search is None else outside.search.pattern.search
     if outside.holds_blanks:
         search = _up_to_blanks(None if outside.search is None else outside.search.pattern).search
-    return search, answer.open_id, outside.kind, answer.ids.turn_id
+    return search, answer.open_id, answer.open_type, answer.ids.turn_id
 
 
 def waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:

@@ -69,6 +69,7 @@ class OutsideText(Stateful):
         "_answer",
         "_anywhere",
         "_grammar",
+        "_hidden_in",
         "_meant",
         "_options",
         "_reasoning",
@@ -116,6 +117,8 @@ class OutsideText(Stateful):
         """The openers that came of tokens which may also end the answer."""
         self.resume: At = ()
         self.calls = 0
+        self._hidden_in: dict[tuple[str, str], frozenset[int]] = {}
+        """What is hidden in each kind of code."""
         self._searches: dict[tuple[object, ...], tuple[LiteralSearch | None, Mapping[str, Sequence[Meaning]]]] = {}
         self.search: LiteralSearch | None = None
         self._meant: Mapping[str, Sequence[Meaning]] = {}
@@ -128,7 +131,7 @@ class OutsideText(Stateful):
         """Whether text without a marker can be emitted unchanged in the open segment."""
         options = self._options
         return (
-            self._answer.open_type == self.kind
+            self._answer.open_type == self._type_of(self.kind)
             and self.said_any
             and options.blanks != "drop"
             and not (self._blanks or self._margin or self._leading or self._is_dropped)
@@ -264,6 +267,7 @@ class OutsideText(Stateful):
     def give(self, kind: str, text: str, upto: int) -> None:
         """Emit text of a segment, up to a position in the buffer."""
         answer, source_buffer = self._answer, self._source_buffer
+        kind = self._type_of(kind)
         if answer.open_type != kind:
             answer.start_text(kind, source_buffer.events)
         raw = source_buffer.take(upto)
@@ -272,7 +276,7 @@ class OutsideText(Stateful):
     def start(self, kind: str, upto: int) -> None:
         """Emit the START of a segment, with the markup up to a position in the buffer."""
         self._blanks.clear()
-        self._answer.start_text(kind, self._source_buffer.events, raw=self._source_buffer.take(upto))
+        self._answer.start_text(self._type_of(kind), self._source_buffer.events, raw=self._source_buffer.take(upto))
 
     def end(self, kind: str, upto: int, call: TextCall | None = None) -> None:
         """Emit the END of the open segment, with the markup up to a position in the buffer.
@@ -280,12 +284,16 @@ class OutsideText(Stateful):
         If a native call has already ended it, the markup goes to the current call, or to the next event.
         """
         raw = self._source_buffer.take(upto)
-        if self._answer.open_type == kind:
+        if self._answer.open_type == self._type_of(kind):
             self._answer.end_text(self._source_buffer.events, raw=raw)
         elif call is not None:
             call.say(raw, "", ())
         else:
             self._source_buffer.before = raw
+
+    def _type_of(self, kind: str) -> str:
+        """Return the type of the segments of a kind of text."""
+        return self._options.segment_type if kind == "text" else kind
 
     def begin_call(self) -> int:
         """Record that a call begins; return its number."""
@@ -355,11 +363,13 @@ class OutsideText(Stateful):
             return self._silent_in_reasoning
         if not code.hides(()):
             return frozenset()
-        dialects = enumerate(self._grammar.dialects)
-        of_all = {"calls": (ANY_LANGUAGE,), "text": ()}.get(self._options.fences)
-        return frozenset(
-            place for place, each in dialects if code.hides(each.fence_languages if of_all is None else of_all)
-        )
+        if (found := self._hidden_in.get(code.place)) is None:
+            dialects = enumerate(self._grammar.dialects)
+            of_all = {"calls": (ANY_LANGUAGE,), "text": ()}.get(self._options.fences)
+            found = self._hidden_in[code.place] = frozenset(
+                place for place, each in dialects if code.hides(each.fence_languages if of_all is None else of_all)
+            )
+        return found
 
     def _markers(self, hidden: frozenset[int], stops: tuple[str, ...]) -> Mapping[str, tuple[At, ...]]:
         """Return the markers to search for, each with the positions that it may lead to."""

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...events.fragment import Fragment, JsonError
-from ..calls.answer_segments import AnswerSegments, Segment
+from ..calls.answer_segments import AnswerSegments, FastPath, Plain, Segment
 from ..engine.stage import How
 from ..engine.state import Stateful
 from ..grammar.dialect_positions import Positions
@@ -26,7 +26,7 @@ from .block_attrs import BlockAttrs
 from .block_end import end_block
 from .block_json import BlockJson, open_json
 from .block_text import BlockText
-from .fast_paths import FastPath, Plain, block_fast_path, plain_fast_path, waiting_fast_path
+from .fast_paths import block_fast_path, plain_fast_path, waiting_fast_path
 from .outside_text import Meaning
 from .source_buffer import SourceBuffer
 from .text_block import TextBlock
@@ -82,7 +82,7 @@ class TextEngine(Stateful):
         raw = source_buffer.take(0)
         if raw and not answer.open_type:
             # A closer or blanks that nothing came after: a text that says nothing stands for them.
-            answer.start_text("text", events)
+            answer.start_text(self._options.segment_type, events)
         answer.end_text(events, *answer.end_of(how, finish), raw=raw)
 
     def choose_way(self) -> None:

@@ -47,6 +47,8 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     fences: Literal["language", "calls", "text"] = "language"
     seal: Literal["end", "closer"] = "end"
     lenient: bool = False
+    segment_type: Literal["text", "reasoning"] = "text"
+    """The type of the segments of what is no call, and in no markers of reasoning."""
     rules: TypingRules = DEFAULT_RULES
     limits: Limits = DEFAULT_LIMITS
 

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from ...events.errors import UsageError
 from ...operators.calls.field_spec import FieldSpec
-from ...operators.detect_text_calls import detect_text_calls
 from ...operators.engine.limits import Limits
 from ...operators.engine.stage import Operator, compose
 from ...operators.stream_fields import stream_fields
@@ -23,15 +22,13 @@ def act_on_calls(
     start: Literal["deferred", "immediate"],
     ignore_case: bool,
     updates: bool,
-    detect: bool,
     limits: Limits,
 ) -> Operator[Any, Any]:
     """Return the chain: `finder`, the optional operators, `stream_fields`, `to_invocations`."""
     specs = _checked(fields)
-    opted = [*([detect_text_calls()] if detect else []), *([tool_call_updates(keep_segments=True)] if updates else [])]
     return compose(
         finder,
-        *opted,
+        *([tool_call_updates(keep_segments=True)] if updates else []),
         stream_fields(specs, tools=tools, start=start, ignore_case=ignore_case, limits=limits),
         to_invocations(tools, keep_segments=True, fields=specs, ignore_case=ignore_case, limits=limits),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal, cast
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
@@ -28,7 +28,7 @@ def api_tool_call(
     start: Literal["deferred", "immediate"] = "deferred",
     eager: bool = False,
     updates: bool = False,
-    detect: bool = False,
+    text_calls: Literal["off", "notice", "call"] = "notice",
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[ChunkResponse, StrategyEvent]:
     r"""Read the native tool calls of a provider's API: text, files and commands as they are written, then the calls.
@@ -50,35 +50,38 @@ def api_tool_call(
     It is `to_segments`, `stream_fields` and `to_invocations(keep_segments=True)` in a row, with their options: `tools`
     are the models to validate with, `fields` the tools with one streamed argument, `start` when their segments begin,
     `eager` seals a call as soon as its JSON closes. `updates` adds a `ToolCallUpdate` for each piece of a call's
-    arguments, `detect` a `Notice` for text that looks like a call. An invocation, or a failure, follows its call's END
-    directly.
+    arguments. `text_calls` says what becomes of whole calls of `tools` that the model wrote into its text: a `Notice`
+    (`notice`), a call (`call`), or nothing (`off`). An invocation, or a failure, follows its call's END directly.
     """
+    known: Any = tools if tools is None or hasattr(tools, "items") else tuple(cast("Iterable[Any]", tools))
     return act_on_calls(
-        to_segments(turn_id=turn_id, eager=eager, limits=limits),
-        tools,
+        to_segments(tools=known, text_calls=text_calls, turn_id=turn_id, eager=eager, limits=limits),
+        known,
         fields=fields,
         start=start,
         ignore_case=False,
         updates=updates,
-        detect=detect,
         limits=limits,
     )
 
 
 def pass_through(
-    tools: Tools | None = None,  # noqa: ARG001 - what every strategy takes; here nothing is invoked
+    tools: Tools | None = None,
     *,
     turn_id: str | None = None,
+    text_calls: Literal["off", "notice", "call"] = "notice",
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[ChunkResponse, StrategyEvent]:
-    """Emit segments only: text stays text, calls are segments, and none becomes an invocation.
+    """Emit segments only: calls are segments, and none becomes an invocation.
+
+    `text_calls` says what becomes of whole calls of `tools` that the model wrote into its text, as with `to_segments`.
 
     >>> from penstock import ChunkResponse, SegmentContent, drive
     >>> events = drive([ChunkResponse(content="<tool>", finish_reason="stop")], pass_through())
     >>> [event.delta for event in events if isinstance(event, SegmentContent)]
     ['<tool>']
     """
-    return compose(to_segments(turn_id=turn_id, limits=limits))
+    return compose(to_segments(tools=tools, text_calls=text_calls, turn_id=turn_id, limits=limits))
 
 
 _NATIVE: Mapping[str, Strategy] = {"api_tool_call": api_tool_call, "pass_through": pass_through}

@@ -87,14 +87,13 @@ class TextStrategy:
         lenient: bool = False,
         typing: TypingRules = DEFAULT_RULES,
         updates: bool = False,
-        detect: bool = False,
         limits: Limits = DEFAULT_LIMITS,
     ) -> Operator[Any, StrategyEvent]:
         """Make the operator: `parse_text`, `stream_fields` and `to_invocations(keep_segments=True)` in a row.
 
         It takes texts as well as chunks, whose native calls pass through the same way. `tools` give raw values their
         types, and validate the arguments. `fields` are the tools with streamed arguments, `KNOWN_FILE_TOOLS` unless
-        given; `start`, `updates` and `detect` as with `api_tool_call`; all others as with `parse_text`. The case of
+        given; `start` and `updates` as with `api_tool_call`; all others as with `parse_text`. The case of
         tool names that the model wrote does not matter.
         """
         known: Any = tools if tools is None or hasattr(tools, "items") else tuple(cast("Iterable[Any]", tools))
@@ -123,7 +122,6 @@ class TextStrategy:
             start=start,
             ignore_case=True,
             updates=updates,
-            detect=detect,
             limits=limits,
         )
 

@@ -166,10 +166,6 @@ TEXT_CALLS = (
 TO_SEGMENTS = to_segments(turn_id=TURN)
 FROM_CALLS = _segments(TO_SEGMENTS)
 FROM_FIELDS = _segments(TO_SEGMENTS, stream_fields())
-CALLS_IN_TEXT = tuple(
-    tuple(drive([ChunkResponse(content=text) for text in texts], TO_SEGMENTS))
-    for texts in (("so: [TOOL", "_CALL] add {", "}"), ("<function=a>",), ("x" * 5_000, "<function=a>", "y" * 2_000))
-)
 FROM_TEXT = tuple(tuple(drive(each, parse_text("hermes", "qwen3_coder", turn_id=TURN))) for each in TEXT_CALLS)
 
 

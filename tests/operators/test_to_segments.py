@@ -27,9 +27,17 @@ from penstock.events import (
 from penstock.operators import Completed, Failed, Interrupted, Limits, to_segments
 from penstock.operators.engine.stage import How
 
+TOOLS = {"f": None}
+IN_TEXT = (
+    (ChunkResponse("so: [TOOL"), ChunkResponse('_CALL] f {"a'), ChunkResponse(reasoning="hm"), ChunkResponse('": 1}')),
+    (ChunkResponse(reasoning="so [f("), ChunkResponse(reasoning="a=1)] now"), ChunkResponse(finish_reason="stop")),
+    (ChunkResponse("x" * 99 + "<function=f>"), ChunkResponse("", choice=1), ChunkResponse("<function=f>", choice=1)),
+)
 CONTRACT = (
     Case("to_segments", TO_SEGMENTS, CHUNKS),
     Case("to_segments eager", to_segments(turn_id=TURN, eager=True, end_arguments=True), CHUNKS),
+    Case("to_segments watching", to_segments(turn_id=TURN, tools=TOOLS), (*CHUNKS, *IN_TEXT)),
+    Case("to_segments reading", to_segments(turn_id=TURN, tools=TOOLS, text_calls="call"), (*CHUNKS, *IN_TEXT)),
 )
 
 Chunk = ChunkResponse

@@ -17,8 +17,8 @@ from reactivex.subject import Subject
 from penstock.events import ChunkResponse, InvocationFailed, SegmentEvent, ToolCallDelta, ToolInvocation, UsageError
 from penstock.operators import (
     Limits,
+    argument_progress,
     compose,
-    detect_text_calls,
     holdback,
     lift,
     parse_text,
@@ -94,11 +94,11 @@ def test_what_has_no_form_as_code_is_shown_by_its_name():
         lift(Louder),
         lift(partial(Louder)),
         ops.take(3),
-        detect_text_calls(),
+        argument_progress(),
     ]
     assert repr(Pipeline(chain)) == (
         'Pipeline([to_segments(), within(<lambda>, holdback("<a>")), lift(Louder), lift(partial(Louder)), '
-        "Rx operator, detect_text_calls()])"
+        "Rx operator, argument_progress()])"
     )
 
 
@@ -142,9 +142,9 @@ def test_an_operator_is_inserted_before_or_after_another(place: dict[str, str], 
 
 
 def test_a_chain_of_several_is_inserted_in_its_order():
-    pipeline = Pipeline("pass_through").insert(compose(detect_text_calls(), lift(Louder)), after="to_segments")
-    assert names(pipeline) == ["to_segments", "detect_text_calls", "Louder"]
-    assert names(pipeline.replace("Louder", whole_calls())) == ["to_segments", "detect_text_calls", "whole_calls"]
+    pipeline = Pipeline("pass_through").insert(compose(argument_progress(), lift(Louder)), after="to_segments")
+    assert names(pipeline) == ["to_segments", "argument_progress", "Louder"]
+    assert names(pipeline.replace("Louder", whole_calls())) == ["to_segments", "argument_progress", "whole_calls"]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_new_operator_gets_the_tools_and_the_turn_id():
     pipeline = Pipeline([to_segments(), lift(Louder)], tools=[NUMBER], turn_id="t")
     changed = pipeline.insert(to_invocations(), after="Louder").replace("to_segments", to_segments(eager=True))
     assert changed.chain == chain_of(
-        [to_segments(eager=True, turn_id="t"), lift(Louder), to_invocations(tools=(NUMBER,))]
+        [to_segments(tools=(NUMBER,), eager=True, turn_id="t"), lift(Louder), to_invocations(tools=(NUMBER,))]
     )
 
 
@@ -215,7 +215,7 @@ def test_a_change_that_leaves_no_operator_for_the_turn_id_is_refused():
 
 
 def test_a_changed_pipeline_pickles():
-    pipeline = Pipeline(tools=[look]).insert(detect_text_calls(), after="to_segments")
+    pipeline = Pipeline(tools=[look]).insert(argument_progress(), after="to_segments")
     copy = pickle.loads(pickle.dumps(pipeline))
     assert (copy.chain, repr(copy)) == (pipeline.chain, repr(pipeline))
 

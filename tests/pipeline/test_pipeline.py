@@ -233,9 +233,13 @@ def test_updates_are_given_when_asked_for():
     assert not [event for event in Pipeline().stream(one_call()) if isinstance(event, ToolCallUpdate)]
 
 
-def test_text_that_looks_like_a_call_is_noticed_when_asked_for():
-    chunks = [ChunkResponse(content='<tool_call>{"name": "f"}</tool_call>'), FINISH]
-    assert [event for event in Pipeline(detect=True).stream(chunks) if isinstance(event, Notice)]
+def test_a_call_in_text_is_noticed_or_executed_where_tools_are_declared():
+    chunks = [ChunkResponse(content='<tool_call>{"name": "look", "arguments": {}}</tool_call>'), FINISH]
+    definition = {"name": "look", "parameters": {"type": "object"}}
+    (notice,) = (each for each in Pipeline(tools=[definition]).stream(chunks) if isinstance(each, Notice))
+    assert notice.code == "text_call"
+    events = list(Pipeline(tools=[definition], text_calls="call").stream(chunks))
+    assert [each.name for each in events if isinstance(each, ToolInvocation)] == ["look"]
     assert all(isinstance(event, SegmentEvent) for event in before_the_end(Pipeline().stream(chunks)))
 
 

@@ -31,7 +31,6 @@ from penstock.events import (
     UsageError,
 )
 from penstock.operators import stream_fields, to_invocations, to_segments
-from penstock.operators.detect_text_calls import detect_text_calls
 from penstock.operators.extract_json_fields import extract_json_fields
 from penstock.operators.json_fragments import json_fragments
 from penstock.pipeline import Pipeline
@@ -97,7 +96,8 @@ def check_handler(case: Case) -> None:
     """Check a case of the handlers: native calls, or text that passes through."""
     config, expected = case["config"], dict(case["expected"])
     chunks = [words.from_handler_chunk(chunk) for chunk in case["chunks"]]
-    operators = (to_segments(turn_id="turn"), stream_fields(), to_invocations(keep_segments=True), detect_text_calls())
+    tools = {"run_bash": None} if "diagnostic" in expected else None
+    operators = (to_segments(turn_id="turn", tools=tools), stream_fields(), to_invocations(keep_segments=True))
     if config.get("close") == "fail":
         ran = run_until_it_fails(chunks, config["reason"], operators)
     else:

@@ -113,7 +113,9 @@ def test_every_public_operator_knows_its_name_and_keeps_its_signature():
     ]
     assert len(made) >= 16
     assert [function.__name__ for function in made if not hasattr(function, "__wrapped__")] == []
-    assert list(inspect.signature(to_segments).parameters) == ["turn_id", "eager", "end_arguments", "limits"]
+    assert list(inspect.signature(to_segments).parameters) == [
+        *("tools", "text_calls", "turn_id", "eager", "end_arguments", "limits")
+    ]
 
 
 def test_it_runs_as_before():

@@ -8,7 +8,6 @@ from penstock.events import UsageError
 from penstock.operators import (
     MARKED_FILE_TOOLS,
     compose,
-    detect_text_calls,
     parse_text,
     stream_fields,
     to_invocations,
@@ -40,9 +39,8 @@ def test_a_strategy_is_what_its_page_says():
 
 @pytest.mark.parametrize("strategy", [api_tool_call, hermes])
 def test_what_is_opted_for_stands_behind_the_first_operator(strategy: type[Pipeline]):
-    names = [step.name for step in strategy(updates=True, detect=True).steps]  # type: ignore[attr-defined]
-    opted = compose(detect_text_calls(), tool_call_updates(keep_segments=True))
-    assert names[1:] == [*(step.name for step in opted.steps), "stream_fields", "to_invocations"]
+    names = [step.name for step in strategy(updates=True).steps]  # type: ignore[attr-defined]
+    assert names[1:] == [tool_call_updates().steps[0].name, "stream_fields", "to_invocations"]
 
 
 def test_the_old_name_of_a_strategy_says_the_new_one():

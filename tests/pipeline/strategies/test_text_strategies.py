@@ -25,7 +25,6 @@ from penstock.events import (
     AnswerEnd,
     ChunkResponse,
     InvocationFailed,
-    Notice,
     SegmentEnd,
     SegmentStart,
     ToolCallDelta,
@@ -275,7 +274,7 @@ def test_options_reach_the_operators(text: str, options: dict[str, Any], wanted:
         assert types(pipeline.stream([text])) == wanted
 
 
-def test_start_limits_updates_and_detect_are_passed_on():
+def test_start_limits_and_updates_are_passed_on():
     begun = '<tool_call>{"name": "write_file", "arguments": {'
     starts = {start: types(Pipeline("hermes", start=start).stream([begun]))[:1] for start in ("deferred", "immediate")}
     assert starts == {"deferred": ["write_file"], "immediate": ["write_file"]}
@@ -287,10 +286,6 @@ def test_start_limits_updates_and_detect_are_passed_on():
     assert failed.reason == "limit"
     updates = [each for each in Pipeline("hermes", updates=True).stream([HERMES]) if isinstance(each, ToolCallUpdate)]
     assert "".join(each.arguments for each in updates) == '{"a": 1}'
-    (notice,) = (
-        each for each in Pipeline("hermes", detect=True).stream(["[TOOL_CALLS]f{"]) if isinstance(each, Notice)
-    )
-    assert notice.code == "text_call"
 
 
 def _reading(pieces: list[str]) -> Iterator[str]:

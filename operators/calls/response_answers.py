@@ -1,0 +1,141 @@
+"""The answers of one response: chunks go in, the segments of each answer come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from ...events.answer_end import AnswerEnd, AnswerStatus
+from ...events.chunk_response import ChunkResponse, TokenUsage
+from ...events.errors import error_fields
+from ...events.segment_event import SegmentContent
+from ..engine.stage import Completed, Failed, How
+from ..engine.state import Stateful
+from ..engine.turn_ids import TurnIds
+from .answer_segments import AnswerSegments, Segment
+
+NewAnswer: TypeAlias = Callable[[int, TurnIds], AnswerSegments]
+"""Returns the segments of one of n answers, by its number."""
+
+
+class ResponseAnswers(Stateful):
+    """The answers of one response, and what they share: the ids, the usage and the model.
+
+    With a reader of their text, they also take texts instead of chunks.
+    """
+
+    STATE = ("ids", "_answers", "_model", "_text_only", "_usage")
+
+    def __init__(self, turn_id: str | None, new_answer: NewAnswer) -> None:
+        self.ids = TurnIds(turn_id)
+        self._new_answer = new_answer
+        self._answer = new_answer(0, self.ids)
+        """The answer of the last chunk."""
+        self._answers: dict[int, AnswerSegments] = {0: self._answer}
+        self._reader = self._answer.text_reader
+        self._text_only = self._reader is not None
+        """Whether nothing but plain text came, whose completion is a regular end."""
+        self._usage: TokenUsage | None = None
+        self._model: str | None = None
+
+    def feed(self, item: str | ChunkResponse) -> Sequence[Segment]:
+        reader = self._reader
+        if reader is not None:
+            text = item if isinstance(item, str) else self._only_content(item)
+            plain = reader.plain
+            if plain is not None and text:
+                search, segment_id, kind, turn_id = plain
+                if search(text) is None:
+                    return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
+            fast_path = reader.fast_path
+            if fast_path is not None and text and (given := fast_path(text)) is not None:
+                return given
+            if isinstance(item, str):
+                given = list[Segment]()
+                reader.feed(item, given)
+                return given
+            self._text_only = False
+        chunk: Any = item
+        answer, ids = self._answer, self.ids
+        if chunk.choice != answer.number:
+            answer = self._answer_of(chunk.choice)
+        if chunk.response_id is not ids.response_id and chunk.response_id:
+            ids.response_id = chunk.response_id
+        if chunk.usage is not None:
+            self._usage = chunk.usage
+        if chunk.model:
+            self._model = chunk.model
+        events: list[Segment] = []
+        answer.feed(chunk, events)
+        return events
+
+    def close(self, how: How) -> Sequence[Segment]:
+        events: list[Segment] = []
+        for answer in self._answers.values():
+            finish = "stop" if self._text_only else answer.finish
+            answer.close(how, finish, events)
+            if answer.has_begun:
+                events.append(self._end_of(answer, how, finish))
+        if not events:  # an empty answer ends, too
+            events.append(self._end_of(self._answers[0], how, "stop" if self._text_only else None))
+        return events
+
+    def dump(self) -> Any:
+        return {**super().dump(), "answer": self._answer.number}
+
+    def load(self, state: Any, /) -> None:
+        super().load(state)
+        self._answer = self._answers[state["answer"]]
+        self._reader = self._answers[0].text_reader
+
+    def new_part(self, _name: str, state: Any, /) -> AnswerSegments:
+        return self._new_answer(state["number"], self.ids)
+
+    def _only_content(self, chunk: ChunkResponse) -> str:
+        """Return a chunk's content if it has nothing else and is from the first answer."""
+        if (
+            chunk.reasoning
+            or chunk.tool_calls
+            or chunk.finish_reason
+            or chunk.is_complete
+            or chunk.choice
+            or chunk.native
+            or chunk.refusal
+            or chunk.image_urls
+            or chunk.audio_urls
+            or chunk.video_urls
+            or chunk.usage is not None
+            or chunk.model is not self._model
+            or chunk.provider_events
+            or chunk.raw
+            or chunk.error is not None
+            or chunk.message is not None
+        ):
+            return ""
+        self._text_only = False
+        return chunk.content
+
+    def _answer_of(self, number: int) -> AnswerSegments:
+        if number not in self._answers:
+            self._answers[number] = self._new_answer(number, self.ids)
+        self._answer = self._answers[number]
+        return self._answer
+
+    def _end_of(self, answer: AnswerSegments, how: How, finish: str | None) -> AnswerEnd:
+        """Return the end of an answer; `finish` is its finish reason, or `stop` for plain text."""
+        status: AnswerStatus = answer.end_of(how, finish)[0]
+        if finish == "pause" and isinstance(how, Completed):
+            status = "paused"
+        return AnswerEnd(
+            self.ids.fixed(),
+            answer.number,
+            status,
+            answer.finish,
+            answer.finish_words,
+            self._usage,
+            self._model,
+            self.ids.response_id,
+            answer.error or (error_fields(how.error) if isinstance(how, Failed) else None),
+            answer.api,
+            answer.message,
+        )

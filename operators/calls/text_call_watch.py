@@ -1,0 +1,99 @@
+"""Look for calls in a text that is emitted as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from ...events.segment_event import SegmentEnd, SegmentEvent, SegmentStart
+from ...events.tool_invocation import Notice
+from ..engine.stage import How
+from ..engine.state import Stateful
+from .answer_segments import Segment, TextReader
+
+SNIPPET: Final = 240
+_SOURCE: Final = 4 * SNIPPET
+"""Characters that are kept to make a snippet; more than `SNIPPET`, because runs of blanks are collapsed."""
+_KEPT: Final = 65_536
+"""Characters of a text that are kept for a reader; a longer text is read although it has no name."""
+_DETAIL: Final = (
+    "the model wrote a call of {name!r} into its {kind} and not as a native call, so no tool was executed. "
+    'To have such calls executed, pass text_calls="call", choose a strategy that reads them in the text, or let the '
+    "server parse them (of vLLM, SGLang and others an option that names the model's tool call parser). "
+    "The text: {snippet}"
+)
+
+
+class TextCallWatch(Stateful):
+    """Finds whole calls in one text, which is read only once it has the name of a tool, because most have none.
+
+    - `kind`: `text` or `reasoning`.
+    - `pieces`: the text that has not been looked at.
+    """
+
+    STATE = ("_call_id", "_length", "_name", "_tail", "reader")
+    PIECES = ("_before", "_source", "pieces")
+
+    def __init__(self, kind: str, names: Sequence[str], new_reader: Callable[[], TextReader]) -> None:
+        self.kind = kind
+        self._new_reader = new_reader
+        self._longest = max(map(len, names)) + 1
+        self._names = tuple(name.lower() for name in names)
+        self._find_name = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, self._names))})(?=\W)").search
+        self.reader: TextReader | None = None
+        """What reads the text; None while no name has been found."""
+        self._before: list[str] = []
+        """The text that was looked at before there was a reader."""
+        self._length = 0
+        self.pieces: list[str] = []
+        self._tail = ""
+        """The end of the text before it, in which a name may have begun."""
+        self._call_id = ""
+        self._name = ""
+        self._source: list[str] = []
+        """The text of the open call, as far as a snippet needs it."""
+
+    def look(self) -> Iterator[Notice]:
+        """Yield a `Notice` for each call that the text since the last look makes whole."""
+        text = "".join(self.pieces)
+        self.pieces.clear()
+        if self.reader is None:
+            self._before.append(text)
+            self._length += len(text)
+            seen = self._tail + text.lower()
+            self._tail = seen[-self._longest :]
+            if self._length <= _KEPT and not self._has_name(seen):
+                return
+            self.reader = self._new_reader()
+            text = "".join(self._before)
+            self._before.clear()
+        found: list[Segment] = []
+        self.reader.feed(text, found)
+        yield from self._notices(found)
+
+    def close(self, how: How, finish: str | None) -> Iterator[Notice]:
+        """Yield the notices of the end; `finish` is the answer's finish reason."""
+        yield from self.look()
+        found: list[Segment] = []
+        if self.reader is not None:
+            self.reader.close(how, finish, found)
+        yield from self._notices(found)
+
+    def new_part(self, _name: str, _state: Any, /) -> TextReader:
+        return self._new_reader()
+
+    def _has_name(self, text: str) -> bool:
+        # To look for each as it is costs less than one pattern for all.
+        return any(name in text for name in self._names) and self._find_name(text) is not None
+
+    def _notices(self, found: Iterable[Segment]) -> Iterator[Notice]:
+        for event in found:
+            if isinstance(event, SegmentStart) and event.segment_type == "tool_call":
+                self._call_id, self._name = event.segment_id, event.metadata["tool_name"]
+                self._source = [event.raw]
+            elif isinstance(event, SegmentEvent) and event.segment_id == self._call_id:
+                self._source = ["".join((*self._source, event.raw))[:_SOURCE]]
+                if isinstance(event, SegmentEnd) and event.status == "complete":
+                    snippet = " ".join(self._source[0].split())[:SNIPPET]
+                    yield Notice("text_call", _DETAIL.format(name=self._name, kind=self.kind, snippet=snippet))

@@ -32,8 +32,8 @@ class TextCallWatch(Stateful):
     - `pieces`: the text that has not been looked at.
     """
 
-    STATE = ("_call_id", "_length", "_name", "_tail", "reader")
-    PIECES = ("_before", "_source", "pieces")
+    STATE = ("_call_id", "_length", "_name", "_tail", "pieces", "reader")
+    PIECES = ("_before", "_source")
 
     def __init__(self, kind: str, names: Sequence[str], new_reader: Callable[[], TextReader]) -> None:
         self.kind = kind

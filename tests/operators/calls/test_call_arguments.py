@@ -134,7 +134,7 @@ def test_a_field_segment_that_was_read_back_is_written_as_json_of_the_same_argum
     fields = {event.segment_id for event in events if event.segment_type in SPECS}
     for key, arguments in invoked(events).items():
         if key in fields:
-            assert json.loads(written[key]) == arguments
+            assert json.loads(written[key] or "{}") == arguments  # a call without arguments has no text
 
 
 @pytest.mark.parametrize("chunks", [WRITING, SIDE_BY_SIDE])

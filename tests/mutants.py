@@ -410,6 +410,28 @@ MUTANTS: tuple[Mutant, ...] = (
         (CONTENT,),
     ),
     Mutant(
+        "a guard is a guard wherever it stands",
+        (
+            Edit(
+                "operators/text/value_end.py",
+                '        self._state = "value"\n        return self._read_value(',
+                '        self._state = "begin"\n        return self._read_value(',
+            ),
+        ),
+        ("tests/operators/dialects/test_dialect_slips.py guard",),
+    ),
+    Mutant(
+        "any first key of braces is that of a set",
+        (
+            Edit(
+                "operators/machines/literal_machine.py",
+                "            self._end_key()\n            self._note_dict(out)\n",
+                "            self._end_key()\n",
+            ),
+        ),
+        ("tests/operators/machines/test_literal_machine.py malformed",),
+    ),
+    Mutant(
         "a call inside a value is not counted",
         (
             Edit(

@@ -4,6 +4,7 @@ from typing import Final
 
 from ..grammar.dialect import NAME, Alt, Attrs, CallArgs, Item, Json, Many, Maybe, Role, Text, Trim
 
+FILE_GUARDS: Final = (("__START_CONTENT__", "__END_CONTENT__"), ("__START_PATCH__", "__END_PATCH__"))
 THINK: Final = (("<think>", "</think>"),)
 
 ARGUMENTS: Final = Json(name=(), root="object")

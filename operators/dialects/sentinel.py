@@ -1,7 +1,7 @@
 """Blocks between `[[SEG_START {…}]]` and `[[SEG_END]]`, whose header is JSON."""
 
 from ..grammar.dialect import Alt, Attrs, Call, KnownDialect, Text
-from .parts import ARGUMENTS, CALL
+from .parts import ARGUMENTS, CALL, FILE_GUARDS
 
 _END = "[[SEG_END]]"
 _TOOL = ("tool", "tool_call")
@@ -14,7 +14,7 @@ SENTINEL = KnownDialect(
                 Call(
                     "[[SEG_START",
                     Attrs((("type", "skip"),), required=required, fixed=(("type", types),), form="json"),
-                    *("]]", Text("value", key=key), _END),
+                    *("]]", Text("value", key=key, guards=FILE_GUARDS), _END),
                     name=types[0],
                 )
                 for types, key, required in (

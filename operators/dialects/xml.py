@@ -3,11 +3,12 @@
 from typing import Final
 
 from ..grammar.dialect import Alt, Attrs, Back, Call, KnownDialect, Many, Maybe, Role, Text
-from .parts import XML_FENCES, XML_TAGS
+from .parts import FILE_GUARDS, XML_FENCES, XML_TAGS
 
 _CDATA = ("<![CDATA[", "]]>")
 _ALSO = (("timeoutSeconds", "timeout_seconds"),)
-_AS_IT_STANDS = Text("value", section=_CDATA)
+_GUARDS: Final = (*FILE_GUARDS, _CDATA)
+_AS_IT_STANDS = Text("value", guards=_GUARDS)
 _COMMAND = Text("value", entities=True, section=_CDATA)
 _VALUE = Text(
     "value",
@@ -38,7 +39,7 @@ XML = KnownDialect(
             ),
             Call(
                 *("<write_file", Attrs(required=("path",)), ">"),
-                *(Text("value", key="content"), "</write_file>"),
+                *(Text("value", key="content", guards=_GUARDS), "</write_file>"),
                 name="write_file",
             ),
             Call(

@@ -34,6 +34,9 @@ class Text(Struct, frozen=True):
     """Whether XML entities such as `&lt;` are decoded."""
     section: tuple[str, str] | None = None
     """A pair of markers, such as those of CDATA; text between them is taken literally."""
+    guards: tuple[tuple[str, str], ...] = ()
+    """Of a raw value: pairs of markers; if one begins the value, nothing ends it before the other. They are a part of
+    the value."""
     key: str = ""
     """For a value without a key: the name of its argument; empty means `input`."""
     also: tuple[tuple[str, str], ...] = ()

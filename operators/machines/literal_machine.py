@@ -17,7 +17,7 @@ from ...events.fragment import Fragment, JsonError, JsonErrorReason, Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from ..engine.state import Stateful
 from .literal_groups import Item, LiteralGroups
-from .literal_numbers import NUMBER_FLOATS, NUMBER_MAY_END, NUMBER_STARTS, NUMBER_STATES
+from .literal_numbers import DIGITS, NUMBER_FLOATS, NUMBER_MAY_END, NUMBER_STARTS, NUMBER_STATES
 from .literal_strings import Reads, is_cut_escape, named_character, string_form, wrong_in_escape
 
 # What is right in each state, in words: the `expected` of an error there.
@@ -78,7 +78,8 @@ class LiteralMachine(Stateful):
     - `escapes`: whether a backslash escapes in strings with a quote of one character.
     - `lenient_quotes`: such a quote closes only where a comma or a closing bracket can follow it; any other is text:
       `cmd='sed -n '1,5p' a.py'`. It is held until the first character after it that is not a blank. Adjacent strings
-      are not joined.
+      are not joined. And a number may begin with zeros, as in `month=07`, and braces may be a set of strings, which is
+      an array: what they are is certain behind their first string.
 
     The end of a string with a short quote is certain at the next character that is not a blank, a number at the
     character after it. What is in parentheses is held until the first comma in them, which makes them a tuple, or until
@@ -92,6 +93,7 @@ class LiteralMachine(Stateful):
     """
 
     STATE = (
+        "_dict_at",
         "_groups",
         "_in_key",
         "_joining",
@@ -129,7 +131,7 @@ class LiteralMachine(Stateful):
         "read",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0915 - its state
         self,
         open: str = "(",  # noqa: A002 - the grammar's word
         close: str = ")",
@@ -171,6 +173,8 @@ class LiteralMachine(Stateful):
         """The offset of the closing quote, or of the prefix, of the current string."""
         self._after_quote: list[str] = []
         """Blanks after a quote of which it is not known yet whether it closes the string."""
+        self._dict_at = -1
+        """The offset of the brace that begins a dict or a set, while that is unknown; else -1."""
         self._groups = LiteralGroups()
         self._pending = ""
         """Raw text, such as an unfinished escape, that is held until the next chunk decides it."""
@@ -342,13 +346,36 @@ class LiteralMachine(Stateful):
             self._state = "prefix"
         else:
             self._end_key()
+            self._note_dict(out)
         return position
 
     def _read_assign(self, text: str, position: int, out: list[Item]) -> int:
         if text[position] == self._assign_here():
+            self._note_dict(out)
             self._state = "value"
             return position + 1
+        if self._dict_at >= 0 and text[position] in ",}":
+            self._make_set(out)
+            return position
         return self._after_blanks(text, position, out)
+
+    def _note_dict(self, out: list[Item]) -> None:
+        """Emit that a dict begins, if braces have begun of which it was not known whether they are a set."""
+        if self._dict_at >= 0:
+            out.append(Fragment(self._containers[-1][2], "OPEN", "{", self._dict_at))
+            self._dict_at = -1
+
+    def _make_set(self, out: list[Item]) -> None:
+        """Read the first key of braces as the first string of a set, which is an array."""
+        path, said = self._containers[-1][2], self._path[-1]
+        self._containers[-1] = ("[", "}", path)
+        self._path = (*path, 0)
+        out += (Fragment(path, "OPEN", "[", self._dict_at), Fragment(self._path, "OPEN", '"', self._start - 1))
+        if said:
+            out.append(Fragment(self._path, "TEXT", said, self._start))
+        out.append(Fragment(self._path, "DONE", None, self._mark))
+        self._dict_at = -1
+        self._state = "next"
 
     def _open_quote(self, text: str, position: int, out: list[Item]) -> int:
         wrong = position
@@ -454,7 +481,10 @@ class LiteralMachine(Stateful):
             if is_lenient:
                 self._after_quote.append(text[position:end])
             return end
-        may_end = char == self._assign_here() if self._in_key else char in (",", self._containers[-1][1])
+        if self._in_key:
+            may_end = char == self._assign_here() or (self._dict_at >= 0 and char in ",}")
+        else:
+            may_end = char in (",", self._containers[-1][1])
         if is_lenient and not may_end:
             said = self._form.quote + "".join(self._after_quote)
             self._after_quote = []
@@ -521,6 +551,8 @@ class LiteralMachine(Stateful):
         state = self._number_state
         while position < stop:
             following = NUMBER_STATES[state][0].get(text[position])
+            if following is None and self._lenient and state == "zero" and text[position] in DIGITS:
+                following = "zeros"
             if following is None:
                 break
             state = following
@@ -542,7 +574,11 @@ class LiteralMachine(Stateful):
         raw = "".join(self._pieces)
         self._pieces = []
         try:
-            value = float(raw) if self._number_state in NUMBER_FLOATS else int(raw, 0)
+            value = (
+                float(raw)
+                if self._number_state in NUMBER_FLOATS
+                else int(raw, 10 if self._number_state == "zeros" else 0)
+            )
         except ValueError:  # the interpreter's own limit for integers is below ours
             return self._fail("limit", text, position, "an integer of fewer digits", out)
         self._scalar(value, position, out)
@@ -560,6 +596,8 @@ class LiteralMachine(Stateful):
         at = self._base + position
         if bracket == "(":
             self._groups.open(at)
+        elif bracket == "{" and self._lenient:
+            self._dict_at = at
         else:
             out.append(Fragment(path, "OPEN", bracket, at))
         containers.append((bracket, _CLOSERS[bracket], path))
@@ -573,6 +611,7 @@ class LiteralMachine(Stateful):
     def _close_container(self, position: int, out: list[Item]) -> int:
         if self._containers[-1][0] == "(":
             self._make_tuple()
+        self._note_dict(out)
         self._path = self._containers.pop()[2]
         out.append(Fragment(self._path, "DONE", None, self._base + position))
         self.root_closed = not self._containers

@@ -166,6 +166,7 @@ class BlockText(Stateful):
             self._is_name,
             self._is_call,
             self._other_closers(),
+            guards=item.guards,
             seals_early=block.options.seal == "closer",
         )
         end.is_doomed = self._call is not None and self._call.doom is not None
@@ -343,6 +344,7 @@ class BlockText(Stateful):
         source_buffer = self._block.source_buffer
         buffer, limit = source_buffer.buffer, self._block.options.limits.held_length
         while (position := source_buffer.position) < len(buffer):
+            was_guarded = end.is_guarded
             step, upto = end.read(buffer, position, final=final)
             piece = buffer[position:upto]
             if step in ("hold", "mark", "again"):
@@ -378,6 +380,8 @@ class BlockText(Stateful):
             source_buffer.position = upto
             if piece:
                 end.last = piece[-1]
+            if end.is_guarded != was_guarded:
+                self.search = end.search
 
     def _forget_held(self) -> None:
         self.tail = []

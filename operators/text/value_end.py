@@ -4,6 +4,7 @@
             a closer, then the opener of an argument     the value ends before the closer
             a single closer                              content
             the opener of a call and of its argument     content, up to the closers of that call
+            a guard, where the value begins              guarded: only its closer ends the guard, and all is content
     held    the end of the answer, or another call       the value ends before the closers
             a closer, then another closer or argument    what was held is content
             other text                                   held
@@ -23,7 +24,8 @@ from ..engine.state import Stateful
 from ..grammar.dialect_positions import At
 from ..grammar.opener_forms import LONGEST_OPENER, Opener
 from ..grammar.value_ends import Behind, ValueEnds
-from ..machines.literal_search import LiteralSearch
+from ..machines.literal_search import Literal as Marker
+from ..machines.literal_search import LiteralSearch, literal_search
 
 _BLANK_RUN: Final = re.compile(r"[ \t\r\n]*+")
 
@@ -60,6 +62,7 @@ class ValueEnd(Stateful):
 
     STATE = (
         "_count",
+        "_guard",
         "_inner",
         "_is_behind_other",
         "_is_enough",
@@ -71,7 +74,7 @@ class ValueEnd(Stateful):
         "is_doomed",
         "last",
     )
-    __slots__ = (*STATE, "_ends", "_held", "_is_call", "_is_key", "_others", "_search", "_seals_early")
+    __slots__ = (*STATE, "_ends", "_guards", "_held", "_is_call", "_is_key", "_others", "_search", "_seals_early")
 
     def __init__(
         self,
@@ -81,6 +84,7 @@ class ValueEnd(Stateful):
         is_call: IsName,
         others: Mapping[str, int],
         *,
+        guards: Sequence[tuple[str, str]],
         seals_early: bool,
     ) -> None:
         self._ends = ends
@@ -95,7 +99,12 @@ class ValueEnd(Stateful):
         self._is_behind_other = False
         """Whether a closer of one that is not open has just come."""
         self._seals_early = seals_early
-        self._state: Literal["value", "closed", "held", "held_closed"] = "value"
+        self._guards = guards
+        self._guard = ""
+        """The marker that closes the guard that is open."""
+        self._state: Literal["begin", "guarded", "value", "closed", "held", "held_closed"] = (
+            "begin" if guards else "value"
+        )
         self._count = 0
         """The closers in a row."""
         self._is_enough = False
@@ -111,15 +120,24 @@ class ValueEnd(Stateful):
     @property
     def is_plain(self) -> bool:
         """Whether a text without a marker is content, and changes nothing but `last`."""
-        return self._state == "value" and self._inner.is_plain
+        return self._state == "guarded" or (self._state == "value" and self._inner.is_plain)
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether nothing but the closer of a guard counts."""
+        return self._state == "guarded"
 
     @property
     def search(self) -> LiteralSearch | None:
-        """The search for the markers that mean something in the value."""
-        return self._search
+        """The search for the markers that mean something in the value now."""
+        return literal_search([Marker(self._guard)]) if self._state == "guarded" else self._search
 
     def read(self, text: str, position: int, *, final: bool) -> Step:
         """Return the next step from a position on, which is before the text's end."""
+        if self._state == "begin":
+            return self._read_begin(text, position, final=final)
+        if self._state == "guarded":
+            return self._read_guarded(text, position, final=final)
         if self._state == "value":
             return self._read_value(text, position, final=final)
         if self._state == "held":
@@ -142,9 +160,38 @@ class ValueEnd(Stateful):
         """Return whether the value ended before what is held, now that the answer has ended."""
         if not ended_regularly(how, finish):
             return False
-        if self._state == "value":
+        if self._state in ("begin", "value"):
             return self._ends.is_open
+        if self._state == "guarded":
+            return False
         return self._is_enough or self._state != "closed" or self._ends.may_end(self._reached)
+
+    def _read_begin(self, text: str, position: int, *, final: bool) -> Step:
+        """Read the blanks, and the guard if there is one, with which the value begins."""
+        blanks = _BLANK_RUN.match(text, position)
+        if blanks is not None and blanks.end() > position:
+            return Step("text", blanks.end())
+        for opener, closer in self._guards:
+            if text.startswith(opener, position):
+                self._state, self._guard = "guarded", closer
+                return Step("text", position + len(opener))
+            if not final and opener.startswith(text[position:]):
+                return Step("wait", position)
+        self._state = "value"
+        return self._read_value(text, position, final=final)
+
+    def _read_guarded(self, text: str, position: int, *, final: bool) -> Step:
+        """Read on to the end of the guard."""
+        search = self.search
+        found = None if search is None else (search.whole if final else search.pattern).search(text, position)
+        if search is None or found is None:
+            return Step("text", len(text))
+        if found.start() > position:
+            return Step("text", found.start())
+        if not final and search.is_unfinished(found):
+            return Step("wait", position)
+        self._state = "value"
+        return Step("text", found.end())
 
     def _read_value(self, text: str, position: int, *, final: bool) -> Step:
         ends, inner, search = self._ends, self._inner, self._search

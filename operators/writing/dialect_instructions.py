@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from ...events.errors import UsageError
-from ..grammar.dialect import Dialect, Json
+from ..calls.field_spec import MARKED_FILE_TOOLS
+from ..grammar.dialect import Dialect, Json, Text
 from ..grammar.grammar_items import leaves_of
 from ..schemas.schema_example import example_arguments, plain_schema
 from ..schemas.schema_kinds import ANYTHING, Kinds, kinds_of
@@ -55,17 +56,50 @@ def dialect_instructions(dialect: Dialect, tools: Any, *, layout: str | None = N
     shapes = tool_shapes(tools)
     if not shapes:
         return ""
-    calls = [CallToRender(each.name, example_arguments(each.parameters), None, each.parameters) for each in shapes]
+    guards = [_guards(dialect, each) for each in shapes]
+    calls = [
+        CallToRender(each.name, _guarded(example_arguments(each.parameters), some), None, each.parameters)
+        for each, some in zip(shapes, guards, strict=True)
+    ]
     written = [render_calls(dialect, [call], layout=layout) for call in calls]
     parts = ["# Tools", _HOW, *_answers(dialect)]
-    for shape, example in zip(shapes, written, strict=True):
+    for shape, example, some in zip(shapes, written, guards, strict=True):
         parts.append(f"## {shape.name}")
         if shape.description:
             parts.append(shape.description.strip())
-        parts += [_parameters(shape), f"Example:\n{example}"]
+        parts.append(_parameters(shape))
+        parts += [
+            f"Write {opener} before the {key} and {closer} after it; nothing between them can end the call."
+            for key, (opener, closer) in some.items()
+        ]
+        parts.append(f"Example:\n{example}")
     if len(calls) > 1 and (several := _several(dialect, calls[:2], written[:2], layout)):
         parts += ["## Several calls", f"Several calls at once look like this:\n{several}"]
     return "\n\n".join(parts)
+
+
+def _guards(dialect: Dialect, shape: ToolShape) -> dict[str, tuple[str, str]]:
+    """Return the markers to put around a tool's arguments, which `MARKED_FILE_TOOLS` removes."""
+    of_values = {pair for leaf in leaves_of(dialect.grammar) if isinstance(leaf, Text) for pair in _all_guards(leaf)}
+    said = (shape.parameters or {}).get("properties") or {}
+    return {
+        spec.field: spec.markers
+        for spec in MARKED_FILE_TOOLS
+        if spec.tool == shape.name and spec.field in said and spec.markers in of_values
+    }
+
+
+def _all_guards(leaf: Text) -> tuple[tuple[str, str], ...]:
+    return (*leaf.guards, *(pair for _, item in leaf.instead for pair in item.guards))
+
+
+def _guarded(arguments: dict[str, Any], guards: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """Return example arguments with their guards; those that are not written as text stay as they are."""
+    return arguments | {
+        key: f"{opener}\n{arguments[key]}\n{closer}"
+        for key, (opener, closer) in guards.items()
+        if isinstance(arguments.get(key), str)
+    }
 
 
 def _several(dialect: Dialect, calls: list[CallToRender], written: list[str], layout: str | None) -> str:

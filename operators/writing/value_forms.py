@@ -48,6 +48,8 @@ def value_forms(dialect: Dialect) -> Iterator[str]:
         yield "`&lt;` and the like are decoded, once"
     for opener, closer in dict.fromkeys(leaf.section for leaf in values if leaf.section):
         yield f"between {as_code(opener)} and {as_code(closer)} all is text as it stands"
+    for opener, closer in dict.fromkeys(pair for leaf in values for pair in leaf.guards):
+        yield f"from {as_code(opener)}, if the value begins with it, to {as_code(closer)} nothing ends the value"
 
 
 def _what(leaf: Text) -> str:

@@ -8,12 +8,13 @@ import pytest
 from dialect_cases import Outcome, run
 
 from penstock.operators.catalogue import DIALECTS
+from penstock.operators.dialects.parts import FILE_GUARDS
 from penstock.operators.engine.drive import drive
 from penstock.operators.grammar.end_tokens import END_TOKENS
 from penstock.operators.parse_text import parse_text
 from penstock.operators.schemas.value_typing import TypingRules
 from penstock.operators.writing.call_writer import CallToRender
-from penstock.operators.writing.render_call import render_calls
+from penstock.operators.writing.render_call import render_call, render_calls
 
 CITY = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]
 
@@ -384,6 +385,12 @@ FORMERLY_LOST: tuple[tuple[str, str, str, list[tuple[str, Any]]], ...] = (
         [("f", {})],
     ),
     ("cohere_r7b", '<|START_ACTION|>[{"name": "f", "arguments": {"a": 1}}]<|END_ACTION|>', "", [("f", {"a": 1})]),
+    (
+        "lfm2",
+        "<|tool_call_start|>[f(a=07, b={'x', 'y'})]<|tool_call_end|> ok",
+        " ok",
+        [("f", {"a": 7, "b": ["x", "y"]})],
+    ),
     ("cohere_r_plus", 'Action:\n```json\n[{"name": "f", "arguments": {}}]\n```', "", [("f", {})]),
     ("gemma4", "<|tool_call><|tool_call>call:f{a:1}<tool_call|>", "", [("f", {"a": 1})]),
     ("glm47", '<tool_call>f>{"a": 1}</tool_call>', "", [("f", {"a": 1})]),
@@ -429,6 +436,29 @@ def test_a_call_in_reasoning_ends_it_where_the_dialect_says_so(dialect: str, cal
         found = read(f"<think>Let me {call}", dialect, **options)
         assert found.reasoning == ("Let me" if counts else f"Let me {call}")
         assert len(found.calls) == counts
+
+
+@pytest.mark.parametrize(
+    ("dialect", "opener", "closer"),
+    [*((dialect, *pair) for dialect in ("xml", "sentinel") for pair in FILE_GUARDS), ("xml", "<![CDATA[", "]]>")],
+)
+def test_nothing_between_guards_ends_a_file(dialect: str, opener: str, closer: str):
+    inside = render_call(DIALECTS[dialect], "write_file", {"path": "b", "content": "y"})
+    shown = render_call(DIALECTS[dialect], "write_file", {"path": "a", "content": "HERE"})
+    for content in (f"{opener}\n{inside}\n{closer}", f"\n{opener}{inside}{inside}{closer}\n"):
+        text = shown.replace("HERE", content)
+        found = read(f"{text} behind", dialect)
+        assert [call.arguments["content"] for call in found.calls if call.status == "complete"] == [content]
+        assert found.content == " behind"
+        for end in range(shown.index("HERE"), text.index(closer), 7):
+            assert [call.status for call in read(text[:end], dialect).calls] == ["truncated"]
+
+
+def test_a_guard_inside_of_a_value_is_content():
+    text = '<write_file path="a">x __START_CONTENT__ y</write_file> behind'
+    found = read(text, "xml")
+    assert [call.arguments["content"] for call in found.calls] == ["x __START_CONTENT__ y"]
+    assert found.content == " behind"
 
 
 def test_the_content_of_a_call_in_tags_is_all_that_is_in_it():

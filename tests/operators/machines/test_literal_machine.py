@@ -31,6 +31,28 @@ ESCAPED: dict[str, Any] = {"open": "{", "close": "}", "assign": ":", "quotes": (
 FORMS = {"python": PYTHON, "lenient": LENIENT, "marked": MARKED, "escaped": ESCAPED}
 
 
+MORE_THAN_PYTHON = (
+    ("(a=07)", {"a": 7}),
+    ("(a=-007, b=00.5)", {"a": -7, "b": 0.5}),
+    ("(a={'x', 'y'})", {"a": ["x", "y"]}),
+    ("(a={'x',}, b=[{'it's'}, {}, {'k': 1}])", {"a": ["x"], "b": [["it's"], {}, {"k": 1}]}),
+    ("(a={'' , \"\\n\"})", {"a": ["", "\n"]}),
+)
+
+
+@pytest.mark.parametrize(("text", "value"), MORE_THAN_PYTHON)
+def test_zeros_in_front_and_sets_of_strings_are_read_where_quotes_are_lenient(text: str, value: Any):
+    for pieces in ([text], [*text], *([text[:at], text[at:]] for at in range(len(text)))):
+        assert value_of(run(pieces, LENIENT)) == value
+        assert joined(frozen_after_each(pieces, LENIENT)) == joined(run([text], LENIENT))
+    assert isinstance(run([text])[-1], JsonError)
+
+
+@pytest.mark.parametrize("text", ["(a={1, 2})", "(a={None})", "(a=0_7)", "(a=08x)"])
+def test_other_sets_and_numbers_are_malformed(text: str):
+    assert shown(run([text], LENIENT))[-1].startswith("malformed")
+
+
 def run(pieces: Iterable[str], form: dict[str, Any] = PYTHON) -> list[Item]:
     machine = LiteralMachine(**form)
     given = [item for piece in pieces for item in machine.feed(piece)]

@@ -93,7 +93,14 @@ def test_every_way_to_read_a_value_has_words():
         ("deepseek_v32_dsml", [f"raw text: {TYPING['flagged']}"]),
         (
             "sentinel",
-            ["JSON: its own types", *(f"`{key}`: {TYPING['text']}" for key in ("content", "patch", "command"))],
+            [
+                "JSON: its own types",
+                *(f"`{key}`: {TYPING['text']}" for key in ("content", "patch", "command")),
+                *(
+                    f"from `__START_{each}__`, if the value begins with it, to `__END_{each}__` nothing ends the value"
+                    for each in ("CONTENT", "PATCH")
+                ),
+            ],
         ),
     ],
 )  # fmt: skip

@@ -15,12 +15,15 @@ from strategies.typed_values import DEFINITIONS, Fitting, fitting
 
 from penstock.events.errors import UsageError
 from penstock.events.tool_invocation import ToolInvocation
+from penstock.operators.calls.field_spec import MARKED_FILE_TOOLS
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.grammar.dialect import NAME, CallArgs, Dialect, Json, Many, Maybe, Text
 from penstock.operators.parse_text import parse_text
 from penstock.operators.schemas.schema_example import example_arguments
+from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.writing.dialect_instructions import dialect_instructions
+from penstock.pipeline import Pipeline
 
 HERMES = Dialect("hermes", ("<tool_call>", Json(), Maybe("</tool_call>")))
 RAW_TAGS = Dialect(
@@ -195,7 +198,8 @@ def test_the_examples_are_the_calls_that_they_show(name: str):
 
 
 def read(name: str, text: str, tools: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
-    events = answered([text], parse_text(name, tools=tools, turn_id="t"), to_invocations())
+    without_guards = (stream_fields(MARKED_FILE_TOOLS), to_invocations(fields=MARKED_FILE_TOOLS))
+    events = answered([text], parse_text(name, tools=tools, turn_id="t"), *without_guards)
     assert all(isinstance(event, ToolInvocation) for event in events), events
     return [(event.name, event.arguments) for event in events]
 
@@ -229,3 +233,30 @@ def test_a_list_of_itself_is_described_to_a_depth():
     schema["$defs"]["Tree"]["type"] = "array"
     text = dialect_instructions(HERMES, {"plant": schema})
     assert "- tree (array of array of array of array, optional)" in text
+
+
+@pytest.mark.parametrize("name", ["xml", "sentinel"])
+def test_a_file_has_its_guards_and_the_example_is_read_without_them(name: str):
+    properties = {"path": {"type": "string"}, "content": {"type": "string"}}
+    tools = {
+        each: {"type": "object", "properties": properties, "required": ["path", "content"]}
+        for each in ("write_file", "save")
+    }
+    text = dialect_instructions(DIALECTS[name], tools)
+    assert text.count("Write __START_CONTENT__ before the content and __END_CONTENT__ after it") == 1
+    (call,) = (
+        event
+        for event in Pipeline(name, tools=list(map(tool_of, tools.items()))).stream([example_of(text, "write_file")])
+        if isinstance(event, ToolInvocation)
+    )
+    assert call.arguments == {"path": "some path", "content": "some content\n"}
+    assert "__START_" not in example_of(text, "save")
+    assert "__START_" not in dialect_instructions(DIALECTS["hermes"], tools)
+
+
+def tool_of(item: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    return {"name": item[0], "parameters": item[1]}
+
+
+def example_of(text: str, tool: str) -> str:
+    return text.partition(f"## {tool}\n")[2].partition("\n\n## ")[0].partition("Example:\n")[2]

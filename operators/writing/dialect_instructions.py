@@ -81,7 +81,7 @@ def dialect_instructions(dialect: Dialect, tools: Any, *, layout: str | None = N
 def _guards(dialect: Dialect, shape: ToolShape) -> dict[str, tuple[str, str]]:
     """Return the markers to put around a tool's arguments, which `MARKED_FILE_TOOLS` removes."""
     of_values = {pair for leaf in leaves_of(dialect.grammar) if isinstance(leaf, Text) for pair in _all_guards(leaf)}
-    said = (shape.parameters or {}).get("properties") or {}
+    said: Any = (shape.parameters or {}).get("properties") or ()
     return {
         spec.field: spec.markers
         for spec in MARKED_FILE_TOOLS

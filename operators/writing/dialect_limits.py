@@ -8,7 +8,7 @@ from typing import Any, Final
 from ..grammar.dialect import Back, CallArgs, Dialect
 from ..grammar.grammar_items import leaves_of
 from .as_code import as_code
-from .render_call import can_render
+from .render_call import can_render, render_call
 
 _NAMES: Final = (("a blank", "a b"), ("a dash", "a-b"), ("a dot", "a.b"))
 _TEXTS: Final = (
@@ -20,6 +20,8 @@ _TEXTS: Final = (
     ("a text that looks like a number", "5"),
 )
 _OTHERS: Final = (("a number", 5), ("true or false", True), ("null", None), ("an object", {"a": [1]}), ("a list", [1]))
+_HERE: Final = "some"
+_THERE: Final = "another"
 _KINDS: Final[dict[type, str]] = {
     bool: "boolean",
     int: "integer",
@@ -79,6 +81,11 @@ def dialect_limits(dialect: Dialect, name: str, arguments: Mapping[str, Any]) ->
     yield from (what for what, value in _TEXTS if cannot(name, {**rest, text: value}))
     markers = dict.fromkeys(_markers(dialect, text))
     yield from _listed("a text with", (as_code(each) for each in markers if cannot(name, {**rest, text: f"a{each}b"})))
+    rows = _rows_of_markers(dialect, name, rest, text)
+    yield from _listed(
+        "a text in which markers follow each other as they do",
+        (what for what, each in rows if cannot(name, {**rest, text: f"a{each}b", "other": "x"})),
+    )
     typed = [what for what, value in _OTHERS if cannot(name, {**rest, text: value})]
     yield from _listed("a value that is", typed)
     if not typed and cannot(name, {**rest, text: 5}, with_schema=False):
@@ -92,6 +99,19 @@ def _kind(value: object) -> str:
 def _listed(before: str, phrases: Iterable[str]) -> Iterator[str]:
     if found := list(phrases):
         yield f"{before} {', '.join(found)}"
+
+
+def _rows_of_markers(dialect: Dialect, name: str, rest: Mapping[str, Any], text: str) -> Iterator[tuple[str, str]]:
+    """Yield what comes behind a text in a call with two texts, and how far that goes."""
+    arguments = {**rest, text: _HERE, "other": _THERE}
+    if can_render(dialect, name, arguments, schema=schema_of(arguments)) is not None:
+        return
+    whole = render_call(dialect, name, arguments, schema=schema_of(arguments))
+    _, _, behind = whole.partition(_HERE)
+    between, _, end = behind.partition(_THERE)
+    yield "between two arguments", f"{between}x"
+    yield "at the end of a call", end
+    yield "between two calls", f"{end}{whole}"
 
 
 def _markers(dialect: Dialect, key: str) -> Iterator[str]:

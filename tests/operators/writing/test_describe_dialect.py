@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import get_args
 
 import pytest
+from strategies.dialect_texts import markers
+from strategies.rendered_calls import PIECES
 
 from penstock.events.errors import UsageError
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.grammar.dialect import Back, CallArgs, Dialect, Json, Many, Text, Trim, Typing
+from penstock.operators.grammar.grammar_items import leaves_of, takes_key
 from penstock.operators.writing.as_code import as_code
 from penstock.operators.writing.describe_dialect import describe_dialect
-from penstock.operators.writing.dialect_limits import dialect_limits
+from penstock.operators.writing.dialect_limits import dialect_limits, schema_of
+from penstock.operators.writing.render_call import can_render
 from penstock.operators.writing.value_forms import TRIM, TYPING, value_forms
 
 RAW = Dialect(
@@ -33,6 +38,7 @@ def test_a_dialect_is_described():
         "a text with blanks at its edges",
         "a text with newlines at its edges",
         "a text that ends in a carriage return",
+        "a text in which markers follow each other as they do between two arguments",
         "a value that is no text, where no schema says its type",
     )
 
@@ -63,6 +69,41 @@ def test_the_example_may_be_given_and_has_to_be_one():
 
 def test_what_json_can_say_has_no_limit():
     assert list(dialect_limits(DIALECTS["hermes"], "f", {"a": "x"})) == []
+
+
+JSON_BODY = [
+    name
+    for name, dialect in DIALECTS.items()
+    if dialect.grammar and {type(leaf) for leaf in leaves_of(dialect.grammar) if takes_key(leaf)} == {Json}
+]
+
+
+@pytest.mark.parametrize("name", JSON_BODY)
+def test_arguments_as_json_have_no_limit(name: str):
+    of_arguments = [each for each in describe_dialect(DIALECTS[name]).limits if not each.startswith("a tool's name")]
+    assert of_arguments == []
+
+
+@pytest.mark.parametrize("name", [name for name, dialect in DIALECTS.items() if dialect.grammar])
+def test_where_no_limit_of_texts_is_told_there_is_none(name: str):
+    dialect = DIALECTS[name]
+    shown = dialect.example or ("f", {"a": "x"})
+    text = [key for key, value in shown[1].items() if isinstance(value, str)][-1]
+    if can_render(dialect, *shown) is not None or any(
+        each.startswith(("a text", "an empty text")) for each in describe_dialect(dialect, dialect.example).limits
+    ):
+        return
+    random = Random(name)
+    pieces = (*markers(dialect), *PIECES)
+    for _ in range(100):
+        value = "".join(random.choice(pieces) for _ in range(random.randrange(1, 8)))
+        arguments = {**shown[1], text: value}
+        assert can_render(dialect, shown[0], arguments, schema=schema_of(arguments)) is None, value
+
+
+def test_a_raw_value_cannot_have_what_two_arguments_or_two_calls_have_between_them():
+    (said,) = (each for each in describe_dialect(DIALECTS["qwen3_coder"]).limits if "follow" in each)
+    assert said == "a text in which markers follow each other as they do between two arguments, between two calls"
 
 
 def test_one_tool_with_its_own_arguments_is_a_limit():

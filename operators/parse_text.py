@@ -105,7 +105,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
         rules=typing,
         limits=limits,
     )
-    return lift(partial(ResponseAnswers, turn_id, partial(_answer, dialects=found, options=options)))
+    return lift(partial(ResponseAnswers, turn_id, partial(_answer, dialects=found, options=options), takes_text=True))
 
 
 def _answer(number: int, ids: TurnIds, *, dialects: tuple[Dialect, ...], options: TextOptions) -> AnswerSegments:

@@ -288,7 +288,9 @@ class AnswerSegments(Stateful):
 
     def close(self, how: How, finish: str | None, events: list[Segment]) -> None:
         """Append the events of the end; `finish` is the answer's finish reason, or `stop` for plain text."""
-        for reader in (self.reasoning_reader, self.text_reader):
+        readers = (self.reasoning_reader, self.text_reader)
+        # What is open goes on before another segment begins.
+        for reader in reversed(readers) if self.open_type == "text" else readers:
             if reader is not None:
                 reader.choose_way()
                 reader.close(how, finish, events)

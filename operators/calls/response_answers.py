@@ -21,19 +21,19 @@ NewAnswer: TypeAlias = Callable[[int, TurnIds], AnswerSegments]
 class ResponseAnswers(Stateful):
     """The answers of one response, and what they share: the ids, the usage and the model.
 
-    With a reader of their text, they also take texts instead of chunks.
+    `takes_text`: whether texts may come instead of chunks; then all answers must have a reader of text.
     """
 
     STATE = ("ids", "_answers", "_model", "_text_only", "_usage")
 
-    def __init__(self, turn_id: str | None, new_answer: NewAnswer) -> None:
+    def __init__(self, turn_id: str | None, new_answer: NewAnswer, *, takes_text: bool = False) -> None:
         self.ids = TurnIds(turn_id)
         self._new_answer = new_answer
         self._answer = new_answer(0, self.ids)
         """The answer of the last chunk."""
         self._answers: dict[int, AnswerSegments] = {0: self._answer}
         self._reader = self._answer.text_reader
-        self._text_only = self._reader is not None
+        self._text_only = takes_text
         """Whether nothing but plain text came, whose completion is a regular end."""
         self._usage: TokenUsage | None = None
         self._model: str | None = None
@@ -106,6 +106,7 @@ class ResponseAnswers(Stateful):
             or chunk.video_urls
             or chunk.usage is not None
             or chunk.model is not self._model
+            or (chunk.response_id and chunk.response_id != self.ids.response_id)
             or chunk.provider_events
             or chunk.raw
             or chunk.error is not None

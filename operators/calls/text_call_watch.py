@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
@@ -38,8 +39,8 @@ class TextCallWatch(Stateful):
     def __init__(self, kind: str, names: Sequence[str], new_reader: Callable[[], TextReader]) -> None:
         self.kind = kind
         self._new_reader = new_reader
-        self._longest = max(map(len, names)) + 1
-        self._names = tuple(name.lower() for name in names)
+        self._names = tuple(dict.fromkeys(form.casefold() for name in names for form in _spellings(name)))
+        self._longest = max(map(len, self._names)) + 1
         self._find_name = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, self._names))})(?=\W)").search
         self.reader: TextReader | None = None
         """What reads the text; None while no name has been found."""
@@ -61,7 +62,7 @@ class TextCallWatch(Stateful):
         if self.reader is None:
             self._before.append(text)
             self._length += len(text)
-            seen = self._tail + text.lower()
+            seen = self._tail + text.casefold()
             self._tail = seen[-self._longest :]
             if self._length <= _KEPT and not self._has_name(seen):
                 return
@@ -97,3 +98,8 @@ class TextCallWatch(Stateful):
                 if isinstance(event, SegmentEnd) and event.status == "complete":
                     snippet = " ".join(self._source[0].split())[:SNIPPET]
                     yield Notice("text_call", _DETAIL.format(name=self._name, kind=self.kind, snippet=snippet))
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    """Return a name as it is, and as JSON may have it."""
+    return name, json.dumps(name)[1:-1], name.replace("/", "\\/")

@@ -79,7 +79,7 @@ class LiteralMachine(Stateful):
     - `lenient_quotes`: such a quote closes only where a comma or a closing bracket can follow it; any other is text:
       `cmd='sed -n '1,5p' a.py'`. It is held until the first character after it that is not a blank. Adjacent strings
       are not joined. And a number may begin with zeros, as in `month=07`, and braces may be a set of strings, which is
-      an array: what they are is certain behind their first string.
+      an array: what they are is certain behind their first string, for which the limit of keys holds.
 
     The end of a string with a short quote is certain at the next character that is not a blank, a number at the
     character after it. What is in parentheses is held until the first comma in them, which makes them a tuple, or until
@@ -97,12 +97,14 @@ class LiteralMachine(Stateful):
         "_groups",
         "_in_key",
         "_joining",
+        "_key_at",
         "_mark",
         "_number_state",
         "_path",
         "_pending",
         "_start",
         "_state",
+        "_text_at",
         "_word",
         "at",
         "error",
@@ -185,6 +187,10 @@ class LiteralMachine(Stateful):
         self._number_state = ""
         self._start = 0
         """The offset of the current number, word or key; for a key in several pieces, as if it were written in one."""
+        self._key_at = 0
+        """The offset of the quote or prefix of a quoted key."""
+        self._text_at = 0
+        """The offset of its text."""
         self._base = 0
         """The offset of the first character of the text being fed."""
         self.at = 0
@@ -324,7 +330,7 @@ class LiteralMachine(Stateful):
         char = text[position]
         self._in_key = True
         self._joining = False
-        self._start = self._base + position
+        self._start = self._key_at = self._base + position
         if (match := _match_bare_key(text, position)) and match[0]:
             self._state = "bare_key"
             return position
@@ -370,9 +376,9 @@ class LiteralMachine(Stateful):
         path, said = self._containers[-1][2], self._path[-1]
         self._containers[-1] = ("[", "}", path)
         self._path = (*path, 0)
-        out += (Fragment(path, "OPEN", "[", self._dict_at), Fragment(self._path, "OPEN", '"', self._start - 1))
+        out += (Fragment(path, "OPEN", "[", self._dict_at), Fragment(self._path, "OPEN", '"', self._key_at))
         if said:
-            out.append(Fragment(self._path, "TEXT", said, self._start))
+            out.append(Fragment(self._path, "TEXT", said, self._text_at))
         out.append(Fragment(self._path, "DONE", None, self._mark))
         self._dict_at = -1
         self._state = "next"
@@ -402,6 +408,8 @@ class LiteralMachine(Stateful):
         if self._in_key:
             begin = self._base + position
             self._start = self._start + begin - self._mark if self._joining else begin
+            if not self._joining:
+                self._text_at = begin
         elif not self._joining:
             out.append(Fragment(self._path, "OPEN", '"', self._mark))
         self._state = "opening" if len(quote) == 1 else "string"
@@ -426,6 +434,8 @@ class LiteralMachine(Stateful):
         if text[position + 1] == quote:
             self._form = string_form(3 * quote, form.reads)
             self._start += 2
+            if not self._joining:
+                self._text_at += 2
             return position + 2
         self._mark = self._base + position
         self._state = "closed"
@@ -662,7 +672,7 @@ class LiteralMachine(Stateful):
         path = self._path
         if self._in_key or self._state not in _IN_VALUE:
             path = self._containers[-1][2] if self._containers else ()
-        found = _replace_surrogates("\ufffd", text[position : position + 1])
+        found = _replace_surrogates("\ufffd", text[position : position + 1]) if position >= 0 else ""
         self.at = self._base + position
         self.error = JsonError(reason, self.at, expected, found, path)
         self._groups.clear()  # `out` may be what they hold

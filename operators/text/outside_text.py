@@ -131,7 +131,7 @@ class OutsideText(Stateful):
         """Whether text without a marker can be emitted unchanged in the open segment."""
         options = self._options
         return (
-            self._answer.open_type == self._type_of(self.kind)
+            self._answer.open_type == self.open_as
             and self.said_any
             and options.blanks != "drop"
             and not (self._blanks or self._margin or self._leading or self._is_dropped)
@@ -290,6 +290,11 @@ class OutsideText(Stateful):
             call.say(raw, "", ())
         else:
             self._source_buffer.before = raw
+
+    @property
+    def open_as(self) -> str:
+        """The type of the segments of the text that comes next."""
+        return self._type_of(self.kind)
 
     def _type_of(self, kind: str) -> str:
         """Return the type of the segments of a kind of text."""

@@ -80,10 +80,12 @@ class TextEngine(Stateful):
                 break
         self._settle()
         raw = source_buffer.take(0)
-        if raw and not answer.open_type:
-            # A closer or blanks that nothing came after: a text that says nothing stands for them.
-            answer.start_text(self._options.segment_type, events)
-        answer.end_text(events, *answer.end_of(how, finish), raw=raw)
+        if raw:
+            kind = self._outside.open_as
+            if answer.open_type != kind:
+                # A closer or blanks that nothing came after: a text that says nothing stands for them.
+                answer.start_text(kind, events)
+            answer.end_text(events, *answer.end_of(how, finish), raw=raw)
 
     def choose_way(self) -> None:
         """Set the fast path for the next text, if there is one."""
@@ -165,7 +167,7 @@ class TextEngine(Stateful):
         """Go on from a dumped state."""
         super().load(state)
         block = self._block
-        block.readings = [Meaning(*fast_path) for fast_path in block.readings]
+        block.readings = tuple(Meaning(*each) for each in block.readings)
         kind, at, inner = state["reader"] or ("", (), None)
         at = tuple(at)
         here = at if kind == "text" else block.at

@@ -17,7 +17,7 @@ from untyped import stage
 from penstock.events.answer_end import AnswerEnd
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.errors import ProviderError, UsageError
-from penstock.events.segment_event import SegmentContent, SegmentStart
+from penstock.events.segment_event import SegmentContent, SegmentEvent, SegmentStart
 from penstock.events.tool_invocation import Notice, ToolInvocation
 from penstock.operators.calls import text_call_watch
 from penstock.operators.engine.drive import drive
@@ -207,6 +207,35 @@ def test_native_calls_and_reasoning_go_on_beside_it():
     kinds = [(event.segment_type, event.segment_id) for event in events if isinstance(event, SegmentStart)]
     assert [kind for kind, _ in kinds] == ["reasoning", "text", "tool_call", "tool_call", "text"]
     assert len({segment_id for _, segment_id in kinds}) == 5
+
+
+@pytest.mark.parametrize("text_calls", ["off", "notice", "call"])
+def test_the_choice_changes_nothing_else(text_calls: Any):
+    (end,) = run([], text_calls=text_calls)
+    assert end.status == "truncated"
+    *_, end = run([ChunkResponse("Hi"), ChunkResponse(" you", response_id="r"), STOP], text_calls=text_calls)
+    assert (end.status, end.response_id) == ("complete", "r")
+    events = run([*chunks_of("Hi [TOOL"), STOP], text_calls=text_calls)
+    assert len([each for each in events if isinstance(each, SegmentStart)]) == 1
+
+
+@pytest.mark.parametrize("last", [ChunkResponse("Hello [TOOL"), ChunkResponse(refusal="No")])
+def test_what_a_reader_holds_at_the_end_belongs_to_its_own_segments(last: ChunkResponse):
+    events = run([*chunks_of("Hm", "<|im_end|>", reasoning=True), last, STOP], text_calls="call")
+    raws: dict[str, str] = {}
+    for each in events:
+        if isinstance(each, SegmentEvent):
+            raws[str(each.segment_type)] = raws.get(str(each.segment_type), "") + each.raw
+    assert raws["reasoning"] == "Hm<|im_end|>"
+    assert {raws.get("text"), raws.get("refusal")} == {last.content or None, last.refusal or None}
+
+
+@pytest.mark.parametrize(
+    ("name", "written"), [("größe", "gr\\u00f6\\u00dfe"), ("größe", "GRÖSSE"), ("a/b", "a\\/b"), ("a.b*", "a.b*")]
+)
+def test_a_name_is_found_however_json_writes_it(name: str, written: str):
+    text = f'<tool_call>{{"name": "{written}", "arguments": {{}}}}</tool_call>'
+    assert len(notices(drive([*chunks_of(text), STOP], to_segments(tools={name: None})))) == 1
 
 
 def test_markers_of_reasoning_in_the_text_are_text():

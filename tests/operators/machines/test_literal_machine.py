@@ -48,6 +48,13 @@ def test_zeros_in_front_and_sets_of_strings_are_read_where_quotes_are_lenient(te
     assert isinstance(run([text])[-1], JsonError)
 
 
+@pytest.mark.parametrize("said", ["'x'", "r'x'", "'''x'''", "'''x''' '''y'''", "''", "'\\n'"])
+def test_the_first_string_of_a_set_is_where_it_is_in_a_list(said: str):
+    a_set, a_list = (joined(run([f"(a={opener}{said}, 'b'{closer})"], LENIENT)) for opener, closer in ("{}", "[]"))
+    places = [[(each.kind, each.at) for each in items if isinstance(each, Fragment)] for items in (a_set, a_list)]
+    assert places[0] == places[1]
+
+
 @pytest.mark.parametrize("text", ["(a={1, 2})", "(a={None})", "(a=0_7)", "(a=08x)"])
 def test_other_sets_and_numbers_are_malformed(text: str):
     assert shown(run([text], LENIENT))[-1].startswith("malformed")

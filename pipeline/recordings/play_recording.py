@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Generator
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from ...events.chunk_response import ChunkResponse
@@ -26,13 +26,14 @@ class Player:
         self._recorded = recorded
         self._pace: Pace = pace
         self._chunk: Chunk | None = chunk
-        self._stopped = threading.Event()
+        self._stops: SimpleQueue[None] = SimpleQueue()
+        """Not an `Event`, whose `set` in a signal handler may wait for the lock of the `wait` that it interrupts."""
         self._reason = ""
 
     def stop(self, reason: str) -> None:
         """End open segments as interrupted; may be called in a signal handler."""
         self._reason = reason
-        self._stopped.set()
+        self._stops.put(None)
 
     def play(self, strategy: str, emit: Emit | None = None) -> Generator[Any, None, None]:
         """Return the strategy's events, or those of one kind; "deltas" are the chunks that the strategy gets."""
@@ -54,7 +55,7 @@ class Player:
         try:
             for item in items:
                 yield from chain.feed(item)
-            if self._stopped.is_set():
+            if not self._stops.empty():
                 how = Interrupted(self._reason)
             yield from chain.close(how)
         except ProviderError:
@@ -77,4 +78,11 @@ class Player:
             yield piece.data
 
     def _is_stopped_within(self, seconds: float) -> bool:
-        return self._stopped.wait(seconds) if seconds else self._stopped.is_set()
+        if not seconds:
+            return not self._stops.empty()
+        try:
+            self._stops.get(timeout=seconds)
+        except Empty:
+            return False
+        self._stops.put(None)
+        return True

@@ -51,11 +51,6 @@ class BlockJson:
         self.slot.name = block.name
 
     @property
-    def is_broken(self) -> bool:
-        """Whether the text is not JSON, or more than the limits allow."""
-        return self.slot.machine.error is not None
-
-    @property
     def open_offsets(self) -> Sequence[int]:
         """The offsets, in the whole text, of the brackets of JSON that are open."""
         return [self.start + at for at in self.slot.open_at] if isinstance(self.slot.machine, JsonMachine) else ()

@@ -272,7 +272,7 @@ class TextBlock(Stateful):
     def back_to_text(self, length: int = 1) -> None:
         """Abandon the block: try another meaning of the opener, or emit its first `length` characters as text."""
         source_buffer = self.source_buffer
-        if isinstance(self.reader, BlockJson) and (self.reader.is_broken or self.ending is not None):
+        if isinstance(self.reader, BlockJson):
             self.passed += ((offset, ()) for offset in self.reader.open_offsets)
         if self.passed:
             self.failed.update(self.passed)

@@ -12,7 +12,7 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from .calls.answer_segments import AnswerSegments, Segment
 from .calls.response_answers import NewAnswer, ResponseAnswers
-from .calls.text_call_watch import TextCallWatch
+from .calls.text_call_watch import TextCallWatch, name_search
 from .catalogue.dialects_named import dialects_named
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
@@ -62,8 +62,8 @@ def to_segments(
     - `tools`: as in `to_invocations`, or definitions in any provider's form; only calls of these are found in text.
     - `text_calls`: what becomes of a whole call of one of the `tools` that the model wrote into its text or its
       reasoning instead of calling natively: `notice` emits a `Notice` with the code `text_call` and leaves the text as
-      it is, at the latest 64 chunks behind the call; `call` makes it a call like a native one; and
-      `off` does not look for it. With `call`, a call that a server parsed and left in the text is executed twice.
+      it is, at the latest 64 chunks behind the call; `call` makes it a call like a native one; `off` does not look for
+      it. With `call`, a call that a server parsed and left in the text is executed twice.
     - `turn_id`: the turn id of every event; by default the wire's response id, else a random one per subscription. A
       retry, such as `ops.retry(2)` of reactivex, has a turn id of its own: `t#2`.
     - `eager`: seal a call as soon as its JSON root closes; only JSON that the model wrote.
@@ -81,7 +81,7 @@ def to_segments(
     )
     if text_calls == "call":
         return lift(partial(ResponseAnswers, turn_id, partial(_read_answer, new_answer, in_text, in_reasoning)))
-    new_watch = partial(TextCallWatch, names=tuple(schemas), new_reader=partial(_unseen_reader, in_text))
+    new_watch = partial(TextCallWatch, names=name_search(schemas), new_reader=partial(_unseen_reader, in_text))
     return lift(partial(ResponseAnswers, turn_id, partial(_watched_answer, new_answer, new_watch)))
 
 

@@ -729,7 +729,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/calls/text_call_watch.py",
-                "            self._tail = seen[-self._longest :]\n",
+                "            self._tail = seen[-self._names.longest :]\n",
                 '            self._tail = ""\n',
             ),
         ),

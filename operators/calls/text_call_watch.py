@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, NamedTuple
 
 from ...events.segment_event import SegmentEnd, SegmentEvent, SegmentStart
 from ...events.tool_invocation import Notice
@@ -26,22 +26,48 @@ _DETAIL: Final = (
 )
 
 
+class NameSearch(NamedTuple):
+    """The names of tools, in all spellings, ready to be looked for in a text without upper case."""
+
+    spellings: tuple[str, ...]
+    whole: re.Pattern[str]
+    """Finds one that is no part of a longer word."""
+    longest: int
+    """The most characters that tell whether a name is there."""
+
+    def is_in(self, text: str) -> bool:
+        """Return whether a text has a name; a name at its very end does not count, because it may go on."""
+        # To look for each as it is costs less than one pattern for all.
+        return any(each in text for each in self.spellings) and self.whole.search(text) is not None
+
+
+def name_search(names: Iterable[str]) -> NameSearch:
+    r"""Return the search for the names of tools, as they are and as JSON may have them.
+
+    >>> search = name_search(["a/b"])
+    >>> [search.is_in(text) for text in ('"a/b"', '"a\\/b"', "a/bc", "a/b")]
+    [True, True, False, False]
+    """
+    written = (form for name in names for form in (name, json.dumps(name)[1:-1], name.replace("/", "\\/")))
+    spellings = tuple(dict.fromkeys(form.casefold() for form in written))
+    whole = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, spellings))})(?=\W)")
+    return NameSearch(spellings, whole, max(map(len, spellings)) + 1)
+
+
 class TextCallWatch(Stateful):
     """Finds whole calls in one text, which is read only once it has the name of a tool, because most have none.
 
-    - `kind`: `text` or `reasoning`.
+    - `kind`: `text` or `reasoning`. `names`: what `name_search` returns for those of the tools.
     - `pieces`: the text that has not been looked at.
     """
 
-    STATE = ("_call_id", "_length", "_name", "_tail", "pieces", "reader")
-    PIECES = ("_before", "_source")
+    STATE = ("_call_id", "_length", "_name", "_source", "_tail", "pieces", "reader")
+    PIECES = ("_before",)
 
-    def __init__(self, kind: str, names: Sequence[str], new_reader: Callable[[], TextReader]) -> None:
+    def __init__(self, kind: str, names: NameSearch, new_reader: Callable[[], TextReader]) -> None:
         self.kind = kind
         self._new_reader = new_reader
-        self._names = tuple(dict.fromkeys(form.casefold() for name in names for form in _spellings(name)))
-        self._longest = max(map(len, self._names)) + 1
-        self._find_name = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, self._names))})(?=\W)").search
+        self._names = names
         self.reader: TextReader | None = None
         """What reads the text; None while no name has been found."""
         self._before: list[str] = []
@@ -52,7 +78,7 @@ class TextCallWatch(Stateful):
         """The end of the text before it, in which a name may have begun."""
         self._call_id = ""
         self._name = ""
-        self._source: list[str] = []
+        self._source = ""
         """The text of the open call, as far as a snippet needs it."""
 
     def look(self) -> Iterator[Notice]:
@@ -63,8 +89,8 @@ class TextCallWatch(Stateful):
             self._before.append(text)
             self._length += len(text)
             seen = self._tail + text.casefold()
-            self._tail = seen[-self._longest :]
-            if self._length <= _KEPT and not self._has_name(seen):
+            self._tail = seen[-self._names.longest :]
+            if self._length <= _KEPT and not self._names.is_in(seen):
                 return
             self.reader = self._new_reader()
             text = "".join(self._before)
@@ -84,22 +110,13 @@ class TextCallWatch(Stateful):
     def new_part(self, _name: str, _state: Any, /) -> TextReader:
         return self._new_reader()
 
-    def _has_name(self, text: str) -> bool:
-        # To look for each as it is costs less than one pattern for all.
-        return any(name in text for name in self._names) and self._find_name(text) is not None
-
     def _notices(self, found: Iterable[Segment]) -> Iterator[Notice]:
         for event in found:
             if isinstance(event, SegmentStart) and event.segment_type == "tool_call":
                 self._call_id, self._name = event.segment_id, event.metadata["tool_name"]
-                self._source = [event.raw]
+                self._source = event.raw[:_SOURCE]
             elif isinstance(event, SegmentEvent) and event.segment_id == self._call_id:
-                self._source = ["".join((*self._source, event.raw))[:_SOURCE]]
+                self._source = (self._source + event.raw)[:_SOURCE]
                 if isinstance(event, SegmentEnd) and event.status == "complete":
-                    snippet = " ".join(self._source[0].split())[:SNIPPET]
+                    snippet = " ".join(self._source.split())[:SNIPPET]
                     yield Notice("text_call", _DETAIL.format(name=self._name, kind=self.kind, snippet=snippet))
-
-
-def _spellings(name: str) -> tuple[str, ...]:
-    """Return a name as it is, and as JSON may have it."""
-    return name, json.dumps(name)[1:-1], name.replace("/", "\\/")

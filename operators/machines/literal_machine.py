@@ -17,7 +17,7 @@ from ...events.fragment import Fragment, JsonError, JsonErrorReason, Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from ..engine.state import Stateful
 from .literal_groups import Item, LiteralGroups
-from .literal_numbers import DIGITS, NUMBER_FLOATS, NUMBER_MAY_END, NUMBER_STARTS, NUMBER_STATES
+from .literal_numbers import LENIENT_NUMBER_STATES, NUMBER_FLOATS, NUMBER_MAY_END, NUMBER_STARTS, NUMBER_STATES
 from .literal_strings import Reads, is_cut_escape, named_character, string_form, wrong_in_escape
 
 # What is right in each state, in words: the `expected` of an error there.
@@ -124,6 +124,7 @@ class LiteralMachine(Stateful):
         "_lenient",
         "_limits",
         "_longest",
+        "_numbers",
         "_open",
         "_quote_starts",
         "_quotes",
@@ -156,6 +157,7 @@ class LiteralMachine(Stateful):
         self._short_quotes = "".join(quote for quote in quotes if len(quote) == 1)
         self._escapes = escapes
         self._lenient = lenient_quotes
+        self._numbers = LENIENT_NUMBER_STATES if lenient_quotes else NUMBER_STATES
         self._limits = limits
         self._longest = limits.arguments_length
         self._state = "open"
@@ -560,9 +562,7 @@ class LiteralMachine(Stateful):
         stop = min(len(text), self._start + self._limits.number_length - self._base)
         state = self._number_state
         while position < stop:
-            following = NUMBER_STATES[state][0].get(text[position])
-            if following is None and self._lenient and state == "zero" and text[position] in DIGITS:
-                following = "zeros"
+            following = self._numbers[state][0].get(text[position])
             if following is None:
                 break
             state = following
@@ -574,7 +574,7 @@ class LiteralMachine(Stateful):
         char = text[position]
         if state in NUMBER_MAY_END and (char in _BLANKS or char in (",", self._containers[-1][1])):
             return self._end_number(text, position, out)
-        moves, expected = NUMBER_STATES[state]
+        moves, expected = self._numbers[state]
         if char in moves:
             expected = f"a number of at most {self._limits.number_length} characters"
             return self._fail("limit", text, position, expected, out)
@@ -584,11 +584,8 @@ class LiteralMachine(Stateful):
         raw = "".join(self._pieces)
         self._pieces = []
         try:
-            value = (
-                float(raw)
-                if self._number_state in NUMBER_FLOATS
-                else int(raw, 10 if self._number_state == "zeros" else 0)
-            )
+            base = 10 if self._number_state == "zeros" else 0
+            value = float(raw) if self._number_state in NUMBER_FLOATS else int(raw, base)
         except ValueError:  # the interpreter's own limit for integers is below ours
             return self._fail("limit", text, position, "an integer of fewer digits", out)
         self._scalar(value, position, out)
@@ -658,7 +655,7 @@ class LiteralMachine(Stateful):
         """Return what is expected at the current position, for the error."""
         state = self._state
         if state == "number":
-            return NUMBER_STATES[self._number_state][1]
+            return self._numbers[self._number_state][1]
         if state == "word":
             return self._word
         if state == "closed" and self._in_key:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import Literal
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
@@ -13,6 +13,7 @@ from ...operators.calls.known_file_tools import KNOWN_FILE_TOOLS
 from ...operators.engine.known_names import known_names
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import Operator, compose
+from ...operators.engine.step import lasting
 from ...operators.to_invocations import Tools
 from ...operators.to_segments import to_segments
 from .act_on_calls import act_on_calls
@@ -53,7 +54,7 @@ def api_tool_call(
     arguments. `text_calls` says what becomes of whole calls of `tools` that the model wrote into its text: a `Notice`
     (`notice`), a call (`call`), or nothing (`off`). An invocation, or a failure, follows its call's END directly.
     """
-    known: Any = tools if tools is None or hasattr(tools, "items") else tuple(cast("Iterable[Any]", tools))
+    known = lasting(tools)
     return act_on_calls(
         to_segments(tools=known, text_calls=text_calls, turn_id=turn_id, eager=eager, limits=limits),
         known,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from ...events.errors import UsageError
 from ...operators.calls.field_spec import MARKED_FILE_TOOLS, FieldSpec
@@ -11,6 +11,7 @@ from ...operators.calls.known_file_tools import KNOWN_FILE_TOOLS
 from ...operators.catalogue.dialects_named import dialects_named
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import Operator
+from ...operators.engine.step import lasting
 from ...operators.grammar.dialect import Dialect
 from ...operators.parse_text import parse_text
 from ...operators.schemas.value_typing import DEFAULT_RULES, TypingRules
@@ -96,7 +97,7 @@ class TextStrategy:
         given; `start` and `updates` as with `api_tool_call`; all others as with `parse_text`. The case of
         tool names that the model wrote does not matter.
         """
-        known: Any = tools if tools is None or hasattr(tools, "items") else tuple(cast("Iterable[Any]", tools))
+        known = lasting(tools)
         parsed = parse_text(
             *self._given,
             tools=known,

@@ -29,7 +29,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     tools: Any = None,
     calls: bool = True,
     starts_in_reasoning: bool | Literal["auto"] = False,
-    repeated_opener: Literal["drop", "text"] = "drop",
+    repeated_opener: Literal["drop", "text"] | None = None,
     opener_in_reasoning: Literal["text", "ends"] | None = None,
     unknown_tool: Literal["pass", "text", "fail"] | None = None,
     unknown_argument: Literal["pass", "drop"] = "pass",
@@ -66,7 +66,7 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
     - `starts_in_reasoning`: whether the prompt has opened the reasoning, so that the text has only its closer. With
       `auto`, the first closer without an opener shows it: the text before it was emitted as text; the closer is not.
     - `repeated_opener`: whether an opener of reasoning at the begin of a text that starts in reasoning is dropped
-      (`drop`) or is `text`.
+      (`drop`) or is `text`; None: a token such as `<think>` is dropped, a sentence is text.
     - `opener_in_reasoning`: whether a call's opener inside reasoning is `text`, or `ends` the reasoning; None: as the
       dialect says.
     - `unknown_tool`: whether a call of a tool that is not in `tools` passes (`pass`), is `text`, or fails (`fail`);

@@ -15,7 +15,8 @@ from .table import AUTO, AUTO_WITH_TOOLS, DIALECTS
 def dialects_named(*given: object, has_tools: bool = False) -> tuple[Dialect, ...]:
     """Return the dialects with these names, each once; a grammar is returned as it is.
 
-    `auto` stands for all of `AUTO`, and for those of `AUTO_WITH_TOOLS` where tools were declared.
+    `auto` stands for all of `AUTO`. Where tools were declared, those of `AUTO_WITH_TOOLS`, or the `unmarked` ones of a
+    single dialect, are read as well, for calls of these tools only.
 
     >>> [each.name for each in dialects_named("hermes", "hermes", "glm45")]
     ['hermes', 'glm45']
@@ -23,9 +24,10 @@ def dialects_named(*given: object, has_tools: bool = False) -> tuple[Dialect, ..
     `UsageError` for an unknown name.
     """
     found = [_dialect(name) for each in given for name in (AUTO if each == "auto" else (each,))]
-    if has_tools and "auto" in given:
-        more = (_dialect(name) for name in AUTO_WITH_TOOLS if name not in (*AUTO, *given))
-        found += (replace(each, only_declared=True) for each in more)
+    if has_tools:
+        names = [each.name for each in found]
+        more = AUTO_WITH_TOOLS if "auto" in given else found[0].unmarked if len(found) == 1 else ()
+        found += (replace(_dialect(name), only_declared=True) for name in more if name not in names)
     return tuple(dict.fromkeys(found))
 
 

@@ -17,12 +17,14 @@ _TOOLS = (
     Maybe("<|close|>tools<|sep|>"),
 )
 
+_RESPONSE = Alt("<|open|>response<|sep|>", "<|close|>response<|sep|>")  # the prompt may have opened it
+
 KIMI_K3 = KnownDialect(
     "kimi_k3",
     (
         Alt(
             _TOOLS,
-            ("<|open|>response<|sep|>", Text("content"), Maybe("<|close|>response<|sep|>"), Maybe(*_TOOLS)),
+            (_RESPONSE, Text("content"), Maybe("<|close|>response<|sep|>"), Maybe(*_TOOLS)),
         ),
         Maybe("<|close|>message<|sep|>"),
     ),

@@ -219,7 +219,8 @@ class Dialect(Struct, frozen=True):
       except in a `Text`.
     - `reasoning`: pairs of markers with reasoning between them.
     - `reasoning_anywhere`: whether an opener of reasoning counts behind text, because it is a token that prose cannot
-      have; if not, it counts only if there are nothing but blanks between it and the beginning or the last block.
+      have; if not, it counts only if there are nothing but blanks between it and the beginning or the last block. A
+      closer behind text is dropped then.
     - `calls_in_reasoning`: whether an opener of a call also counts inside reasoning, and ends it, because it is a token
       that prose cannot have.
     - `aliases`: pairs of a marker as some models write it and the marker that is meant.
@@ -231,6 +232,8 @@ class Dialect(Struct, frozen=True):
       It always is if its block begins with a single character, such as `{`.
     - `ignore_case`: whether markers may be written in any letter case.
     - `layout`: the blanks written between items when a call is rendered, such as a newline.
+    - `unmarked`: the names of dialects that are read as well where it is alone and `tools=` are declared, because its
+      models also write calls without its markers.
     """
 
     name: str
@@ -244,6 +247,7 @@ class Dialect(Struct, frozen=True):
     only_declared: bool = False
     ignore_case: bool = False
     layout: str = ""
+    unmarked: tuple[str, ...] = ()
 
 
 class KnownDialect(Dialect, frozen=True, kw_only=True):

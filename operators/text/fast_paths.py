@@ -6,17 +6,15 @@ returns None, with no side effect, if it does not apply.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...events.fragment import Fragment, JsonError
 from ...events.segment_event import SegmentContent
-from ..calls.answer_segments import FastPath, Plain, Segment
+from ..calls.answer_segments import MOST_HELD, FastPath, Plain, Segment
 from .block_json import BlockJson
 from .block_text import BlockText
-from .slots.text_slot import BLANKS
+from .slots.text_slot import BLANKS as ASCII_BLANKS
 
 if TYPE_CHECKING:
     from .source_buffer import SourceBuffer
@@ -34,15 +32,13 @@ def plain_fast_path(block: TextBlock) -> Plain | None:
     if block.is_open or source_buffer.before or source_buffer.loose or not outside.goes_through:
         return None
     search = _nothing if outside.search is None else outside.search.pattern.search
-    if outside.holds_blanks:
-        search = _up_to_blanks(None if outside.search is None else outside.search.pattern).search
-    return search, answer.open_id, answer.open_type, answer.ids.turn_id
+    return search, answer.open_id, answer.open_type, answer.ids.turn_id, source_buffer if outside.holds_blanks else None
 
 
 def waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
     """Return the fast path for text outside of a block that may end in the beginning of a marker, which is held."""
-    search, segment_id, kind, turn_id = plain
-    markers, holds_blanks = block.outside.search, block.outside.holds_blanks
+    search, segment_id, kind, turn_id, _ = plain
+    markers = block.outside.search
 
     def fast_path(text: str) -> Sequence[Segment] | None:
         text = source_buffer.wait + text
@@ -54,14 +50,31 @@ def waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: Te
             return None
         else:
             start = found.start()
-            if holds_blanks and text[start - 1 : start].isspace():
-                return None
             source_buffer.wait = text[start:]
             engine.plain = None
             if not start:
                 return ()
             text = text[:start]
         return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
+
+    return fast_path
+
+
+def holding_fast_path(source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
+    """Return the fast path for such text where blanks at the end are held, too."""
+    search, segment_id, kind, turn_id, _ = plain
+    markers = block.outside.search
+
+    def fast_path(text: str) -> Sequence[Segment] | None:
+        text = source_buffer.wait + text
+        found = search(text)
+        if found is not None and (markers is None or not markers.is_unfinished(found)):
+            return None
+        said = (text if found is None else text[: found.start()]).rstrip()
+        if len(text) - len(said) > MOST_HELD:
+            return None
+        source_buffer.wait = text[len(said) :]
+        return (SegmentContent(segment_id, kind, said, turn_id=turn_id, raw=said),) if said else ()
 
     return fast_path
 
@@ -149,7 +162,7 @@ def _value_fast_path(reader: BlockText, source_buffer: SourceBuffer, call: TextC
         piece = raw = text
         if is_trimmed and slot.is_open and not (entities and "&" in text):
             # Blanks at the end wait, and go in front of what comes.
-            inner = text.rstrip(BLANKS)
+            inner = text.rstrip(ASCII_BLANKS)
             if not inner:
                 slot.hold(text)
                 loose.append(text)
@@ -183,12 +196,6 @@ def _value_fast_path(reader: BlockText, source_buffer: SourceBuffer, call: TextC
         return (SegmentContent(segment_id, "tool_call", raw, turn_id=turn_id, raw=raw, fragments=pieces),)
 
     return fast_path
-
-
-@lru_cache(maxsize=256)
-def _up_to_blanks(pattern: re.Pattern[str] | None) -> re.Pattern[str]:
-    """Return the search for markers, and for blanks at the end, which are held while the reasoning may end there."""
-    return re.compile(r"\s\Z") if pattern is None else re.compile(rf"{pattern.pattern}|\s\Z", pattern.flags)
 
 
 def _nothing(_text: str) -> None:

@@ -87,9 +87,8 @@ class OutsideText(Stateful):
         self._options = options
         self._source_buffer = source_buffer
         self._reasoning = {opener: closer for each in positions.dialects for opener, closer in each.reasoning}
-        self._anywhere = [
-            opener for each in positions.dialects if each.reasoning_anywhere for opener, _ in each.reasoning
-        ]
+        control = (each.reasoning for each in positions.dialects if each.reasoning_anywhere)
+        self._anywhere = [marker for pairs in control for pair in pairs for marker in pair]
         ends = options.opener_in_reasoning == "ends"
         self._silent_in_reasoning = frozenset(
             place for place, each in enumerate(positions.dialects) if not (ends or each.calls_in_reasoning)
@@ -129,11 +128,9 @@ class OutsideText(Stateful):
     @property
     def goes_through(self) -> bool:
         """Whether text without a marker can be emitted unchanged in the open segment."""
-        options = self._options
         return (
             self._answer.open_type == self.open_as
             and self.said_any
-            and options.blanks != "drop"
             and not (self._blanks or self._margin or self._leading or self._is_dropped)
             and not (self.kind == "text" and (self._code.is_undecided or self._code.keeps_line))
         )
@@ -331,6 +328,9 @@ class OutsideText(Stateful):
             self._choose_search()
             return
         source_buffer.position = upto
+        ends_any = self._margin or self._owed or self._may_close
+        if marker not in self._reasoning and self.kind == "text" and not ends_any:
+            return
         opens_again = self._leading and not self._closer
         if marker in self._reasoning and (self.kind == "text" or opens_again):
             self.start("reasoning", upto)
@@ -405,13 +405,13 @@ class OutsideText(Stateful):
                 for text, at in opening.slots.items()
             }
         if self.kind == "text":
-            found |= dict.fromkeys(self._reasoning if self._leading else self._anywhere, ((),))
+            found |= dict.fromkeys((*self._anywhere, *(self._reasoning if self._leading else ())), ((),))
             if not self.said_any or self._owed or (self._may_close and not self._code.hides(())):
                 found |= dict.fromkeys(self._reasoning.values(), ((),))
         else:
             found |= dict.fromkeys([self._closer] if self._closer else self._reasoning.values(), ((),))
-            if options.repeated_opener == "drop" and self._leading and not self._closer:
-                found |= dict.fromkeys(self._reasoning, ((),))
+            if self._leading and not self._closer:
+                found |= {each: ((),) for each in self._reasoning if options.drops_repeated(each)}
         return found
 
     def load(self, state: Any, /) -> None:

@@ -26,7 +26,7 @@ from .block_attrs import BlockAttrs
 from .block_end import end_block
 from .block_json import BlockJson, open_json
 from .block_text import BlockText
-from .fast_paths import block_fast_path, plain_fast_path, waiting_fast_path
+from .fast_paths import block_fast_path, holding_fast_path, plain_fast_path, waiting_fast_path
 from .outside_text import Meaning
 from .source_buffer import SourceBuffer
 from .text_block import TextBlock
@@ -91,10 +91,14 @@ class TextEngine(Stateful):
         """Set the fast path for the next text, if there is one."""
         source_buffer, block = self._source_buffer, self._block
         plain = plain_fast_path(block)
-        self.plain = None if source_buffer.wait else plain
-        if plain is not None:
+        if plain is not None and self._outside.holds_blanks:
+            self.plain = plain
+            self.fast_path = holding_fast_path(source_buffer, block, plain)
+        elif plain is not None:
+            self.plain = None if source_buffer.wait else plain
             self.fast_path = waiting_fast_path(self, source_buffer, block, plain)
         else:
+            self.plain = None
             self.fast_path = block_fast_path(block, self._read_on) if block.is_open else None
 
     def _run(self, *, final: bool) -> None:

@@ -20,7 +20,7 @@ from ..schemas.xml_value import xml_value
 _UNKNOWN: dict[str, Any] = {}
 _CHOICES: Final[dict[str, tuple[str | bool | None, ...]]] = {
     "starts_in_reasoning": (False, True, "auto"),
-    "repeated_opener": ("drop", "text"),
+    "repeated_opener": (None, "drop", "text"),
     "opener_in_reasoning": (None, "text", "ends"),
     "unknown_tool": (None, "pass", "text", "fail"),
     "unknown_argument": ("pass", "drop"),
@@ -38,7 +38,7 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     schemas: Mapping[str, Schema | None] | None = None
     calls: bool = True
     starts_in_reasoning: bool | Literal["auto"] = False
-    repeated_opener: Literal["drop", "text"] = "drop"
+    repeated_opener: Literal["drop", "text"] | None = None
     opener_in_reasoning: Literal["text", "ends"] | None = None
     unknown_tool: Literal["pass", "text", "fail"] | None = None
     unknown_argument: Literal["pass", "drop"] = "pass"
@@ -61,6 +61,11 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     def knows(self, name: str) -> bool:
         """Return whether a name is that of a tool; always True if no tools were given."""
         return self.schemas is None or known_name(self.schemas, name) is not None
+
+    def drops_repeated(self, opener: str) -> bool:
+        """Return whether an opener of reasoning is dropped where the prompt has opened the reasoning already."""
+        is_sentence = opener[:1].isalpha()
+        return self.repeated_opener == "drop" or (self.repeated_opener is None and not is_sentence)
 
     def of_unknown(self, name: str, *, is_marked: bool) -> Literal["pass", "text", "fail"]:
         """Return what becomes of a call by the name of its tool; `is_marked`: whether a marker began it."""

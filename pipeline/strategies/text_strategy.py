@@ -77,7 +77,7 @@ class TextStrategy:
         start: Literal["deferred", "immediate"] = "deferred",
         calls: bool = True,
         starts_in_reasoning: bool | Literal["auto"] = False,
-        repeated_opener: Literal["drop", "text"] = "drop",
+        repeated_opener: Literal["drop", "text"] | None = None,
         opener_in_reasoning: Literal["text", "ends"] | None = None,
         unknown_tool: Literal["pass", "text", "fail"] | None = None,
         unknown_argument: Literal["pass", "drop"] = "pass",

@@ -53,8 +53,6 @@ class Row(NamedTuple):
     """Whether a call that is no JSON counts as one, with its text as it is."""
     whole: bool = False
     """Whether what is no streaming case has `whole_calls` behind it: the peer gives back the text of a broken call."""
-    of_reasoning: Dialect | None = None
-    """What is read besides, where markers of reasoning are no text."""
     fenced: Dialect | None = None
     """What is read besides, where the request asks for JSON of a schema."""
     blocks: Dialect | None = None
@@ -214,7 +212,7 @@ def dialects_of(row: Row, case: Case) -> tuple[Dialect, ...]:
         found = (*found, row.fenced)
     if is_plain(row, case):
         return tuple(replace(each, reasoning=()) for each in found)
-    return found if row.of_reasoning is None else (*found, row.of_reasoning)
+    return found
 
 
 def is_plain(row: Row, case: Case) -> bool:

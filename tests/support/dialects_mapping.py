@@ -13,7 +13,6 @@ from dialects_of_peers import (
     DOTS_WITH_TEXT,
     FENCED,
     GEMMA4_ANY_NAME,
-    GEMMA4_CLOSER,
     GLM45_ESCAPED,
     KIMI_K2_NUMBERED,
     LFM2_PLAIN,
@@ -33,7 +32,6 @@ SEVEN: Final = ("harmony", "hermes", "lfm2", "llama4_pythonic", "pythonic", "qwe
 ROWS: Final[dict[tuple[str, str], Row]] = {
     ("apertus", "vllm"): Row(content="trimmed"),
     ("apriel", "llama.cpp"): Row(
-        {"repeated_opener": "text"},
         prompts={"Apriel-1.6-15b-Thinker-fixed": "Here are my reasoning steps:\n"},
         starts="always",
         content="trimmed",
@@ -52,7 +50,7 @@ ROWS: Final[dict[tuple[str, str], Row]] = {
     ("dots", "vllm"): Row({"seal": "closer", "unknown_tool": "text"}, dialects=(DOTS_WITH_TEXT,), ends=False),
     ("ernie45", "vllm"): Row(content="trimmed"),
     ("functionary_v32", "llama.cpp"): Row(prompts={"meetkai-functionary-medium-v3.2": ">>>"}),
-    ("gemma4", "llama.cpp"): Row(of_reasoning=GEMMA4_CLOSER, reasoning="trimmed"),
+    ("gemma4", "llama.cpp"): Row(reasoning="trimmed"),
     ("gemma4", "ollama"): Row(reasoning="trimmed"),
     ("gemma4", "vllm"): Row(dialects=(GEMMA4_ANY_NAME,), content="trimmed"),
     ("glm45", "ollama"): Row({"typing": STRINGS_LAST}, blocks=BLOCKS, content="trimmed", reasoning="trimmed"),
@@ -89,7 +87,7 @@ ROWS: Final[dict[tuple[str, str], Row]] = {
     ("llama3_json", "vllm"): Row(whole=True),
     ("minicpm5_xml", "llama.cpp"): Row(starts="text"),
     ("minicpm5_xml", "vllm"): Row({"unknown_argument": "drop"}),
-    ("minimax_m2", "llama.cpp"): Row({"blanks": "drop"}, starts="text"),
+    ("minimax_m2", "llama.cpp"): Row(starts="text"),
     ("minimax_m2", "smg"): Row({"typing": SCALARS}, whole=True, dialects=(varied("minimax_m2", entities=True),)),
     ("mistral_old", "sglang"): Row(content="trimmed"),
     ("mistral_old", "smg"): Row({"between": "drop"}),

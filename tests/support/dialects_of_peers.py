@@ -11,7 +11,11 @@ from penstock.operators.catalogue import DIALECTS
 from penstock.operators.dialects.parts import ARGUMENTS, invoke
 from penstock.operators.grammar.dialect import NAME, Alt, Attrs, Call, CallArgs, Dialect, Item, Many, Maybe, Text
 
-BLOCKS: Final = Dialect("blocks", ("<tool_call>", Text("name"), "</tool_call>"), reasoning=(("<think>", "</think>"),))
+BLOCKS: Final = Dialect(
+    "blocks",
+    ("<tool_call>", Text("name"), "</tool_call>"),
+    reasoning=(("<think>", "</think>"),),
+)
 """What lies between the markers, as it is: the streaming parser of these peers decodes it later."""
 
 FENCED: Final = Dialect("fenced", ("```json", Text("content", trim="newline"), "```"))
@@ -68,9 +72,6 @@ GEMMA4_ANY_NAME: Final = _with(
     *(Maybe(CallArgs("{", "}", ":", ('<|"|>', '"'))), Maybe("<tool_call|>")),
 )
 """Names have blanks, and arguments may be missing."""
-
-GEMMA4_CLOSER: Final = Dialect("gemma4_closer", ("<channel|>", Text("content")))
-"""A closer of no reasoning is nobody's text."""
 
 GLM45_ESCAPED: Final = _with(
     "glm45",

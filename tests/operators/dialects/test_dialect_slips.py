@@ -486,3 +486,19 @@ def test_with_auto_a_lone_closer_says_that_there_was_reasoning(text: str):
     assert read(text, "hermes", starts_in_reasoning="auto").content == before + after
     fenced = f"`</think>` {text}"
     assert read(fenced, "hermes", starts_in_reasoning="auto").content == f"`</think>` {before}{after}"
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "calls"),
+    [
+        ('[f(a="x")]', "", [{"a": "x"}]),
+        ('Let me see.[f(a="x"), f(a="y")]', "Let me see.", [{"a": "x"}, {"a": "y"}]),
+        ('<think>hm</think><|tool_call_start|>[f(a="x")]<|tool_call_end|>', "", [{"a": "x"}]),
+        ('[g(a="x")]', '[g(a="x")]', []),
+    ],
+)
+def test_a_companion_is_read_where_tools_are_declared(text: str, content: str, calls: list[Any]):
+    found = read(text, "lfm2", tools=CITY)
+    assert (found.content, [call.arguments for call in found.calls]) == (content, calls)
+    if "<" not in text:
+        assert read(text, "lfm2").content == text

@@ -230,3 +230,38 @@ def test_reasoning_begins_where_nothing_but_blanks_came(text: str, reasoning: st
 def test_a_token_that_prose_cannot_have_opens_reasoning_anywhere() -> None:
     events = answered(["Hi <|channel>thought\nhm<channel|>Ok"], parse_text("gemma4", turn_id="t"))
     assert [each.segment_type for each in events if each.type == "SEGMENT_START"] == ["text", "reasoning", "text"]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "left"),
+    [
+        ("gemma4", "Hello<channel|> you<channel|>", "Hello you"),
+        ("gemma4", "<|channel>thought\na<channel|>b<channel|>", "b"),
+        ("kimi_k3", "Hello<|close|>response<|sep|>", "Hello"),
+        ("kimi_k3", "Hello<|close|>response<|sep|><|close|>message<|sep|>", "Hello"),
+        ("hermes", "Hello</think> you", "Hello</think> you"),
+    ],
+)
+def test_a_closer_that_is_a_control_token_is_no_text_though_nothing_was_opened(dialect: str, text: str, left: str):
+    for pieces in ([text], list(text)):
+        events = answered(pieces, parse_text(dialect, turn_id="t"))
+        assert said(events) == left
+        assert "".join(event.raw for event in events) == text
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "options", "reasoning"),
+    [
+        ("apriel", "Here are my reasoning steps:\na", {}, "Here are my reasoning steps:\na"),
+        ("apriel", "Here are my reasoning steps:\na", {"repeated_opener": "drop"}, "a"),
+        ("hermes", "<think>a", {}, "a"),
+        ("hermes", "<think>a", {"repeated_opener": "text"}, "<think>a"),
+    ],
+)
+def test_a_sentence_that_opens_reasoning_is_part_of_reasoning_that_the_prompt_opened(
+    dialect: str, text: str, options: dict[str, Any], reasoning: str
+) -> None:
+    for pieces in ([text], list(text)):
+        events = answered(pieces, parse_text(dialect, turn_id="t", starts_in_reasoning=True, **options))
+        found = (event.delta for event in events if event.type == "SEGMENT_CONTENT")
+        assert "".join(found) == reasoning

@@ -115,10 +115,16 @@ class _Definition:
         """Return a function's signature as it is written, to its colon."""
         first, body = node.lineno, node.body[0].lineno
         lines = self._source.splitlines()[first - 1 : max(body - 1, first)]
-        return "\n".join(lines)
+        return "\n".join(lines).replace("    **options: Unpack[ParseTextOptions]", _text_options())
 
     def _written(self, node: ast.AST) -> str:
         return ast.get_source_segment(self._source, node) or ""
+
+
+def _text_options() -> str:
+    """Return the options of `parse_text` with their defaults: what stands in two classes, in one without a default."""
+    lines = FOLDER.joinpath("text", "text_options.py").read_text(encoding="utf-8").splitlines()
+    return ",\n".join(each for each in lines if " = " in each and each.partition(" = ")[0] in lines)
 
 
 def _name_of(node: ast.AST) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Unpack
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
@@ -18,29 +18,18 @@ from .engine.turn_ids import TurnIds
 from .grammar.dialect import Dialect
 from .grammar.dialect_positions import compiled
 from .schemas.tool_parameters import tool_parameters
-from .schemas.value_typing import DEFAULT_RULES, TypingRules
 from .text.text_engine import TextEngine
-from .text.text_options import TextOptions
+from .text.text_options import ParseTextOptions, TextOptions, spelled_out
 
 
 @public_operator(positional=dialect_name)
-def parse_text(  # noqa: PLR0913 - each has a default that serves most
+@spelled_out
+def parse_text(
     *dialects: str | Dialect,
     tools: Any = None,
-    calls: bool = True,
-    starts_in_reasoning: bool | Literal["auto"] = False,
-    repeated_opener: Literal["drop", "text"] | None = None,
-    opener_in_reasoning: Literal["text", "ends"] | None = None,
-    unknown_tool: Literal["pass", "text", "fail"] | None = None,
-    unknown_argument: Literal["pass", "drop"] = "pass",
-    between: Literal["text", "drop"] = "text",
-    blanks: Literal["lone", "keep", "drop"] = "lone",
-    fences: Literal["language", "calls", "text"] = "language",
-    seal: Literal["end", "closer"] = "end",
-    lenient: bool = False,
-    typing: TypingRules = DEFAULT_RULES,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    **options: Unpack[ParseTextOptions],
 ) -> Operator[str | ChunkResponse, Segment]:
     """Find tool calls and reasoning in text while it streams; native calls in the same chunks pass through.
 
@@ -89,23 +78,9 @@ def parse_text(  # noqa: PLR0913 - each has a default that serves most
         raise UsageError(message)
     found = dialects_named(*dialects, has_tools=tools is not None)
     compiled(found)
-    options = TextOptions(
-        schemas=None if tools is None else tool_parameters(tools),
-        calls=calls,
-        starts_in_reasoning=starts_in_reasoning,
-        repeated_opener=repeated_opener,
-        opener_in_reasoning=opener_in_reasoning,
-        unknown_tool=unknown_tool,
-        unknown_argument=unknown_argument,
-        between=between,
-        blanks=blanks,
-        fences=fences,
-        seal=seal,
-        lenient=lenient,
-        rules=typing,
-        limits=limits,
-    )
-    return lift(partial(ResponseAnswers, turn_id, partial(_answer, dialects=found, options=options), takes_text=True))
+    schemas = None if tools is None else tool_parameters(tools)
+    read = TextOptions(schemas=schemas, limits=limits, **options)
+    return lift(partial(ResponseAnswers, turn_id, partial(_answer, dialects=found, options=read), takes_text=True))
 
 
 def _answer(number: int, ids: TurnIds, *, dialects: tuple[Dialect, ...], options: TextOptions) -> AnswerSegments:

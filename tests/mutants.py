@@ -641,7 +641,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/text_options.py",
-                "            return convert(text, schema, root, self.rules)\n",
+                "            return convert(text, schema, root, self.typing)\n",
                 "            return Typed(text, flagged=False)\n",
             ),
         ),

@@ -47,10 +47,15 @@ def _made(
     def made(*args: P.args, **kwargs: P.kwargs) -> Operator[In, Out]:
         given: list[Any] = [lasting(each) for each in args]
         named: dict[str, Any] = {key: lasting(each) for key, each in kwargs.items()}
+        try:
+            bound = called.bind(*given, **named)
+        except TypeError as error:
+            message = f"{function.__name__}() {error}"
+            raise TypeError(message) from None
         operator = cast("Callable[..., Operator[In, Out]]", function)(*given, **named)
         by_position: list[Any] = []
         settings: dict[str, Any] = {}
-        for name, value in called.bind(*given, **named).arguments.items():
+        for name, value in bound.arguments.items():
             parameter = called.parameters[name]
             if parameter.kind is Parameter.VAR_POSITIONAL:
                 by_position += map(positional, value)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, Literal, cast
+from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
+from types import NoneType
+from typing import Any, Final, Literal, TypedDict, TypeVar, cast, get_args, get_type_hints
 
 from msgspec import Struct
 
@@ -17,23 +19,39 @@ from ..schemas.value_typing import DEFAULT_RULES, Typed, TypingRules, convert, c
 from ..schemas.without_marks import without_marks
 from ..schemas.xml_value import xml_value
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 _UNKNOWN: dict[str, Any] = {}
-_CHOICES: Final[dict[str, tuple[str | bool | None, ...]]] = {
-    "starts_in_reasoning": (False, True, "auto"),
-    "repeated_opener": (None, "drop", "text"),
-    "opener_in_reasoning": (None, "text", "ends"),
-    "unknown_tool": (None, "pass", "text", "fail"),
-    "unknown_argument": ("pass", "drop"),
-    "between": ("text", "drop"),
-    "blanks": ("lone", "keep", "drop"),
-    "fences": ("language", "calls", "text"),
-    "seal": ("end", "closer"),
-}
+_VALUES: Final[dict[Any, tuple[bool | None, ...]]] = {bool: (False, True), NoneType: (None,)}
 _BY_SCHEMA: Final = frozenset(("schema", "xml", "marked_xml"))
 
 
+class ParseTextOptions(TypedDict, total=False):
+    """The options of `parse_text`, which describes them, for `**options: Unpack[ParseTextOptions]`."""
+
+    calls: bool
+    starts_in_reasoning: bool | Literal["auto"]
+    repeated_opener: Literal["drop", "text"] | None
+    opener_in_reasoning: Literal["text", "ends"] | None
+    unknown_tool: Literal["pass", "text", "fail"] | None
+    unknown_argument: Literal["pass", "drop"]
+    between: Literal["text", "drop"]
+    blanks: Literal["lone", "keep", "drop"]
+    fences: Literal["language", "calls", "text"]
+    seal: Literal["end", "closer"]
+    lenient: bool
+    typing: TypingRules
+
+
+_KINDS: Final = get_type_hints(ParseTextOptions)
+_CHOICES: Final = {
+    name: [each for part in get_args(kind) for each in get_args(part) or _VALUES.get(part, (part,))]
+    for name, kind in _KINDS.items()
+}
+
+
 class TextOptions(Struct, frozen=True, kw_only=True):
-    """The options of `parse_text`, which describes them."""
+    """What a text is read with: the options of `parse_text` with their defaults, and what its caller adds."""
 
     schemas: Mapping[str, Schema | None] | None = None
     calls: bool = True
@@ -49,12 +67,12 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     lenient: bool = False
     segment_type: Literal["text", "reasoning"] = "text"
     """The type of the segments of what is no call, and in no markers of reasoning."""
-    rules: TypingRules = DEFAULT_RULES
+    typing: TypingRules = DEFAULT_RULES
     limits: Limits = DEFAULT_LIMITS
 
     def __post_init__(self) -> None:
         for name, known in _CHOICES.items():
-            if (given := getattr(self, name)) not in known:
+            if known and (given := getattr(self, name)) not in known:
                 message = f"{name}= must be {' or '.join(map(repr, known))}, got {given!r}"
                 raise UsageError(message)
 
@@ -77,7 +95,7 @@ class TextOptions(Struct, frozen=True, kw_only=True):
         """Return whether a value's text is the value, so that it can be emitted while it arrives."""
         if typing in _BY_SCHEMA:
             schema, root = self._schema(tool, key)
-            return may_stream(schema, root, self.rules)
+            return may_stream(schema, root, self.typing)
         return typing == "text"
 
     def is_known(self, tool: str, key: str) -> bool:
@@ -105,16 +123,16 @@ class TextOptions(Struct, frozen=True, kw_only=True):
         if typing not in _BY_SCHEMA:
             return False
         schema, root = self._schema(tool, key)
-        return may_be_null(schema, root, self.rules)
+        return may_be_null(schema, root, self.typing)
 
     def typed(self, tool: str, key: str, typing: Typing, text: str) -> Typed:
         """Convert the whole text of a value; a text that does not fit stays text and is flagged."""
         schema, root = self._schema(tool, key)
         elements = text if typing == "xml" else without_marks(text) if typing == "marked_xml" else None
         if elements is not None:
-            return xml_value(elements, schema, root, self.rules, self.limits)
+            return xml_value(elements, schema, root, self.typing, self.limits)
         if typing in _BY_SCHEMA:
-            return convert(text, schema, root, self.rules)
+            return convert(text, schema, root, self.typing)
         if typing == "json":
             return convert_json(text, schema, root, self.limits)
         if typing == "python":
@@ -128,3 +146,15 @@ class TextOptions(Struct, frozen=True, kw_only=True):
         schemas = self.schemas or _UNKNOWN
         root = schemas.get(known_name(schemas, tool) or "")
         return parameter_schema(root, key), root
+
+
+def spelled_out(function: F) -> F:
+    """Let `inspect.signature` show the options of `parse_text`, and their defaults, in place of `**options`."""
+    called, defaults = signature(function), TextOptions()
+    parameters = [each for each in called.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    parameters += [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(defaults, name), annotation=kind)
+        for name, kind in _KINDS.items()
+    ]
+    vars(function)["__signature__"] = called.replace(parameters=parameters)
+    return function

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from ...events.errors import UsageError
 from ...operators.calls.field_spec import MARKED_FILE_TOOLS, FieldSpec
@@ -14,7 +14,7 @@ from ...operators.engine.stage import Operator
 from ...operators.engine.step import lasting
 from ...operators.grammar.dialect import Dialect
 from ...operators.parse_text import parse_text
-from ...operators.schemas.value_typing import DEFAULT_RULES, TypingRules
+from ...operators.text.text_options import ParseTextOptions, spelled_out
 from ...operators.to_invocations import Tools
 from .act_on_calls import act_on_calls
 from .strategy import StrategyEvent
@@ -68,27 +68,17 @@ class TextStrategy:
     def __repr__(self) -> str:
         return f"<TextStrategy {self.__name__}>"
 
-    def __call__(  # noqa: PLR0913 - each has a default that serves most
+    @spelled_out
+    def __call__(
         self,
         tools: Tools | None = None,
         *,
         turn_id: str | None = None,
         fields: Iterable[FieldSpec] | None = None,
         start: Literal["deferred", "immediate"] = "deferred",
-        calls: bool = True,
-        starts_in_reasoning: bool | Literal["auto"] = False,
-        repeated_opener: Literal["drop", "text"] | None = None,
-        opener_in_reasoning: Literal["text", "ends"] | None = None,
-        unknown_tool: Literal["pass", "text", "fail"] | None = None,
-        unknown_argument: Literal["pass", "drop"] = "pass",
-        between: Literal["text", "drop"] = "text",
-        blanks: Literal["lone", "keep", "drop"] = "lone",
-        fences: Literal["language", "calls", "text"] = "language",
-        seal: Literal["end", "closer"] = "end",
-        lenient: bool = False,
-        typing: TypingRules = DEFAULT_RULES,
         updates: bool = False,
         limits: Limits = DEFAULT_LIMITS,
+        **options: Unpack[ParseTextOptions],
     ) -> Operator[Any, StrategyEvent]:
         """Make the operator: `parse_text`, `stream_fields` and `to_invocations(keep_segments=True)` in a row.
 
@@ -98,26 +88,8 @@ class TextStrategy:
         tool names that the model wrote does not matter.
         """
         known = lasting(tools)
-        parsed = parse_text(
-            *self._given,
-            tools=known,
-            calls=calls,
-            starts_in_reasoning=starts_in_reasoning,
-            repeated_opener=repeated_opener,
-            opener_in_reasoning=opener_in_reasoning,
-            unknown_tool=unknown_tool,
-            unknown_argument=unknown_argument,
-            between=between,
-            blanks=blanks,
-            fences=fences,
-            seal=seal,
-            lenient=lenient,
-            typing=typing,
-            turn_id=turn_id,
-            limits=limits,
-        )
         return act_on_calls(
-            parsed,
+            parse_text(*self._given, tools=known, turn_id=turn_id, limits=limits, **options),
             known,
             fields=self._file_tools if fields is None else fields,
             start=start,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, get_origin
+from typing import Any, get_origin, get_type_hints
 
 import pytest
 import reactivex
@@ -72,7 +72,7 @@ def test_the_table_has_every_public_operator() -> None:
         name
         for name in operators.__all__
         if inspect.isfunction(function := getattr(operators, name))
-        and get_origin(inspect.signature(function, eval_str=True).return_annotation) is Operator
+        and get_origin(get_type_hints(function).get("return")) is Operator
     }
     assert factories - COMBINATORS <= {case.name.split(" ")[0] for case in CASES}
 

@@ -6,11 +6,14 @@ import importlib
 import re
 import runpy
 from functools import cache
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
+from penstock.operators import parse_text
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -78,6 +81,13 @@ def test_the_page_of_operators_tells_every_public_name_under_a_heading_of_its_ow
     assert text_of(page).startswith(page.read_text(encoding="utf-8"))
     told = re.findall(r"^### (?:class )?(\w+)$", text_of(page), re.MULTILINE)
     assert sorted(told) == sorted(importlib.import_module("penstock.operators").__all__)
+
+
+def test_the_page_of_operators_tells_each_option_of_parse_text_with_its_default():
+    _, _, said = text_of(DOCS / "operators.md").partition("\ndef parse_text(")
+    told = re.findall(r"^    (\w+): .+ = .+,$", said.partition(") ->")[0], re.MULTILINE)
+    assert ["dialects", *told] == list(signature(parse_text).parameters)
+    assert '\n    blanks: Literal["lone", "keep", "drop"]' in said
 
 
 @pytest.mark.parametrize("page", COMPLETED, ids=lambda page: page.name)

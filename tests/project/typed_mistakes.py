@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import assert_never, assert_type
+from typing import Any, assert_never, assert_type
 
 from reactivex import Observable
 
@@ -27,8 +27,8 @@ from penstock import (
     tool,
 )
 from penstock.events import AnySegmentEvent, Output, OutputFailed, ProviderEvent, ToolCallUpdate
-from penstock.operators import Operator, PartialOutput, holdback, stream_fields, strip_markers
-from penstock.pipeline import StrategyEvent
+from penstock.operators import Operator, PartialOutput, holdback, parse_text, stream_fields, strip_markers
+from penstock.pipeline import StrategyEvent, hermes
 
 
 def every_segment_event(event: AnySegmentEvent) -> str:
@@ -134,6 +134,14 @@ def chained(chunks: list[ChunkResponse], source: Observable[ChunkResponse]) -> N
     stage(to_segments(), holdback("<b>"))  # wrong
     adrive(chunks, holdback("<b>"))  # wrong
     drive(chunks)  # wrong
+
+
+def parsed() -> None:
+    assert_type(hermes([], fences="calls", calls=False), Operator[Any, StrategyEvent])
+    parse_text("hermes", blanks="keep", unknown_tool=None, starts_in_reasoning="auto")
+    parse_text("hermes", blanks="kep")  # wrong
+    parse_text("hermes", blnks="keep")  # wrong
+    hermes(lenient="yes")  # wrong
 
 
 @tool

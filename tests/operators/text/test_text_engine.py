@@ -385,6 +385,13 @@ def test_a_wrong_value_of_an_option_is_told(option: str):
         parse_text("hermes", **wrong)
 
 
+@pytest.mark.parametrize("option", ["blnks", "segment_type", "schemas"])
+def test_a_wrong_name_of_an_option_is_told(option: str):
+    wrong: Any = {option: None}
+    with pytest.raises(TypeError, match=rf"parse_text\(\) got an unexpected keyword argument '{option}'"):
+        parse_text("hermes", **wrong)
+
+
 @pytest.mark.parametrize("name", ["qwen3_coder", "seed_oss", "auto"])
 def test_a_raw_call_without_a_closer_is_never_run(name: str):
     for text in (

@@ -296,7 +296,10 @@ def _reading(pieces: list[str]) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Pipeline("hermes", eager=True), "unknown option 'eager'; hermes takes fields, start, calls"),
+        (
+            lambda: Pipeline("hermes", eager=True),
+            "unknown option 'eager'; hermes takes fields, start, updates, limits, calls",
+        ),
         (lambda: Pipeline("hermes", tools=[], fencse="text"), "unknown option 'fencse'; hermes takes fields"),
         (lambda: Pipeline(tools=[], eagre=True), "unknown option 'eagre'; api_tool_call takes fields"),
         (lambda: Pipeline("hermes", fields=FieldSpec("f", "a")), "put it in a list"),

@@ -107,7 +107,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the dump forgets a pending escape",
         (
             Edit(
-                "operators/machines/json_machine.py",
+                "operators/machines/value_machine.py",
                 'super().dump(), "brackets"',
                 'super().dump(), "_pending": "", "brackets"',
             ),
@@ -425,7 +425,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/machines/literal_machine.py",
-                "            self._end_key()\n            self._note_dict(out)\n",
+                "            self._end_key()\n            self._note_dict()\n",
                 "            self._end_key()\n",
             ),
         ),

@@ -17,7 +17,7 @@ from strategies.literal_texts import call_arguments, loads, nearly_call_argument
 from penstock.events.errors import UsageError
 from penstock.events.fragment import Fragment, JsonError, Path
 from penstock.operators.engine.limits import Limits
-from penstock.operators.machines import literal_machine
+from penstock.operators.machines import literal_machine, value_machine
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator
 from penstock.operators.machines.literal_machine import LiteralMachine
 from penstock.operators.machines.literal_strings import StringForm, string_form
@@ -718,9 +718,8 @@ def test_each_character_is_looked_at_a_constant_number_of_times(
         return found._replace(pattern=Counting(found.pattern))  # type: ignore[arg-type]
 
     monkeypatch.setattr(literal_machine, "string_form", counted)
-    for pattern in ("blanks", "bare_key"):
-        original = getattr(literal_machine, f"_match_{pattern}").__self__
-        monkeypatch.setattr(literal_machine, f"_match_{pattern}", Counting(original).match)
+    for module, matcher in ((value_machine, "_match_blanks"), (literal_machine, "_match_bare_key")):
+        monkeypatch.setattr(module, matcher, Counting(getattr(module, matcher).__self__).match)
     text = LONG_TEXTS[name]
     for size in (1, 4, 1000, len(text)) if is_deep() else (7, 1000):
         Counting.looked_at = 0

@@ -1,0 +1,379 @@
+"""What the machines of JSON and of literals share: containers, numbers, words, limits and errors.
+
+A machine is a table of steps, one for each state. What a chunk cut in two waits in `_pending` (an escape, a long quote)
+or in `_pieces` (a number, a key), and no character is read a second time because of later text. So the cost is linear
+for any chunking. There is no recursion: each level of depth costs one entry of a list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final, TypeAlias
+
+from ...events.fragment import Fragment, JsonError, JsonErrorReason, Path
+from ..engine.limits import Limits
+from ..engine.state import Stateful
+
+Item: TypeAlias = Fragment | JsonError
+Step: TypeAlias = Callable[[Any, str, int, list[Item]], int]
+"""Reads a text from a position on, and returns the position after what it read."""
+NumberStates: TypeAlias = dict[str, tuple[dict[str, str], str]]
+"""From each state, by which character, to which; and how to end or go on, in words."""
+
+WORD_VALUES: Final = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}
+WORDS: Final = {word[0]: word for word in WORD_VALUES}
+BLANKS: Final = " \t\n\r"
+_CLOSERS: Final = {"{": "}", "[": "]", "(": ")"}
+_IN_VALUE: Final = frozenset({"prefix", "opening", "string", "guarded", "closed", "number", "word"})
+_match_blanks: Final = re.compile(r"[ \t\n\r]++").match
+replace_surrogates: Final = re.compile("[\ud800-\udfff]").sub
+
+_DIGITS: Final = "0123456789"
+_EXPONENT: Final = dict.fromkeys("eE", "exponent")
+_FIRST: Final = {"0": "zero"} | dict.fromkeys(_DIGITS[1:], "integer")
+
+
+def _digits_with_underscores(state: str, digits: str = _DIGITS) -> dict[str, str]:
+    return {"_": f"{state}_"} | dict.fromkeys(digits, state)
+
+
+def _based(state: str, digits: str) -> NumberStates:
+    digit = f"a {state} digit"
+    return {
+        f"{state}_prefix": (_digits_with_underscores(state, digits), digit),
+        state: (_digits_with_underscores(state, digits), f"{digit} or the end of the number"),
+        f"{state}_": (dict.fromkeys(digits, state), digit),
+    }
+
+
+NUMBER_STATES: Final[NumberStates] = {
+    "start": (dict.fromkeys("+-", "sign") | _FIRST | {".": "point"}, "a value"),
+    "sign": (_FIRST | {".": "point"}, "a digit"),
+    "zero": (
+        {".": "whole", "x": "hexadecimal_prefix", "X": "hexadecimal_prefix"}
+        | dict.fromkeys("oO", "octal_prefix")
+        | dict.fromkeys("bB", "binary_prefix")
+        | _EXPONENT,
+        "'.', 'e', 'x', 'o', 'b' or the end of the number",
+    ),
+    "zeros": ({".": "whole"} | _EXPONENT | dict.fromkeys(_DIGITS, "zeros"), "a digit or the end of the number"),
+    "integer": (
+        {".": "whole"} | _EXPONENT | _digits_with_underscores("integer"),
+        "a digit, '.', 'e' or the end of the number",
+    ),
+    "integer_": (dict.fromkeys(_DIGITS, "integer"), "a digit"),
+    "whole": (_EXPONENT | dict.fromkeys(_DIGITS, "fraction"), "a digit, 'e' or the end of the number"),
+    "point": (dict.fromkeys(_DIGITS, "fraction"), "a digit"),
+    "fraction": (_EXPONENT | _digits_with_underscores("fraction"), "a digit, 'e' or the end of the number"),
+    "fraction_": (dict.fromkeys(_DIGITS, "fraction"), "a digit"),
+    "exponent": (dict.fromkeys("+-", "power_sign") | dict.fromkeys(_DIGITS, "power"), "a digit or a sign"),
+    "power_sign": (dict.fromkeys(_DIGITS, "power"), "a digit"),
+    "power": (_digits_with_underscores("power"), "a digit or the end of the number"),
+    "power_": (dict.fromkeys(_DIGITS, "power"), "a digit"),
+    **_based("hexadecimal", _DIGITS + "abcdefABCDEF"),
+    **_based("octal", _DIGITS[:8]),
+    **_based("binary", "01"),
+}
+"""Python's numbers."""
+_AFTER_ZERO, _EXPECTED = NUMBER_STATES["zero"]
+LENIENT_NUMBER_STATES: Final = {**NUMBER_STATES, "zero": (_AFTER_ZERO | dict.fromkeys(_DIGITS, "zeros"), _EXPECTED)}
+"""With zeros in front of a decimal number, which Python does not allow."""
+JSON_NUMBER_STATES: Final[NumberStates] = {
+    **NUMBER_STATES,
+    "start": ({"-": "sign"} | _FIRST, "a value"),
+    "sign": (_FIRST, "a digit"),
+    "zero": ({".": "point"} | _EXPONENT, "'.', 'e' or the end of the number"),
+    "integer": ({".": "point"} | _EXPONENT | dict.fromkeys(_DIGITS, "integer"), NUMBER_STATES["integer"][1]),
+    "fraction": (_EXPONENT | dict.fromkeys(_DIGITS, "fraction"), NUMBER_STATES["fraction"][1]),
+    "power": (dict.fromkeys(_DIGITS, "power"), NUMBER_STATES["power"][1]),
+}
+_FLOATS: Final = frozenset({"whole", "fraction", "power"})
+"""The states in which a number may end, and is then a float."""
+_MAY_END: Final = _FLOATS | {"zero", "zeros", "integer", "hexadecimal", "octal", "binary"}
+
+
+class ValueMachine(Stateful):
+    """Read one text in pieces cut anywhere; return the fragments that are certain.
+
+    Errors are values: what was certain, then one `JsonError`, after which everything is ignored.
+
+    - `at`: characters consumed; after an error, the offset of the error.
+    - `read`: characters fed so far, up to the end of the text with the error if there is one.
+    - `excess`: characters of the text last fed that exceed `limits.arguments_length`.
+    - `root_closed`: whether the root value is complete.
+    - `error`: the error, or None.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "_number_state",
+        "_path",
+        "_pending",
+        "_start",
+        "_state",
+        "_word",
+        "at",
+        "error",
+        "root_closed",
+    )
+    PIECES: ClassVar[tuple[str, ...]] = ("_pieces",)
+    __slots__ = (
+        *STATE,
+        *PIECES,
+        "_base",
+        "_containers",
+        "_limits",
+        "_longest",
+        "_numbers",
+        "_text_path",
+        "excess",
+        "read",
+    )
+
+    def __init__(self, numbers: NumberStates, limits: Limits) -> None:
+        self._numbers = numbers
+        self._limits = limits
+        self._longest = limits.arguments_length
+        self._state = "begin"
+        self._containers: list[tuple[str, str, Path]] = []
+        """The open containers, each with its bracket (`(` while its type is unknown), what closes it, and its path."""
+        self._path: Path = ()
+        """The path of the value that is open, comes next, or closed last."""
+        self._text_path: Path | None = None
+        """The path of the open string, if the next text may be all its own; `feed` then takes its fast path."""
+        self._pending = ""
+        """Raw text, such as an unfinished escape, that is held until the next chunk decides it."""
+        self._pieces: list[str] = []
+        """The pieces so far of a key (decoded) or a number (raw)."""
+        self._word = ""
+        """The whole word that is being read, such as `true`; or the prefix of a string."""
+        self._number_state = ""
+        self._start = 0
+        """The offset of the current number, word or key; for a key in several pieces, as if it were written in one."""
+        self._base: int = 0
+        """The offset of the first character of the text being fed."""
+        self.at: int = 0
+        self.read = 0
+        self.excess = 0
+        self.root_closed = False
+        self.error: JsonError | None = None
+
+    @property
+    def withheld_length(self) -> int:
+        """The number of raw characters held until the next chunk decides them."""
+        return len(self._pending)
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing but blanks has arrived."""
+        return self._state == "begin"
+
+    def close(self, *, cut: bool = False) -> Sequence[Item]:
+        """Return the fragments at the end of the text: a root number, or the error for unfinished text.
+
+        `cut`: whether the text was broken off rather than ended; a number at the root may then be incomplete.
+        """
+        if self.error is not None or self.root_closed:
+            return ()
+        out: list[Item] = []
+        self._base = self.at
+        if self._state == "number" and self._number_state in _MAY_END and not self._containers and not cut:
+            self._end_number("", 0, out)
+        else:
+            self._fail("truncated", "", 0, self._expected(), out)
+        return out
+
+    def dump(self) -> Any:
+        """Return the state as plain data; each container's path is a prefix of the current one."""
+        return {**super().dump(), "brackets": [bracket + closer for bracket, closer, _ in self._containers]}
+
+    def load(self, state: Any, /) -> None:
+        """Restore a dumped state."""
+        super().load(state)
+        self._containers = [(*brackets, self._path[:depth]) for depth, brackets in enumerate(state["brackets"])]
+        self._text_path = self._path if self._state == "string" else None
+
+    def _feed(self, text: str, out: list[Item]) -> None:
+        """Add to `out` the fragments that this text makes certain."""
+        if not text or self.error is not None:
+            return
+        excess = ""
+        end = self.at + len(text)
+        if end > self._longest:
+            self.excess = end - self._longest
+            excess = text[-self.excess]
+            text = text[: -self.excess]
+            end = self._longest
+        self.at = self.read = end
+        if self._pending:
+            text = self._pending + text
+            self._pending = ""
+        position, length, steps = 0, len(text), self.STEPS
+        self._base = end - length
+        while position < length:
+            position = steps[self._state](self, text, position, out)
+        if excess and self.error is None:
+            self._base = self.at
+            self._fail("limit", excess, 0, f"at most {self._longest} characters", out)
+        self._text_path = self._path if self._state == "string" else None
+
+    def _open_container(self, bracket: str, text: str, position: int, out: list[Item]) -> int:
+        path = self._path
+        if len(self._containers) >= self._limits.depth:
+            return self._fail("limit", text, position, f"at most {self._limits.depth} open containers", out)
+        out.append(Fragment(path, "OPEN", bracket, self._base + position))
+        self._containers.append((bracket, _CLOSERS[bracket], path))
+        if bracket == "{":
+            self._state = "key"
+        else:
+            self._path = (*path, 0)
+            self._state = "item"
+        return position + 1
+
+    def _close_container(self, position: int, out: list[Item]) -> int:
+        self._path = self._containers.pop()[2]
+        self._done(self._base + position, out)
+        return position + 1
+
+    def _done(self, at: int, out: list[Item]) -> None:
+        out.append(Fragment(self._path, "DONE", None, at))
+        if self._containers:
+            self._state = "next"
+        else:
+            self._state = "end"
+            self.root_closed = True
+
+    def _read_next(self, text: str, position: int, out: list[Item]) -> int:
+        char = text[position]
+        bracket, closer, path = self._containers[-1]
+        if char == ",":
+            if bracket == "{":
+                self._state = "next_key"
+            else:
+                if bracket == "(":
+                    self._decide("[")
+                index: Any = self._path[-1]
+                self._path = (*path, index + 1)
+                self._state = "next_item"
+            return position + 1
+        if char == closer:
+            return self._close_container(position, out)
+        return self._after_blanks(text, position, out)
+
+    def _decide(self, bracket: str) -> None:
+        """Say what the innermost open bracket opens."""
+        _, closer, path = self._containers[-1]
+        self._containers[-1] = (bracket, closer, path)
+
+    def _after_blanks(self, text: str, position: int, out: list[Item]) -> int:
+        match = _match_blanks(text, position)
+        return match.end() if match else self._unexpected(text, position, out)
+
+    def _end_key(self) -> None:
+        self._path = (*self._containers[-1][2], "".join(self._pieces))
+        self._pieces = []
+        self._state = "assign"
+
+    def _open_scalar(self, char: str, position: int) -> int:
+        """Begin a word or a number with this character; nothing is read yet."""
+        self._start = self._base + position
+        self._word = WORDS.get(char, "")
+        self._number_state = "start"
+        self._state = "word" if self._word else "number"
+        return position
+
+    def _read_word(self, text: str, position: int, out: list[Item]) -> int:
+        for char in self._word[self._base + position - self._start :]:
+            if position == len(text):
+                return position
+            if text[position] != char:
+                return self._unexpected(text, position, out)
+            position += 1
+        out.append(Fragment(self._path, "SCALAR", WORD_VALUES[self._word], self._start))
+        self._done(self._base + position, out)
+        return position
+
+    def _read_number(self, text: str, position: int, out: list[Item]) -> int:
+        begin = position
+        stop = min(len(text), self._start + self._limits.number_length - self._base)
+        state, numbers = self._number_state, self._numbers
+        while position < stop:
+            following = numbers[state][0].get(text[position])
+            if following is None:
+                break
+            state = following
+            position += 1
+        self._pieces.append(text[begin:position])
+        self._number_state = state
+        if position == len(text):
+            return position
+        char = text[position]
+        if state in _MAY_END and self._follows_value(char):
+            return self._end_number(text, position, out)
+        if char in numbers[state][0]:
+            expected = f"a number of at most {self._limits.number_length} characters"
+            return self._fail("limit", text, position, expected, out)
+        return self._unexpected(text, position, out)
+
+    def _follows_value(self, char: str) -> bool:
+        """Return whether a number ends before this character."""
+        raise NotImplementedError
+
+    def _end_number(self, text: str, position: int, out: list[Item]) -> int:
+        raw = "".join(self._pieces)
+        self._pieces = []
+        try:
+            base = 10 if self._number_state == "zeros" else 0
+            value = float(raw) if self._number_state in _FLOATS else int(raw, base)
+        except ValueError:  # the interpreter's own limit for integers is below ours
+            return self._fail("limit", text, position, "an integer of fewer digits", out)
+        out.append(Fragment(self._path, "SCALAR", value, self._start))
+        self._done(self._base + position, out)
+        return position
+
+    def _unexpected(self, text: str, position: int, out: list[Item]) -> int:
+        return self._fail("malformed", text, position, self._expected(), out)
+
+    def _expected(self) -> str:
+        """Return what is right at the current place, in words."""
+        if self._state == "number":
+            return self._numbers[self._number_state][1]
+        return self._word if self._state == "word" else self.EXPECTED[self._state].format(**self._signs())
+
+    def _signs(self) -> dict[str, str]:
+        """Return what stands for the names in `EXPECTED`."""
+        return {"closer": self._containers[-1][1] if self._containers else "", "quote": '"'}
+
+    def _fail_at_key_limit(self, text: str, position: int, out: list[Item]) -> int:
+        return self._fail("limit", text, position, f"a key of at most {self._limits.key_length} characters", out)
+
+    def _fail(self, reason: JsonErrorReason, text: str, position: int, expected: str, out: list[Item]) -> int:
+        """Record an error at `position`; return the end of the text, because nothing more is read."""
+        path = self._path
+        if self._state not in _IN_VALUE:
+            path = self._containers[-1][2] if self._containers else ()
+        found = replace_surrogates("\ufffd", text[position : position + 1]) if position >= 0 else ""
+        self.at = self._base + position
+        self.error = JsonError(reason, self.at, expected, found, path)
+        out.append(self.error)
+        self._pending = ""
+        self._pieces = []
+        self._state = "end"
+        self._text_path = None
+        return len(text)
+
+    EXPECTED: ClassVar[dict[str, str]] = {
+        "value": "a value",
+        "item": "a value or {closer!r}",
+        "key": "a key or {closer!r}",
+        "string": "the closing {quote!r} of a string",
+        "next": "',' or {closer!r}",
+        "end": "the end of the text",
+    }
+    """What is right in each state, in words: the `expected` of an error there."""
+    STEPS: ClassVar[dict[str, Step]] = {
+        "word": _read_word,
+        "number": _read_number,
+        "next": _read_next,
+        "end": _after_blanks,
+    }

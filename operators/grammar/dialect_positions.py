@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from ...events.errors import UsageError
-from ..machines.literal_search import Literal, LiteralSearch, literal_search
+from ..machines.marker_search import Literal, MarkerSearch, literal_search
 from .dialect import Alt, Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
 from .grammar_faults import fault_at_begin, fault_in_call, fault_of, fault_of_names, fault_outside
 from .grammar_items import Leaf, all_items, is_for_argument, may_miss
@@ -30,11 +30,11 @@ class Boundary(NamedTuple):
 
     literals: Mapping[str, At]
     """The markers that may come, each with the positions that it leads to."""
-    search: LiteralSearch | None
+    search: MarkerSearch | None
     """The search for `literals`, if there are any."""
-    blank: LiteralSearch | None
+    blank: MarkerSearch | None
     """The search for those `literals` that begin with a blank, if there are any."""
-    ends: LiteralSearch | None
+    ends: MarkerSearch | None
     """The search for everything that ends a text here: the literals, and the beginnings of slots."""
     slots: Mapping[str, At]
     """The first characters of slots that begin with a certain character, each with the positions that it leads to."""
@@ -175,7 +175,7 @@ class Positions:
                 found[begin] = owners
         return found
 
-    def search(self, literals: Mapping[str, At]) -> LiteralSearch | None:
+    def search(self, literals: Mapping[str, At]) -> MarkerSearch | None:
         """Return the search for the literals at these positions, or None if there are no literals."""
         return literal_search(self.literal(text, at) for text, at in literals.items()) if literals else None
 
@@ -230,7 +230,7 @@ class Positions:
         return literals
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
-    def ends_of_failed(self, at: At) -> LiteralSearch | None:
+    def ends_of_failed(self, at: At) -> MarkerSearch | None:
         """Return the search for what ends a failed call: its closers after these positions, and all openers."""
         return self.search({**self.openers(leading=True).literals, **self.closers(at)})
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from ..machines.literal_search import LiteralSearch
+from ..machines.marker_search import MarkerSearch
 from .dialect import Alt, Back, Call, CallArgs, Item, Json, Many, Text
 from .dialect_positions import At, Positions, Step
 from .grammar_items import leaves_of
@@ -22,13 +22,13 @@ _BODIES: Final = {"object": ("{",), "array": ("[",), "any": ("{", "[")}
 class Behind(NamedTuple):
     """What may follow closers, by its first marker."""
 
-    search: LiteralSearch | None
+    search: MarkerSearch | None
     closers: Mapping[str, At]
     arguments: frozenset[str]
     calls: tuple[Opener, ...]
     others: frozenset[str]
     """The markers of anything else, such as text that is skipped."""
-    blank: LiteralSearch | None
+    blank: MarkerSearch | None
     """The search for those that begin with a blank."""
 
 
@@ -79,11 +79,11 @@ class ValueEnds:
         self.ending = self._search((*self.first, *(self.starts if is_end else ())))
         self.held = self.held_search(())
 
-    def search(self, others: Iterable[str]) -> LiteralSearch | None:
+    def search(self, others: Iterable[str]) -> MarkerSearch | None:
         """Return the search for the markers that mean something in the value, and others."""
         return self._search((*self.closers, *self.starts, *self._call_starts, *others, *self.not_openers))
 
-    def held_search(self, others: Iterable[str]) -> LiteralSearch | None:
+    def held_search(self, others: Iterable[str]) -> MarkerSearch | None:
         """Return the search for the markers that mean something behind the end of a block, and others."""
         return self._search(
             (*self.first, *self._block_starts, *(self.starts if others or self.is_separated else ()), *others)
@@ -125,7 +125,7 @@ class ValueEnds:
         """Return whether the block may end at these positions."""
         return any(here in self._grammar.last for here in at)
 
-    def _search(self, literals: Iterable[str]) -> LiteralSearch | None:
+    def _search(self, literals: Iterable[str]) -> MarkerSearch | None:
         return self._grammar.search(dict.fromkeys(literals, self._at))
 
     def _closers(self) -> dict[str, At]:

@@ -20,12 +20,16 @@ How to use it on a text that arrives in pieces, so that the cost does not depend
 The bound: a place is tried as a marker's first character by one search, which the walk through the trie continues
 without looking back, and by one more search after a walk that failed. A try reads at most `longest` characters, so a
 character is read at most 3 * `longest` times, whatever the pieces, and in prose about once.
+
+A literal of a grammar is a marker with conditions. It may be written in any case, and it may count only before certain
+characters: `<arg` is the beginning of a tag if a blank follows, and none of `<args>`. The condition is a lookahead, so
+that a match is the literal alone; at the text's end it is unfinished.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias, cast
 
@@ -35,21 +39,57 @@ Node: TypeAlias = "dict[str, Node]"
 """A node of the trie: the characters that may follow, each with its node; empty at the end of a marker."""
 
 
+class Literal(NamedTuple):
+    """A text to look for."""
+
+    text: str
+    before: str = ""
+    """The characters of which one must follow the literal; empty if anything may follow."""
+    ignore_case: bool = False
+    """Whether the case of ASCII letters is ignored."""
+
+    def begins_with(self, other: Literal) -> bool:
+        """Return whether every match of this literal is also a match of another one.
+
+        >>> [Literal("<argument").begins_with(each) for each in (Literal("<"), Literal("<arg"), Literal("<arg", " >"))]
+        [True, True, False]
+        """
+        if not self.text.startswith(other.text):
+            return False
+        following = self.text[len(other.text) : len(other.text) + 1]
+        is_cased = other.text.lower() != other.text.upper()
+        return (not following or not other.before or following in other.before) and (
+            other.ignore_case or not self.ignore_case or not is_cased
+        )
+
+
 class MarkerSearch(NamedTuple):
-    """A set of markers, ready to be looked for."""
+    """A set of markers or literals, ready to be looked for."""
 
     pattern: re.Pattern[str]
     """Finds the leftmost whole marker, or a marker cut by the end of the text."""
     whole: re.Pattern[str]
     """Finds the leftmost whole marker, the longest there: for a text to which nothing will be added."""
+    literals: tuple[Literal, ...]
     longest: int
-    """The length of the longest marker; at most one character less is ever held back."""
+    """The length of the longest marker; at most that, and without conditions one character less, is ever held back."""
     unfinished: Mapping[str, Node]
-    """The node in the trie for every proper prefix of a marker, the empty one included."""
+    """The node in the trie for every prefix of a marker that further text may extend or refute, such as the empty one;
+    without those that may be written in any case."""
+    lowered: Mapping[str, str]
+    """The literals that may be written in any case, by their lower case form."""
+    unfinished_lowered: Collection[str]
+    """Their prefixes, in lower case."""
 
     def is_unfinished(self, found: re.Match[str]) -> bool:
-        """Return whether a match of `pattern` may still grow: into a marker, or from a marker into a longer one."""
-        return found.end() == len(found.string) and found[0] in self.unfinished
+        """Return whether further text may extend a match of `pattern`, or make it fail."""
+        return found.end() == len(found.string) and (
+            found[0] in self.unfinished or (bool(self.lowered) and found[0].lower() in self.unfinished_lowered)
+        )
+
+    def literal(self, found: re.Match[str]) -> str:
+        """Return the literal of a match."""
+        return self.lowered.get(found[0].lower(), found[0]) if self.lowered else found[0]
 
     def settle(self, text: str) -> list[str]:
         """Split a text that is complete into its markers and the texts between them.
@@ -57,7 +97,12 @@ class MarkerSearch(NamedTuple):
         >>> marker_search(["<a", "<abc"]).settle("<ab")
         ['<a', 'b']
         """
-        return [piece for piece in self.whole.split(text) if piece]
+        pieces: list[str] = []
+        position = 0
+        for found in self.whole.finditer(text):
+            pieces += (text[position : found.start()], found[0])
+            position = found.end()
+        return [piece for piece in (*pieces, text[position:]) if piece]
 
 
 def marker_pattern(markers: Iterable[str]) -> re.Pattern[str]:
@@ -82,10 +127,24 @@ def marker_search(markers: Iterable[str]) -> MarkerSearch:
 
     Raises `UsageError` without markers, and for an empty marker or one that is not a str.
     """
-    return _compiled(_checked(markers))
+    return literal_search(Literal(marker) for marker in _checked(markers))
 
 
-def _checked(markers: Iterable[str]) -> tuple[str, ...]:
+def literal_search(literals: Iterable[Literal]) -> MarkerSearch:
+    """Return some literals ready to be looked for; the same are compiled once.
+
+    >>> search = literal_search([Literal("<arg", " >"), Literal("<", ignore_case=True)])
+    >>> [search.pattern.search(text)[0] for text in ("1 <arg name", "1 <args>")]
+    ['<arg', '<']
+    >>> search.is_unfinished(search.pattern.search("1 <arg"))
+    True
+
+    If one literal is a prefix of another, the longer one wins, provided that both ignore case or neither does.
+    """
+    return _compiled(tuple(sorted(set(literals))))
+
+
+def _checked(markers: Iterable[str]) -> Iterable[str]:
     if isinstance(markers, str):
         message = f"markers must be an iterable of str, got the bare str {markers!r}; put it in a list"
         raise UsageError(message)
@@ -100,45 +159,65 @@ def _checked(markers: Iterable[str]) -> tuple[str, ...]:
         if not marker:
             message = "a marker must have at least one character, got ''"
             raise UsageError(message)
-    return tuple(sorted(cast("set[str]", set(given))))
+    return cast("tuple[str, ...]", given)
 
 
-@lru_cache(maxsize=256)
-def _compiled(markers: tuple[str, ...]) -> MarkerSearch:
-    unfinished: dict[str, Node] = {}
-    for marker in markers:
-        node = unfinished.setdefault("", {})
-        for length, letter in enumerate(marker, 1):
-            node = node.setdefault(letter, {})
-            if length < len(marker):
-                unfinished[marker[:length]] = node
-    longest_first = sorted(markers, key=len, reverse=True)
+@lru_cache(maxsize=512)
+def _compiled(literals: tuple[Literal, ...]) -> MarkerSearch:
+    exact = _Trie(each for each in literals if not each.ignore_case)
+    lowered = _Trie(Literal(each.text.lower(), each.before) for each in literals if each.ignore_case)
     try:
-        pattern = re.compile(_branches("", unfinished, frozenset(markers)))
+        pattern, whole = _either(exact, lowered, r"|\Z"), _either(exact, lowered, "")
     except RecursionError as error:
-        message = f"{len(markers)} markers that are prefixes of each other nest too deeply; pass fewer"
+        message = f"{len(literals)} markers that are prefixes of each other nest too deeply; pass fewer"
         raise UsageError(message) from error
-    whole = re.compile(f"({'|'.join(map(re.escape, longest_first))})")
-    return MarkerSearch(pattern, whole, len(longest_first[0]), unfinished)
+    longest = max(len(each.text) for each in literals)
+    texts = {each.text.lower(): each.text for each in literals if each.ignore_case}
+    return MarkerSearch(pattern, whole, literals, longest, exact.nodes, texts, frozenset(lowered.nodes) - {""})
 
 
-def _branches(prefix: str, unfinished: Mapping[str, Node], markers: frozenset[str]) -> str:
-    return "|".join(
-        re.escape(letter) + _after(prefix + letter, unfinished, markers) for letter in sorted(unfinished[prefix])
-    )
+class _Trie:
+    def __init__(self, literals: Iterable[Literal]) -> None:
+        self.nodes: dict[str, Node] = {"": {}}
+        """The node for every prefix that is no whole literal without a condition, or is the beginning of another."""
+        self.before: dict[str, str] = {}
+        """For each literal the characters that must follow it."""
+        for text, before, _ in literals:
+            node = self.nodes[""]
+            for length, letter in enumerate(text, 1):
+                node = node.setdefault(letter, {})
+                if length < len(text) or before:
+                    self.nodes[text[:length]] = node
+            # One text with and without a condition is one without.
+            self.before[text] = before and self.before.get(text, before) and self.before.get(text, "") + before
+
+    def branches(self, prefix: str, end: str) -> list[str]:
+        letters = sorted(self.nodes.get(prefix, ()))
+        return [re.escape(letter) + self.after(prefix + letter, end) for letter in letters]
+
+    def after(self, prefix: str, end: str) -> str:
+        """Return the regular expression for what may follow a prefix; `end` is what may stand instead."""
+        steps: list[str] = []
+        while prefix not in self.before and len(self.nodes[prefix]) == 1:
+            (letter,) = self.nodes[prefix]
+            steps.append(f"(?:{re.escape(letter)}{end})")
+            prefix += letter
+        ways = self.branches(prefix, end)
+        before = self.before.get(prefix)
+        if before:
+            ways.append(f"(?=[{re.escape(before)}]{end})")
+        if before is None:
+            steps.append(f"(?:{'|'.join(ways)}{end})")
+        elif ways:
+            steps.append(f"(?:{'|'.join(ways)}){'' if before else '?'}")
+        return "".join(steps)
 
 
-def _after(prefix: str, unfinished: Mapping[str, Node], markers: frozenset[str]) -> str:
-    """Return the regular expression for what may follow a prefix of markers, including the end of the text."""
-    steps: list[str] = []
-    while node := unfinished.get(prefix):
-        if prefix in markers:
-            steps.append(f"(?:{_branches(prefix, unfinished, markers)})?")
-            break
-        if len(node) > 1:
-            steps.append(rf"(?:{_branches(prefix, unfinished, markers)}|\Z)")
-            break
-        (letter,) = node
-        steps.append(rf"(?:{re.escape(letter)}|\Z)")
-        prefix += letter
-    return "".join(steps)
+def _either(exact: _Trie, lowered: _Trie, end: str) -> re.Pattern[str]:
+    """Return the regular expression for all literals; each alternative begins with a plain character."""
+    ways = {letter: [exact.after(letter, end)] for letter in exact.nodes[""]}
+    for letter in lowered.nodes[""]:
+        rest = lowered.after(letter, end)
+        for each in dict.fromkeys((letter, letter.upper() if letter.isascii() else letter)):
+            ways.setdefault(each, []).append(f"(?ai:{rest})")
+    return re.compile("|".join(f"{re.escape(letter)}(?:{'|'.join(ways[letter])})" for letter in sorted(ways)))

@@ -12,7 +12,7 @@ from .block_text import open_text
 
 if TYPE_CHECKING:
     from ..grammar.dialect_positions import At, Boundary
-    from ..machines.literal_search import LiteralSearch
+    from ..machines.marker_search import MarkerSearch
     from .text_block import TextBlock
 
 _BLANK_RUN = re.compile(r"[ \t\r\n]*+")
@@ -58,7 +58,7 @@ def read_between(block: TextBlock, boundary: Boundary, *, final: bool) -> None:
     block.mismatch()
 
 
-def _first_in(run: re.Match[str], search: LiteralSearch, *, final: bool) -> re.Match[str] | None:
+def _first_in(run: re.Match[str], search: MarkerSearch, *, final: bool) -> re.Match[str] | None:
     """Return the match of the first literal that begins with one of these blanks, even if it is cut."""
     match = (search.whole if final else search.pattern).match
     return next(filter(None, (match(run.string, at) for at in range(*run.span()))), None)

@@ -13,7 +13,7 @@ from ..engine.state import Stateful
 from ..grammar.dialect import Back, Text, Typing
 from ..grammar.opener_forms import Opener
 from ..grammar.value_ends import value_ends
-from ..machines.literal_search import Literal, LiteralSearch, literal_search
+from ..machines.marker_search import Literal, MarkerSearch, literal_search
 from .slots.text_slot import BLANKS, TextSlot
 from .value_end import ValueEnd
 
@@ -214,7 +214,7 @@ class BlockText(Stateful):
         schemas = self._block.options.schemas
         return opener.is_marked or (name is not None and schemas is not None and self._block.options.knows(name))
 
-    def _ends(self) -> LiteralSearch | None:
+    def _ends(self) -> MarkerSearch | None:
         """Return the search for everything that ends the current text or changes how it is read."""
         if self.end is not None and not self.in_section:
             return self.end.search
@@ -267,7 +267,7 @@ class BlockText(Stateful):
         buffer, position = source_buffer.buffer, source_buffer.position
         limit, found = len(buffer), None
         if ends is not None:
-            limit = min(limit, slot.reach(buffer, position) + ends.longest)
+            limit = min(limit, slot.reach(buffer, position) + ends.longest + 1)
             found = (ends.whole if final else ends.pattern).search(buffer, position, limit)
         stop = limit if found is None else found.start()
         if stop > position:

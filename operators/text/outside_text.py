@@ -15,7 +15,7 @@ from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
 from ..grammar.dialect_positions import At, Positions
 from ..grammar.end_tokens import END_TOKENS, OPENED_BY, end_of_text
-from ..machines.literal_search import Literal, LiteralSearch, literal_search
+from ..machines.marker_search import Literal, MarkerSearch, literal_search
 from .code_spans import ANY_LANGUAGE, CodeSpans
 from .source_buffer import SourceBuffer
 from .text_call import TextCall
@@ -118,8 +118,8 @@ class OutsideText(Stateful):
         self.calls = 0
         self._hidden_in: dict[tuple[str, str], frozenset[int]] = {}
         """What is hidden in each kind of code."""
-        self._searches: dict[tuple[object, ...], tuple[LiteralSearch | None, Mapping[str, Sequence[Meaning]]]] = {}
-        self.search: LiteralSearch | None = None
+        self._searches: dict[tuple[object, ...], tuple[MarkerSearch | None, Mapping[str, Sequence[Meaning]]]] = {}
+        self.search: MarkerSearch | None = None
         self._meant: Mapping[str, Sequence[Meaning]] = {}
         """The possible meanings of each marker of the search."""
         self.readings: Sequence[Meaning] = ()
@@ -423,7 +423,7 @@ class OutsideText(Stateful):
 @lru_cache(maxsize=512)
 def _search_for(
     grammar: Positions, markers: tuple[tuple[str, tuple[At, ...]], ...]
-) -> tuple[LiteralSearch | None, Mapping[str, Sequence[Meaning]]]:
+) -> tuple[MarkerSearch | None, Mapping[str, Sequence[Meaning]]]:
     """Return the search for some markers, and the meanings of each; those of a marker that is its prefix come last."""
     literals = {
         text: grammar.literal(text, tuple(here for at in several for here in at)) if all(several) else Literal(text)

@@ -24,8 +24,8 @@ from ..engine.state import Stateful
 from ..grammar.dialect_positions import At
 from ..grammar.opener_forms import LONGEST_OPENER, Opener
 from ..grammar.value_ends import Behind, ValueEnds
-from ..machines.literal_search import Literal as Marker
-from ..machines.literal_search import LiteralSearch, literal_search
+from ..machines.marker_search import Literal as Marker
+from ..machines.marker_search import MarkerSearch, literal_search
 
 _BLANK_RUN: Final = re.compile(r"[ \t\r\n]*+")
 
@@ -128,7 +128,7 @@ class ValueEnd(Stateful):
         return self._state == "guarded"
 
     @property
-    def search(self) -> LiteralSearch | None:
+    def search(self) -> MarkerSearch | None:
         """The search for the markers that mean something in the value now."""
         return literal_search([Marker(self._guard)]) if self._state == "guarded" else self._search
 

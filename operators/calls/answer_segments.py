@@ -267,7 +267,7 @@ class AnswerSegments(Stateful):
             text = delta.arguments_delta
             if text:
                 machine = call.machine
-                if machine is None or not straight:
+                if machine is None or not straight or call.is_followed:
                     calls.content(call, text, events)
                 else:
                     items = machine.feed(text)

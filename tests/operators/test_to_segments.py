@@ -441,6 +441,15 @@ def test_an_object_that_did_not_come_is_never_complete(seal: str) -> None:
     assert ends(events)["c"]["status"] == "truncated"
 
 
+@pytest.mark.parametrize("texts", [('{"a": "x', '"}'), ('{"a": "', "x", "y", '"}'), ("{", "}")])
+def test_what_began_before_the_last_text_does_not_show_that_an_object_was_whole(texts: tuple[str, ...]) -> None:
+    first, *later = (ToolCallDelta(0, "c", "f", text, kind="object") for text in texts)
+    chunks = (call(first), call(ToolCallDelta(1, "d", "g", "{}")), *map(call, later))
+    cut = Chunk(finish_reason="pause", finish_reason_raw="steered", is_cut=True)
+    assert ends(run(*chunks, cut))["c"]["status"] == "truncated"
+    assert ends(run(*chunks, call(ToolCallDelta(2, "e", "g", "{}")), cut))["c"]["status"] == "complete"
+
+
 def test_closed_json_is_sealed_whatever_its_status_says() -> None:
     chunk = call(ToolCallDelta(0, "c", "f", "{}", done=True, status="incomplete"))
     assert told(run(chunk))[-1] == "E c complete"

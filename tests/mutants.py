@@ -306,13 +306,13 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/outside_text.py",
-                "        if search is None or found is None:\n            self._say_line(len(buffer))\n            return None\n",
-                "        if search is None or found is None:\n"
-                "            keep = 0 if final else min(10, len(buffer) - position)\n"
-                "            self.say(len(buffer) - keep)\n"
-                "            if keep:\n"
-                "                source_buffer.wait_from(len(buffer) - keep)\n"
-                "            return None\n",
+                "            found = find(buffer, start + 1)\n        self._say_line(len(buffer))\n        return None\n",
+                "            found = find(buffer, start + 1)\n"
+                "        keep = 0 if final else min(10, len(buffer) - position)\n"
+                "        self.say(len(buffer) - keep)\n"
+                "        if keep:\n"
+                "            source_buffer.wait_from(len(buffer) - keep)\n"
+                "        return None\n",
             ),
             Edit(
                 "operators/text/fast_paths.py",
@@ -619,7 +619,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/text_engine.py",
-                "            if source_buffer.wait or before == self._progress():\n",
+                "            if source_buffer.wait or (here == source_buffer.position and before == self._progress()):\n",
                 "            if source_buffer.wait or before == self._progress() or (before[4] and not block.call):\n",
             ),
         ),

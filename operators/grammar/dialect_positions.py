@@ -10,18 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ...events.errors import UsageError
 from ..machines.marker_search import Literal, MarkerSearch, literal_search
 from .dialect import Alt, Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
 from .grammar_faults import fault_at_begin, fault_in_call, fault_of, fault_of_names, fault_outside
-from .grammar_items import Leaf, all_items, is_for_argument, may_miss
+from .grammar_items import Leaf, all_items, is_for_argument, may_miss, says_name
+from .look_ahead import BLANKS, look_ahead, may_begin, opening
 
 At: TypeAlias = tuple[int, ...]
 
-_BLANKS = " \t\r\n"
-_BRACKETS = {"object": "{", "array": "[", "any": "{["}
 _KEPT_BOUNDARIES = 1024
 
 
@@ -87,7 +86,7 @@ class Positions:
 
     def boundary(self, at: At, back: Mapping[str, str]) -> Boundary:
         """Return what may follow these positions; `back`: the last slot of each role."""
-        said = tuple(sorted(back.items())) if any(self.has_back(here) for here in at) else ()
+        said = tuple(sorted(back.items())) if back and any(self.has_back(here) for here in at) else ()
         known = self._boundaries.get((at, said))
         if known is None:
             if len(self._boundaries) >= _KEPT_BOUNDARIES:
@@ -115,16 +114,16 @@ class Positions:
             elif isinstance(item, Attrs) and item.form == "tag":
                 attrs += (here,)
             elif isinstance(item, Json | CallArgs | Attrs):
-                for char in _opening(item):
+                for char in opening(item):
                     slots[char] = (*slots.get(char, ()), here)
             else:
                 for literal in self.spellings(here, item, back):
                     literals[literal] = (*literals.get(literal, ()), here)
-        ends = literals | slots | dict.fromkeys(_BLANKS if attrs else "", ())
+        ends = literals | slots | dict.fromkeys(BLANKS if attrs else "", ())
         return Boundary(
             literals,
             self.search(literals),
-            self.search({text: at for text, at in literals.items() if text[0] in _BLANKS}),
+            self.search({text: at for text, at in literals.items() if text[0] in BLANKS}),
             self.search(ends),
             slots,
             attrs,
@@ -137,28 +136,24 @@ class Positions:
         """Return the dialects of some positions."""
         return frozenset(self.owners[here] for here in at)
 
-    @lru_cache(maxsize=4096)  # noqa: B019 - grammars live as long as the program
-    def may_follow(self, opener: str, at: At, char: str) -> bool:
-        """Return whether a character may follow the opener of a block at these positions."""
-        if char in _BLANKS or any(here not in self.first for here in at):
-            return True
-        if any(not isinstance(self.items[here], str) for here in at):
-            return _may_be_in_json([self.items[here] for here in at], opener, char)
-        following = {after for here in at for after in self.follow[here]}
-        return not self.last.isdisjoint(at) or any(self._may_begin_with(after, char) for after in following)
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    def ahead(self, opener: str, at: At) -> re.Pattern[str] | None:
+        """Return what must stand behind the opener of a block at these positions; None if anything may."""
+        return look_ahead(self, opener, at)
 
-    def _may_begin_with(self, here: int, char: str) -> bool:
-        item = self.items[here]
-        if isinstance(item, str):
-            folds = self._ignore_case[here]
-            firsts = (each[0] for each in self.spellings(here, item, {}))
-            return any(first == char or (folds and first.casefold() == char.casefold()) for first in firsts)
-        if isinstance(item, Text):
-            # What ends the slot is waited for, even if nothing is in it.
-            return _may_begin(item, char) or any(self._may_begin_with(each, char) for each in self.follow[here])
-        return not isinstance(item, Json | CallArgs) or char in _opening(item)
+    @property
+    def brackets_are_named(self) -> bool:
+        """Whether all JSON that a block may begin with says the name of its tool."""
+        begins = (self.items[here] for here in self.first)
+        return all(says_name(item) for item in begins if isinstance(item, Json))
 
-    def only_declared(self, at: Iterable[int]) -> bool:
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    def is_json(self, at: At) -> bool:
+        """Return whether a block at these positions begins with the bracket of JSON."""
+        return bool(at) and all(isinstance(self.items[here], Json) for here in at)
+
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    def only_declared(self, at: At) -> bool:
         """Return whether a call at some positions is text unless its tool was declared."""
         return any(self.dialects[owner].only_declared for owner in self.owned(at))
 
@@ -166,7 +161,7 @@ class Positions:
         """Return the other dialects that could continue in place of a literal or slot."""
         found: dict[str, frozenset[int]] = {}
         for begin, at in {**slots, **literals}.items():
-            others = tuple(here for here in texts if _may_begin(self.items[here], begin[0]))
+            others = tuple(here for here in texts if may_begin(self.items[here], begin[0]))
             if begin in literals:
                 others += slots.get(begin[0], ())
                 for length in range(1, len(begin)):
@@ -189,8 +184,23 @@ class Positions:
         """Return the characters that may end a tag's name; empty for other literals."""
         after = [self.items[each] for each in self.follow[here]]
         if self._is_before_tag(here) and self.items[here] == text and text[-1].isalnum():
-            return _BLANKS + "".join(each[0] for each in after if isinstance(each, str))
+            return BLANKS + "".join(each[0] for each in after if isinstance(each, str))
         return ""
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    def ends_name(self, before: At, at: At) -> bool:
+        """Return whether a name has just ended, at the only item that can end it, and more of the call can come."""
+        left = [here for here in before if not self.follow[here].isdisjoint(at)]
+        is_name = all(
+            isinstance(item := self.items[here], Text) and item.role == "name" and len(self.follow[here]) == 1
+            for here in left
+        )
+        return bool(left) and is_name and not self.is_exhausted(at)
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    def has_attributes(self, at: At) -> bool:
+        """Return whether attributes of a tag are at one of these positions."""
+        return any(isinstance(self.items[here], Attrs) for here in at)
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
     def inside(self, before: At, after: At) -> At:
@@ -201,6 +211,7 @@ class Positions:
             if any(next_ in self.follow[here] and self._is_inside(here, next_) for here in before)
         )
 
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
     def is_exhausted(self, at: At) -> bool:
         """Return whether nothing more of the call can come."""
         return all(self._exhausted[here] for here in at)
@@ -234,15 +245,18 @@ class Positions:
         """Return the search for what ends a failed call: its closers after these positions, and all openers."""
         return self.search({**self.openers(leading=True).literals, **self.closers(at)})
 
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def constant_name(self, at: At) -> str:
         """Return the tool's name if the call of these positions always has the same one; else an empty text."""
         names = {self.names.get(self.calls[here], "") for here in at}
         return names.pop() if len(names) == 1 else ""
 
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def expects_body(self, at: At) -> bool:
         """Return whether JSON or arguments as code may still come, which contain their own opening."""
         return any(isinstance(self.items[here], Json | CallArgs) for here in self.reachable(at))
 
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def expects_arguments(self, at: At) -> bool:
         """Return whether arguments may still come, so that no marker here is the call's closer."""
         items = (self.items[here] for here in self.reachable(at))
@@ -402,27 +416,6 @@ class Positions:
         self.follow.append(set())
         self.paths.append(path)
         return may_miss(item), {here}, {here}
-
-
-_IN_JSON: Final = {"{": '"}', "[": '{["]-0123456789tfn'}
-"""What may follow a bracket in JSON, besides blanks."""
-
-
-def _opening(item: Json | CallArgs | Attrs) -> str:
-    if isinstance(item, Json):
-        return _BRACKETS[item.root]
-    return item.open if isinstance(item, CallArgs) else "{"
-
-
-def _may_be_in_json(items: Iterable[Leaf], bracket: str, char: str) -> bool:
-    """Return whether a character may follow the bracket with which JSON begins that has calls in it."""
-    named = all(isinstance(item, Json) and (item.name or item.sole_key) for item in items)
-    return not named or char in _IN_JSON[bracket]
-
-
-def _may_begin(item: Leaf, char: str) -> bool:
-    """Return whether a character may be the first one of a text slot."""
-    return isinstance(item, Text) and (not item.chars or re.match(f"[{item.chars}]", char) is not None)
 
 
 @lru_cache(maxsize=64)

@@ -45,6 +45,8 @@ class OutsideText(Stateful):
     - `calls`: how many calls have begun.
     - `search`: the search for markers in the next text.
     - `readings`: the remaining meanings of the opener at the current position, after one of them failed.
+    - `failed`: the offsets and positions behind markers from which an attempt at a block failed, and with no positions
+      the offsets at which JSON began that did, so that no other attempt is made there; they are before `failed_upto`.
     """
 
     STATE = (
@@ -57,6 +59,8 @@ class OutsideText(Stateful):
         "_may_close",
         "_owed",
         "calls",
+        "failed",
+        "failed_upto",
         "kind",
         "resume",
         "said_any",
@@ -116,6 +120,8 @@ class OutsideText(Stateful):
         """The openers that came of tokens which may also end the answer."""
         self.resume: At = ()
         self.calls = 0
+        self.failed: set[tuple[int, At]] = set()
+        self.failed_upto = 0
         self._hidden_in: dict[tuple[str, str], frozenset[int]] = {}
         """What is hidden in each kind of code."""
         self._searches: dict[tuple[object, ...], tuple[MarkerSearch | None, Mapping[str, Sequence[Meaning]]]] = {}
@@ -150,33 +156,57 @@ class OutsideText(Stateful):
         source_buffer = self._source_buffer
         buffer, position = source_buffer.buffer, source_buffer.position
         if self.readings:
-            return self._opener(self.readings, position, final=final)
+            return self._opener(self._left(self.readings, position), position, final=final)
         if self._code.is_undecided and self.kind == "text":
             self._read_code(position)
             if source_buffer.position > position:
                 return None
         search = self.search
-        found = None
-        if search is not None:
-            found = (search.whole if final else search.pattern).search(buffer, position)
-        if search is None or found is None:
+        if search is None:
             self._say_line(len(buffer))
             return None
-        start = found.start()
-        if start > position:
-            self._say_line(start)
-            if self.search is not search:
-                return None  # what may come has changed with it
-        if not final and search.is_unfinished(found):
-            source_buffer.wait_from(start)
-            return None
-        readings = self._meant[search.literal(found)]
-        return self._opener(readings, start, final=final)
+        find = (search.whole if final else search.pattern).search
+        is_steady = self._is_steady
+        found = find(buffer, position)
+        while found is not None:
+            start = found.start()
+            if start > position and not is_steady:
+                self._say_line(start)
+                if self.search is not search:
+                    return None  # what may come has changed with it
+            is_cut = not final and search.is_unfinished(found)
+            left = () if is_cut else self._left(self._meant[search.literal(found)], start)
+            if is_cut or left or not is_steady:
+                if start > source_buffer.position:
+                    self._say_line(start)
+                if is_cut:
+                    source_buffer.wait_from(start)
+                    return None
+                return self._opener(left, start, final=final)
+            found = find(buffer, start + 1)
+        self._say_line(len(buffer))
+        return None
 
-    def _opener(self, readings: Sequence[Meaning], start: int, *, final: bool) -> Opener | None:
+    @property
+    def _is_steady(self) -> bool:
+        """Whether more text changes nothing, so that refused openers can be said together with the text around them."""
+        return self.said_any and not self._leading and not (self.kind == "text" and self._code.keeps_line)
+
+    def _left(self, readings: Sequence[Meaning], start: int) -> Sequence[Meaning]:
+        """Return what the marker at a position may mean, by what stands behind it."""
+        source_buffer, grammar, left = self._source_buffer, self._grammar, list[Meaning]()
+        for each in readings:
+            marker, at = each
+            ahead = grammar.ahead(marker, at) if at else None
+            is_refused = ahead is not None and ahead.match(source_buffer.buffer, start + len(marker)) is None
+            is_failed = (source_buffer.offset + start, ()) in self.failed and grammar.is_json(at)
+            if not (is_refused or is_failed):
+                left.append(each)
+        return left
+
+    def _opener(self, left: Sequence[Meaning], start: int, *, final: bool) -> Opener | None:
         """Return the opener of the block at a marker; read a marker that opens no block."""
         self.readings = ()
-        left = [each for each in readings if self._may_go_on(each, start)]
         if not left:
             self.say(start + 1)
             return None
@@ -188,12 +218,6 @@ class OutsideText(Stateful):
         else:
             self._take_marker(marker, start + len(marker))
         return None
-
-    def _may_go_on(self, meaning: Meaning, start: int) -> bool:
-        """Return False if what follows an opener of a block cannot follow it."""
-        marker, at = meaning
-        following = self._source_buffer.buffer[start + len(marker) :][:1]
-        return not (at and following) or self._grammar.may_follow(marker, at, following)
 
     def _take_end(self, marker: str, start: int, *, final: bool) -> None:
         """Read a token that is dropped if the answer ends with it."""

@@ -14,7 +14,7 @@ from ...events.segment_event import Status
 from ..calls.answer_segments import AnswerSegments
 from ..engine.stage import How
 from ..engine.state import Stateful
-from ..grammar.dialect import Attrs, Back, Json, Text
+from ..grammar.dialect import Attrs, Back, Json
 from ..grammar.dialect_positions import At, Boundary, Positions
 from ..schemas.value_typing import Typed
 from .block_end import end_last_call
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 class TextBlock(Stateful):
     """The state of the current block, and the steps that its readers share.
 
-    - `is_open`: whether a block is open. `is_marked`: whether a marker of more than one character began it.
+    - `is_open`: whether a block is open. `is_marked`: whether a marker of more than one character began it;
+      `was_marked`: the same of the last block that was none of text, which a later marker may continue.
     - `at`: the positions reached. `boundary`: what may come after them.
     - `reader`: the reader of the current slot; None between items.
     - `opened_at`: the offset of the first character that is not certain yet.
@@ -47,9 +48,7 @@ class TextBlock(Stateful):
     - `call`: the open call; `had_call`: whether the block has had a call, or text for the answer.
     - `saying`: the segment type of a text in the block; empty outside of a text.
     - `skipped`: whether the block had text that the grammar skips; then it is a valid block even without a call.
-    - `passed`: the offsets and positions behind the markers of an attempt that nothing but markers is in. `failed`:
-      those from which an attempt failed, and with no positions those at which JSON began that did, so that no other
-      attempt is made there; they are before `failed_upto`.
+    - `passed`: the offsets and positions behind the markers of an attempt that nothing but markers is in.
     - `ending`: how the stream ended and with which finish reason, once it has ended.
     """
 
@@ -59,8 +58,6 @@ class TextBlock(Stateful):
         "back",
         "began_at",
         "call",
-        "failed",
-        "failed_upto",
         "flag",
         "pending_blanks_at",
         "had_call",
@@ -75,6 +72,7 @@ class TextBlock(Stateful):
         "saying",
         "skipped",
         "readings",
+        "was_marked",
     )
     PIECES = ("pending_blanks",)
     __slots__ = (
@@ -99,7 +97,7 @@ class TextBlock(Stateful):
         self.source_buffer = source_buffer
         self.outside = OutsideText(grammar, answer, options, source_buffer)
         self.is_open = False
-        self.is_marked = False
+        self.is_marked = self.was_marked = False
         self.at: At = ()
         self.boundary: Boundary | None = None
         self.reader: BlockText | BlockJson | BlockAttrs | None = None
@@ -120,8 +118,6 @@ class TextBlock(Stateful):
         self.saying = ""
         self.skipped = False
         self.passed: list[tuple[int, At]] = []
-        self.failed: set[tuple[int, At]] = set()
-        self.failed_upto = 0
         self.ending: tuple[How, str | None] | None = None
 
     def new_part(self, _name: str, _state: Any, /) -> TextCall:
@@ -177,21 +173,18 @@ class TextBlock(Stateful):
         self.is_open = True
         self.had_call = self.skipped = False
         self.passed = []
-        if self.failed and self.began_at >= self.failed_upto:
-            self.failed.clear()
+        outside = self.outside
+        if outside.failed and self.began_at >= outside.failed_upto:
+            outside.failed.clear()
         self._forget()
         self.pending_blanks.clear()
         if not isinstance(grammar.items[at[0]], str | Back):
-            if (self.began_at, ()) in self.failed and all(isinstance(grammar.items[here], Json) for here in at):
-                source_buffer.position = opener.start
-                self.back_to_text()
-                return None
             # An object that also has the answer's text is the whole answer, whatever tool it calls.
             self.is_marked = any(isinstance(item := grammar.items[here], Json) and item.content for here in at)
             source_buffer.position = opener.start
             return at
         resumed = any(here not in grammar.first for here in at)
-        self.is_marked = self.is_marked if resumed else len(marker) > 1
+        self.is_marked = self.was_marked if resumed else len(marker) > 1
         self.at = self.outside.resume if resumed else ()
         self.had_call = resumed
         source_buffer.position = opener.start + len(marker)
@@ -204,15 +197,15 @@ class TextBlock(Stateful):
         `begin` is the position at which a marker begins; a START that is due with the marker ends before it.
         """
         grammar, source_buffer = self.grammar, self.source_buffer
-        ends_name = self._ends_name(self.at, at) and not grammar.is_exhausted(at)
-        if begin is None or any(isinstance(grammar.items[here], Attrs) for here in self.at):
+        ends_name = grammar.ends_name(self.at, at)
+        if begin is None or grammar.has_attributes(self.at):
             begin = source_buffer.position  # with the marker that ends a header
         self.at = at
         self.pending_blanks.clear()
         has_said = self.had_call or self.call or self.saying or self.skipped
         if not (has_said or self.name or self.back or self.arguments):
             place = (source_buffer.here, at)
-            if place in self.failed:
+            if place in self.outside.failed:
                 self.back_to_text()
                 return
             self.passed.append(place)
@@ -250,6 +243,7 @@ class TextBlock(Stateful):
             self.back_to_text()
             return
         self.boundary = None
+        self.was_marked = self.is_marked
         self.outside.after_block(self.at if any(self.grammar.follow[here] for here in self.at) else ())
 
     def leave_before_blanks(self, *, start: bool) -> None:
@@ -275,8 +269,9 @@ class TextBlock(Stateful):
         if isinstance(self.reader, BlockJson):
             self.passed += ((offset, ()) for offset in self.reader.open_offsets)
         if self.passed:
-            self.failed.update(self.passed)
-            self.failed_upto = max(self.failed_upto, 1 + self.passed[-1][0])
+            outside = self.outside
+            outside.failed.update(self.passed)
+            outside.failed_upto = max(outside.failed_upto, 1 + self.passed[-1][0])
             self.passed = []
         self.is_open = False
         self.reader = self.boundary = None
@@ -329,14 +324,6 @@ class TextBlock(Stateful):
         self.pending_blanks.clear()
         if length:
             self.source_buffer.unread(length)
-
-    def _ends_name(self, before: At, at: At) -> bool:
-        """Return whether a name has just ended, at the only item that can end it."""
-        items, follow = self.grammar.items, self.grammar.follow
-        left = [here for here in before if not follow[here].isdisjoint(at)]
-        return bool(left) and all(
-            isinstance(item := items[here], Text) and item.role == "name" and len(follow[here]) == 1 for here in left
-        )
 
     def _is_untouched(self) -> bool:
         """Return whether nothing but blanks has arrived since the block's last call."""

@@ -107,9 +107,9 @@ class TextEngine(Stateful):
         while source_buffer.position < len(source_buffer.buffer) or (
             block.is_open and block.reader is None and opens_text(block)
         ):
-            before = self._progress()
+            before, here = self._progress(), source_buffer.position
             self._step(final=final)
-            if source_buffer.wait or before == self._progress():
+            if source_buffer.wait or (here == source_buffer.position and before == self._progress()):
                 break
 
     def _step(self, *, final: bool) -> None:

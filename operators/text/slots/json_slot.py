@@ -43,14 +43,18 @@ class _Keys(NamedTuple):
     is_sole: bool
     is_bare: bool
     """Whether an object is the arguments."""
+    deepest: int
+    """The most steps to a call: two groups, each key in a list, in a list."""
 
 
 @lru_cache(maxsize=256)
 def _keys_of(items: tuple[Json, ...]) -> _Keys:
     roles = [(each.name, each.args, each.id, each.calls, each.content) for each in items]
     paths = (frozenset(tuple(key.split(".")) for keys in each for key in keys) for each in zip(*roles, strict=True))
+    longest = max((1 + key.count(".") for item in items for key in item.calls), default=0)
     is_bare = any(not item.name and not item.sole_key for item in items)
-    return _Keys(tuple(paths) or (frozenset(),) * 5, any(item.sole_key for item in items), is_bare)
+    is_sole = any(item.sole_key for item in items)
+    return _Keys(tuple(paths) or (frozenset(),) * 5, is_sole, is_bare, 4 * longest + 1)
 
 
 class JsonSlot(Stateful):
@@ -98,6 +102,7 @@ class JsonSlot(Stateful):
     ) -> None:
         keys = _keys_of(tuple(items))
         self._names, self._args, self._id_keys, self._groups, self._content = keys.paths
+        self._deepest = keys.deepest
         self._sole_key = keys.is_sole
         self._bare = named or keys.is_bare
         self._whole = whole
@@ -262,7 +267,7 @@ class JsonSlot(Stateful):
             self._said.clear()
 
     def _is_call(self, path: Path) -> bool:
-        if self._is_none:
+        if self._is_none or len(path) > self._deepest:
             return False
         keys: Path = ()
         for step, before in zip(path, (None, *path), strict=False):

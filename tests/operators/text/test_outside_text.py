@@ -265,3 +265,34 @@ def test_a_sentence_that_opens_reasoning_is_part_of_reasoning_that_the_prompt_op
         events = answered(pieces, parse_text(dialect, turn_id="t", starts_in_reasoning=True, **options))
         found = (event.delta for event in events if event.type == "SEGMENT_CONTENT")
         assert "".join(found) == reasoning
+
+
+@pytest.mark.parametrize("width", [1, 3, 1000])
+@pytest.mark.parametrize("between", ["", "{x", '{"a" x', "[{x", "{ x", '["a"x'])
+def test_what_failed_to_be_a_block_changes_nothing_of_a_block_that_goes_on(between: str, width: int):
+    call = '{"name": "%s", "arguments": {}}'
+    text = f"<|python_tag|>{call % 'g'} {between} ;{call % 'h'}"
+    cut = [text[place : place + width] for place in range(0, len(text), width)]
+    events = answered(cut, parse_text("llama3_json", tools={"f": None}, turn_id="t"))
+    names = [event.metadata["tool_name"] for event in events if event.type == "SEGMENT_START" and event.metadata]
+    assert names == ["g", "h"]
+    assert "".join(getattr(event, "raw", "") for event in events) == text
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 1000])
+@pytest.mark.parametrize(
+    ("name", "refused", "call"),
+    [
+        ("json", '{"a" [{[1 ["f"[ {"a":x [fa', '{"name": "f", "arguments": {}}'),
+        ("json", '{"name" :: [true {', '[{"name": "f", "arguments": {}}]'),
+        ("llama3_json", '[{[{x[x[ {"a"', '[{"name": "f", "arguments": {}}]'),
+        ("pythonic", "[f([f(a[f (a b=[ f g([(", "[f(a=1)]"),
+        ("cline", "<f<f g><\n<<", "<f><a>1</a></f>"),
+    ],
+)
+def test_a_call_is_found_behind_openers_that_lead_to_none(name: str, refused: str, call: str, width: int):
+    text = f"{refused}\n{call}"
+    cut = [text[place : place + width] for place in range(0, len(text), width)]
+    events = answered(cut, parse_text(name, tools={"f": None}, turn_id="t"))
+    assert said(events).rstrip() == refused
+    assert [event.segment_type for event in events if event.type == "SEGMENT_START"].count("tool_call") == 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from ...events.errors import UsageError
@@ -99,15 +100,11 @@ class LiteralMachine(ValueMachine):
         lenient_quotes: bool = False,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        if any(len(each) != 1 for each in (open, close, assign)):
-            message = f"open, close and assign must be one character each, got {open!r}, {close!r}, {assign!r}"
-            raise UsageError(message)
-        if not quotes or not all(quotes) or any(a != b and b.startswith(a) for a in quotes for b in quotes):
-            message = f"quotes must not be empty, and no quote may start with another one; got {list(quotes)!r}"
-            raise UsageError(message)
         super().__init__(LENIENT_NUMBER_STATES if lenient_quotes else NUMBER_STATES, limits)
+        quotes = tuple(quotes)
+        _check(open, close, assign, quotes)
         self._open, self._close, self._assign = open, close, assign
-        self._quotes = tuple(quotes)
+        self._quotes = quotes
         self._quote_starts = "".join(quote[0] for quote in quotes)
         self._short_quotes = "".join(quote for quote in quotes if len(quote) == 1)
         self._escapes = escapes
@@ -459,3 +456,14 @@ class LiteralMachine(ValueMachine):
         "guarded": _read_guarded,
         "closed": _read_closed,
     }
+
+
+@lru_cache(maxsize=64)
+def _check(opening: str, closing: str, assign: str, quotes: tuple[str, ...]) -> None:
+    """Raise `UsageError` for marks with which no arguments can be read; the same marks are checked once."""
+    if any(len(each) != 1 for each in (opening, closing, assign)):
+        message = f"open, close and assign must be one character each, got {opening!r}, {closing!r}, {assign!r}"
+        raise UsageError(message)
+    if not quotes or not all(quotes) or any(a != b and b.startswith(a) for a in quotes for b in quotes):
+        message = f"quotes must not be empty, and no quote may start with another one; got {list(quotes)!r}"
+        raise UsageError(message)

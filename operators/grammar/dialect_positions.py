@@ -86,7 +86,7 @@ class Positions:
 
     def boundary(self, at: At, back: Mapping[str, str]) -> Boundary:
         """Return what may follow these positions; `back`: the last slot of each role."""
-        said = tuple(sorted(back.items())) if back and any(self.has_back(here) for here in at) else ()
+        said = tuple(sorted(back.items())) if back and self._says_back(at) else ()
         known = self._boundaries.get((at, said))
         if known is None:
             if len(self._boundaries) >= _KEPT_BOUNDARIES:
@@ -172,7 +172,11 @@ class Positions:
 
     def search(self, literals: Mapping[str, At]) -> MarkerSearch | None:
         """Return the search for the literals at these positions, or None if there are no literals."""
-        return literal_search(self.literal(text, at) for text, at in literals.items()) if literals else None
+        return self._search(tuple(literals.items())) if literals else None
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    def _search(self, literals: tuple[tuple[str, At], ...]) -> MarkerSearch:
+        return literal_search(self.literal(text, at) for text, at in literals)
 
     def literal(self, text: str, at: At) -> Literal:
         """Return the conditions under which a text is the literal of some positions."""
@@ -286,8 +290,10 @@ class Positions:
         begins_anew = here in self.call_last and after in self.call_first and self.calls[here] >= 0
         return not begins_anew or after > here
 
-    def has_back(self, here: int) -> bool:
-        return any(isinstance(self.items[after], Back) for after in self.follow[here])
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    def _says_back(self, at: At) -> bool:
+        """Return whether what may come next repeats a slot."""
+        return any(isinstance(self.items[after], Back) for here in at for after in self.follow[here])
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def back_roles(self, at: At) -> frozenset[str]:

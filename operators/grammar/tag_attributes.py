@@ -13,6 +13,8 @@ _NAME = re.compile(r"[\w:.-]*+")
 _BARE = re.compile(r"[^\s\"'<>/=]*+")
 _BLANK_RUN = re.compile(r"[ \t\r\n]*+")
 _NAME_START = re.compile(r"[^\W\d]")
+_WHOLE = re.compile(r'[ \t\r\n]*+([^\W\d][\w:.-]*+)="([^"&]*+)"')
+"""An attribute as most are written, which is read at once."""
 _VALUES = {'"': re.compile(r'[^"]*+'), "'": re.compile(r"[^']*+")}
 
 
@@ -44,7 +46,11 @@ class AttrsSlot(Stateful):
     def feed(self, text: str, position: int) -> int:
         """Read a text from `position` on; return where the attributes end."""
         while position < len(text) and not self.ended:
-            position = self._step(text, position)
+            if self._state == "between" and (found := _WHOLE.match(text, position)):
+                self.said[found[1]] = found[2]
+                position = found.end()
+            else:
+                position = self._step(text, position)
         return position
 
     def _step(self, text: str, position: int) -> int:

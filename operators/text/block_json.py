@@ -27,6 +27,8 @@ def open_json(block: TextBlock, at: At) -> None:
         return
     block.left_out |= grammar.owned(attrs)
     block.boundary = None
+    if block.saying:
+        block.opened_at = block.source_buffer.here  # the text before it was emitted
     block.reader = BlockJson(block, at, block.source_buffer.here)
 
 

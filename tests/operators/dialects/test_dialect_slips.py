@@ -502,3 +502,8 @@ def test_a_companion_is_read_where_tools_are_declared(text: str, content: str, c
     assert (found.content, [call.arguments for call in found.calls]) == (content, calls)
     if "<" not in text:
         assert read(text, "lfm2").content == text
+
+
+@pytest.mark.parametrize("text", ["a{d", ":{}x</dots_function_call>y", '[{""f', "a{d}<invoke"])
+def test_what_began_like_a_call_behind_text_in_a_block_is_emitted_once(text: str):
+    assert read(f"<dots_function_call>{text}", "dots").content == text

@@ -148,6 +148,11 @@ class OutsideText(Stateful):
         return policy == "drop" or (policy == "lone" and self.kind == "reasoning")
 
     @property
+    def _may_be_closed(self) -> bool:
+        """Whether a closer of reasoning that came now would say that the text so far was reasoning."""
+        return self._may_close and not self._code.hides(())
+
+    @property
     def _is_dropped(self) -> bool:
         return self._options.between == "drop" and self.calls > 0 and self.kind == "text"
 
@@ -378,7 +383,7 @@ class OutsideText(Stateful):
         said = self.said_any and not self._owed
         hidden = self._hidden()
         stops = self._code.stops if self.kind == "text" else ()
-        state = (self.kind, self._closer, self.resume, said, self._leading, self._may_close)
+        state = (self.kind, self._closer, self.resume, said, self._leading, self._may_be_closed)
         key = (*state, hidden, stops, self._opened)
         known = self._searches.get(key)
         if known is None:
@@ -430,7 +435,7 @@ class OutsideText(Stateful):
             }
         if self.kind == "text":
             found |= dict.fromkeys((*self._anywhere, *(self._reasoning if self._leading else ())), ((),))
-            if not self.said_any or self._owed or (self._may_close and not self._code.hides(())):
+            if not self.said_any or self._owed or self._may_be_closed:
                 found |= dict.fromkeys(self._reasoning.values(), ((),))
         else:
             found |= dict.fromkeys([self._closer] if self._closer else self._reasoning.values(), ((),))

@@ -507,3 +507,10 @@ def test_a_companion_is_read_where_tools_are_declared(text: str, content: str, c
 @pytest.mark.parametrize("text", ["a{d", ":{}x</dots_function_call>y", '[{""f', "a{d}<invoke"])
 def test_what_began_like_a_call_behind_text_in_a_block_is_emitted_once(text: str):
     assert read(f"<dots_function_call>{text}", "dots").content == text
+
+
+@pytest.mark.parametrize("fences", ["calls", "language"])
+def test_a_closer_in_a_fence_closes_nothing(fences: str):
+    for pieces in (["```\n</think>"], ["```", "\n</think>"], ["`", "``\n", "</think>"]):
+        found = run(pieces, ["hermes"], {"starts_in_reasoning": "auto", "fences": fences})[1]
+        assert found.content == "```\n</think>"

@@ -122,9 +122,12 @@ class _Definition:
 
 
 def _text_options() -> str:
-    """Return the options of `parse_text` with their defaults: what stands in two classes, in one without a default."""
-    lines = FOLDER.joinpath("text", "text_options.py").read_text(encoding="utf-8").splitlines()
-    return ",\n".join(each for each in lines if " = " in each and each.partition(" = ")[0] in lines)
+    """Return the options of `parse_text` with their defaults: one class has the names, the other the defaults, too."""
+    source = FOLDER.joinpath("text", "text_options.py").read_text(encoding="utf-8")
+    classes = {each.name: each.body for each in ast.parse(source).body if isinstance(each, ast.ClassDef)}
+    names = {_name_of(each) for each in classes["ParseTextOptions"]}
+    told = (each for each in classes["TextOptions"] if isinstance(each, ast.AnnAssign) and _name_of(each) in names)
+    return ",\n".join(f"    {ast.get_source_segment(source, each)}" for each in told)
 
 
 def _name_of(node: ast.AST) -> str:

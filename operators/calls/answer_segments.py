@@ -35,21 +35,9 @@ _OF_TEXT = frozenset(("citation", "grounding", "logprobs"))
 
 PIECES_AT_ONCE: Final = 64
 """A watched text is looked at in so many pieces at once, which costs little for each."""
-BLANKS: Final = frozenset(each for each in map(chr, range(0x3001)) if each.isspace())
-MOST_HELD: Final = 64
-"""The most characters that are searched again with the next text, so that a long run of blanks costs no more."""
-
-
-class Holder(Protocol):
-    """What holds the blanks at the end of a text until the next text arrives."""
-
-    wait: str
-
-
-Plain: TypeAlias = tuple[Callable[[str], Match[str] | None], str, str, str | None, Holder | None]
-"""For a text that is emitted unchanged if a search finds no marker in it: the search, the segment's id and type and the
-turn id for its event, and what holds blanks at its end, if they wait. It is a plain tuple because unpacking a named one
-costs more than a call."""
+Plain: TypeAlias = tuple[Callable[[str], Match[str] | None], str, str, str | None]
+"""For a text that is emitted unchanged if a search finds no marker in it: the search, and the segment's id and type and
+the turn id for its event. It is a plain tuple because unpacking a named one costs more than a call."""
 FastPath: TypeAlias = Callable[[str], Sequence[Segment] | None]
 """Returns the events of a text, or None if there is more to do than to emit it."""
 

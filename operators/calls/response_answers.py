@@ -12,7 +12,7 @@ from ...events.segment_event import SegmentContent
 from ..engine.stage import Completed, Failed, How
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
-from .answer_segments import BLANKS, MOST_HELD, AnswerSegments, Segment
+from .answer_segments import AnswerSegments, Segment
 
 NewAnswer: TypeAlias = Callable[[int, TurnIds], AnswerSegments]
 """Returns the segments of one of n answers, by its number."""
@@ -44,22 +44,9 @@ class ResponseAnswers(Stateful):
             text = item if isinstance(item, str) else self._only_content(item)
             plain = reader.plain
             if plain is not None and text:
-                search, segment_id, kind, turn_id, holder = plain
-                if holder is None:
-                    if search(text) is None:
-                        return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
-                else:
-                    wait = holder.wait
-                    whole = wait + text if wait else text
-                    if search(whole) is None:
-                        if whole[-1] not in BLANKS:
-                            if wait:
-                                holder.wait = ""
-                            return (SegmentContent(segment_id, kind, whole, turn_id=turn_id, raw=whole),)
-                        said = whole.rstrip()
-                        if len(whole) - len(said) <= MOST_HELD:
-                            holder.wait = whole[len(said) :]
-                            return (SegmentContent(segment_id, kind, said, turn_id=turn_id, raw=said),) if said else ()
+                search, segment_id, kind, turn_id = plain
+                if search(text) is None:
+                    return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
             fast_path = reader.fast_path
             if fast_path is not None and text and (given := fast_path(text)) is not None:
                 return given

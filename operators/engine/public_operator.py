@@ -47,6 +47,7 @@ def _made(
     def made(*args: P.args, **kwargs: P.kwargs) -> Operator[In, Out]:
         given: list[Any] = [lasting(each) for each in args]
         named: dict[str, Any] = {key: lasting(each) for key, each in kwargs.items()}
+        # Before the call: what takes `**options` must refuse wrong names as any other function does.
         try:
             bound = called.bind(*given, **named)
         except TypeError as error:

@@ -13,7 +13,8 @@ from typing import ClassVar, Final, cast
 
 from ...events.fragment import Fragment, Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
-from .value_machine import BLANKS, JSON_NUMBER_STATES, Item, Step, ValueMachine, replace_surrogates
+from .number_states import JSON_NUMBER_STATES
+from .value_machine import BLANKS, Item, Step, ValueMachine, replace_surrogates
 
 _scan: Final = cast("Callable[[str, int], tuple[str, int]]", scanstring)
 

@@ -16,10 +16,9 @@ from ...events.fragment import Fragment, JsonErrorReason
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from .literal_groups import LiteralGroups
 from .literal_strings import Reads, is_cut_escape, named_character, string_form, wrong_in_escape
+from .number_states import LENIENT_NUMBER_STATES, NUMBER_STATES
 from .value_machine import (
     BLANKS,
-    LENIENT_NUMBER_STATES,
-    NUMBER_STATES,
     WORDS,
     Item,
     Step,

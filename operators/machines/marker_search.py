@@ -179,7 +179,7 @@ def _compiled(literals: tuple[Literal, ...]) -> MarkerSearch:
 class _Trie:
     def __init__(self, literals: Iterable[Literal]) -> None:
         self.nodes: dict[str, Node] = {"": {}}
-        """The node for every prefix that is no whole literal without a condition, or is the beginning of another."""
+        """Prefix -> its node, for each prefix of a literal behind which more must or may come."""
         self.before: dict[str, str] = {}
         """For each literal the characters that must follow it."""
         for text, before, _ in literals:

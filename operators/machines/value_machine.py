@@ -14,12 +14,11 @@ from typing import Any, ClassVar, Final, TypeAlias
 from ...events.fragment import Fragment, JsonError, JsonErrorReason, Path
 from ..engine.limits import Limits
 from ..engine.state import Stateful
+from .number_states import NUMBER_FLOATS, NUMBER_MAY_END, NumberStates
 
 Item: TypeAlias = Fragment | JsonError
 Step: TypeAlias = Callable[[Any, str, int, list[Item]], int]
 """Reads a text from a position on, and returns the position after what it read."""
-NumberStates: TypeAlias = dict[str, tuple[dict[str, str], str]]
-"""From each state, by which character, to which; and how to end or go on, in words."""
 
 WORD_VALUES: Final = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}
 WORDS: Final = {word[0]: word for word in WORD_VALUES}
@@ -28,69 +27,6 @@ _CLOSERS: Final = {"{": "}", "[": "]", "(": ")"}
 _IN_VALUE: Final = frozenset({"prefix", "opening", "string", "guarded", "closed", "number", "word"})
 _match_blanks: Final = re.compile(r"[ \t\n\r]++").match
 replace_surrogates: Final = re.compile("[\ud800-\udfff]").sub
-
-_DIGITS: Final = "0123456789"
-_EXPONENT: Final = dict.fromkeys("eE", "exponent")
-_FIRST: Final = {"0": "zero"} | dict.fromkeys(_DIGITS[1:], "integer")
-
-
-def _digits_with_underscores(state: str, digits: str = _DIGITS) -> dict[str, str]:
-    return {"_": f"{state}_"} | dict.fromkeys(digits, state)
-
-
-def _based(state: str, digits: str) -> NumberStates:
-    digit = f"a {state} digit"
-    return {
-        f"{state}_prefix": (_digits_with_underscores(state, digits), digit),
-        state: (_digits_with_underscores(state, digits), f"{digit} or the end of the number"),
-        f"{state}_": (dict.fromkeys(digits, state), digit),
-    }
-
-
-NUMBER_STATES: Final[NumberStates] = {
-    "start": (dict.fromkeys("+-", "sign") | _FIRST | {".": "point"}, "a value"),
-    "sign": (_FIRST | {".": "point"}, "a digit"),
-    "zero": (
-        {".": "whole", "x": "hexadecimal_prefix", "X": "hexadecimal_prefix"}
-        | dict.fromkeys("oO", "octal_prefix")
-        | dict.fromkeys("bB", "binary_prefix")
-        | _EXPONENT,
-        "'.', 'e', 'x', 'o', 'b' or the end of the number",
-    ),
-    "zeros": ({".": "whole"} | _EXPONENT | dict.fromkeys(_DIGITS, "zeros"), "a digit or the end of the number"),
-    "integer": (
-        {".": "whole"} | _EXPONENT | _digits_with_underscores("integer"),
-        "a digit, '.', 'e' or the end of the number",
-    ),
-    "integer_": (dict.fromkeys(_DIGITS, "integer"), "a digit"),
-    "whole": (_EXPONENT | dict.fromkeys(_DIGITS, "fraction"), "a digit, 'e' or the end of the number"),
-    "point": (dict.fromkeys(_DIGITS, "fraction"), "a digit"),
-    "fraction": (_EXPONENT | _digits_with_underscores("fraction"), "a digit, 'e' or the end of the number"),
-    "fraction_": (dict.fromkeys(_DIGITS, "fraction"), "a digit"),
-    "exponent": (dict.fromkeys("+-", "power_sign") | dict.fromkeys(_DIGITS, "power"), "a digit or a sign"),
-    "power_sign": (dict.fromkeys(_DIGITS, "power"), "a digit"),
-    "power": (_digits_with_underscores("power"), "a digit or the end of the number"),
-    "power_": (dict.fromkeys(_DIGITS, "power"), "a digit"),
-    **_based("hexadecimal", _DIGITS + "abcdefABCDEF"),
-    **_based("octal", _DIGITS[:8]),
-    **_based("binary", "01"),
-}
-"""Python's numbers."""
-_AFTER_ZERO, _EXPECTED = NUMBER_STATES["zero"]
-LENIENT_NUMBER_STATES: Final = {**NUMBER_STATES, "zero": (_AFTER_ZERO | dict.fromkeys(_DIGITS, "zeros"), _EXPECTED)}
-"""With zeros in front of a decimal number, which Python does not allow."""
-JSON_NUMBER_STATES: Final[NumberStates] = {
-    **NUMBER_STATES,
-    "start": ({"-": "sign"} | _FIRST, "a value"),
-    "sign": (_FIRST, "a digit"),
-    "zero": ({".": "point"} | _EXPONENT, "'.', 'e' or the end of the number"),
-    "integer": ({".": "point"} | _EXPONENT | dict.fromkeys(_DIGITS, "integer"), NUMBER_STATES["integer"][1]),
-    "fraction": (_EXPONENT | dict.fromkeys(_DIGITS, "fraction"), NUMBER_STATES["fraction"][1]),
-    "power": (dict.fromkeys(_DIGITS, "power"), NUMBER_STATES["power"][1]),
-}
-_FLOATS: Final = frozenset({"whole", "fraction", "power"})
-"""The states in which a number may end, and is then a float."""
-_MAY_END: Final = _FLOATS | {"zero", "zeros", "integer", "hexadecimal", "octal", "binary"}
 
 
 class ValueMachine(Stateful):
@@ -177,7 +113,7 @@ class ValueMachine(Stateful):
             return ()
         out: list[Item] = []
         self._base = self.at
-        if self._state == "number" and self._number_state in _MAY_END and not self._containers and not cut:
+        if self._state == "number" and self._number_state in NUMBER_MAY_END and not self._containers and not cut:
             self._end_number("", 0, out)
         else:
             self._fail("truncated", "", 0, self._expected(), out)
@@ -308,7 +244,7 @@ class ValueMachine(Stateful):
         if position == len(text):
             return position
         char = text[position]
-        if state in _MAY_END and self._follows_value(char):
+        if state in NUMBER_MAY_END and self._follows_value(char):
             return self._end_number(text, position, out)
         if char in numbers[state][0]:
             expected = f"a number of at most {self._limits.number_length} characters"
@@ -324,7 +260,7 @@ class ValueMachine(Stateful):
         self._pieces = []
         try:
             base = 10 if self._number_state == "zeros" else 0
-            value = float(raw) if self._number_state in _FLOATS else int(raw, base)
+            value = float(raw) if self._number_state in NUMBER_FLOATS else int(raw, base)
         except ValueError:  # the interpreter's own limit for integers is below ours
             return self._fail("limit", text, position, "an integer of fewer digits", out)
         out.append(Fragment(self._path, "SCALAR", value, self._start))

@@ -7,20 +7,23 @@ returns None, with no side effect, if it does not apply.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ...events.fragment import Fragment, JsonError
 from ...events.segment_event import SegmentContent
-from ..calls.answer_segments import MOST_HELD, FastPath, Plain, Segment
+from ..calls.answer_segments import FastPath, Plain, Segment
 from .block_json import BlockJson
 from .block_text import BlockText
-from .slots.text_slot import BLANKS as ASCII_BLANKS
+from .slots.text_slot import BLANKS
 
 if TYPE_CHECKING:
     from .source_buffer import SourceBuffer
     from .text_block import TextBlock
     from .text_call import TextCall
     from .text_engine import TextEngine
+
+_MOST_HELD: Final = 64
+"""The most characters that are searched again with the next text, so that a long run of blanks costs no more."""
 
 ReadOn: TypeAlias = Callable[[BlockJson, Sequence[Fragment | JsonError], str], Sequence[Segment]]
 """Continues without a fast path, with a text that the JSON machine has already parsed."""
@@ -32,12 +35,12 @@ def plain_fast_path(block: TextBlock) -> Plain | None:
     if block.is_open or source_buffer.before or source_buffer.loose or not outside.goes_through:
         return None
     search = _nothing if outside.search is None else outside.search.pattern.search
-    return search, answer.open_id, answer.open_type, answer.ids.turn_id, source_buffer if outside.holds_blanks else None
+    return search, answer.open_id, answer.open_type, answer.ids.turn_id
 
 
 def waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
     """Return the fast path for text outside of a block that may end in the beginning of a marker, which is held."""
-    search, segment_id, kind, turn_id, _ = plain
+    search, segment_id, kind, turn_id = plain
     markers = block.outside.search
 
     def fast_path(text: str) -> Sequence[Segment] | None:
@@ -62,7 +65,7 @@ def waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: Te
 
 def holding_fast_path(source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
     """Return the fast path for such text where blanks at the end are held, too."""
-    search, segment_id, kind, turn_id, _ = plain
+    search, segment_id, kind, turn_id = plain
     markers = block.outside.search
 
     def fast_path(text: str) -> Sequence[Segment] | None:
@@ -71,7 +74,7 @@ def holding_fast_path(source_buffer: SourceBuffer, block: TextBlock, plain: Plai
         if found is not None and (markers is None or not markers.is_unfinished(found)):
             return None
         said = (text if found is None else text[: found.start()]).rstrip()
-        if len(text) - len(said) > MOST_HELD:
+        if len(text) - len(said) > _MOST_HELD:
             return None
         source_buffer.wait = text[len(said) :]
         return (SegmentContent(segment_id, kind, said, turn_id=turn_id, raw=said),) if said else ()
@@ -162,7 +165,7 @@ def _value_fast_path(reader: BlockText, source_buffer: SourceBuffer, call: TextC
         piece = raw = text
         if is_trimmed and slot.is_open and not (entities and "&" in text):
             # Blanks at the end wait, and go in front of what comes.
-            inner = text.rstrip(ASCII_BLANKS)
+            inner = text.rstrip(BLANKS)
             if not inner:
                 slot.hold(text)
                 loose.append(text)

@@ -91,14 +91,13 @@ class TextEngine(Stateful):
         """Set the fast path for the next text, if there is one."""
         source_buffer, block = self._source_buffer, self._block
         plain = plain_fast_path(block)
-        if plain is not None and self._outside.holds_blanks:
-            self.plain = plain
+        holds = self._outside.holds_blanks
+        self.plain = None if source_buffer.wait or holds else plain
+        if plain is not None and holds:
             self.fast_path = holding_fast_path(source_buffer, block, plain)
         elif plain is not None:
-            self.plain = None if source_buffer.wait else plain
             self.fast_path = waiting_fast_path(self, source_buffer, block, plain)
         else:
-            self.plain = None
             self.fast_path = block_fast_path(block, self._read_on) if block.is_open else None
 
     def _run(self, *, final: bool) -> None:

@@ -7,7 +7,7 @@ from inspect import Parameter, signature
 from types import NoneType
 from typing import Any, Final, Literal, TypedDict, TypeVar, cast, get_args, get_type_hints
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from ...events.errors import UsageError
 from ..engine.limits import DEFAULT_LIMITS, Limits
@@ -23,7 +23,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _UNKNOWN: dict[str, Any] = {}
 _VALUES: Final[dict[Any, tuple[bool | None, ...]]] = {bool: (False, True), NoneType: (None,)}
-_KEPT_SCHEMAS: Final = 256
 _BY_SCHEMA: Final = frozenset(("schema", "xml", "marked_xml"))
 
 
@@ -48,7 +47,9 @@ _KINDS: Final = get_type_hints(ParseTextOptions)
 _CHOICES: Final = {
     name: [each for part in get_args(kind) for each in get_args(part) or _VALUES.get(part, (part,))]
     for name, kind in _KINDS.items()
+    if get_args(kind)
 }
+"""The values that an option may have, where its type lists them."""
 
 
 class TextOptions(Struct, frozen=True, kw_only=True):
@@ -70,14 +71,10 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     """The type of the segments of what is no call, and in no markers of reasoning."""
     typing: TypingRules = DEFAULT_RULES
     limits: Limits = DEFAULT_LIMITS
-    known_schemas: dict[tuple[str, str], tuple[Any, Any]] = field(
-        default_factory=dict[tuple[str, str], tuple[Any, Any]]
-    )
-    """Tool and argument -> the schemas of the argument and of all of them, as they were found."""
 
     def __post_init__(self) -> None:
         for name, known in _CHOICES.items():
-            if known and (given := getattr(self, name)) not in known:
+            if (given := getattr(self, name)) not in known:
                 message = f"{name}= must be {' or '.join(map(repr, known))}, got {given!r}"
                 raise UsageError(message)
 
@@ -148,14 +145,9 @@ class TextOptions(Struct, frozen=True, kw_only=True):
         return Typed(text, flagged=False)
 
     def _schema(self, tool: str, key: str) -> tuple[Any, Any]:
-        known = self.known_schemas.get((tool, key))
-        if known is None:
-            schemas = self.schemas or _UNKNOWN
-            root = schemas.get(known_name(schemas, tool) or "")
-            if len(self.known_schemas) >= _KEPT_SCHEMAS:
-                self.known_schemas.clear()
-            known = self.known_schemas[tool, key] = parameter_schema(root, key), root
-        return known
+        schemas = self.schemas or _UNKNOWN
+        root = schemas.get(known_name(schemas, tool) or "")
+        return parameter_schema(root, key), root
 
 
 def spelled_out(function: F) -> F:

@@ -62,13 +62,6 @@ REFUSED: dict[str, str] = {
         "Law 4, nothing invented: a break separates texts, so it comes with the text behind it, if there is any."
     ),
     **dict.fromkeys(
-        (
-            "jp/api_tool_call/ollama test_tool_call_function response 1",
-            "jp/api_tool_call/ollama test_tool_call_required_no_reasoning response 1",
-        ),
-        "Ids the wire gave pass unchanged; the original had none to pass and made one.",
-    ),
-    **dict.fromkeys(
         ("autobyteus/selection/defaults to xml when env is unset", "autobyteus/selection/openai defaults to json"),
         "Without a word of the environment native calls are taken: two defaults, of which one depends on whom is asked.",
     ),
@@ -377,12 +370,18 @@ def expected_parts(normalized: Iterable[dict[str, Any]]) -> list[tuple[str, Any]
 
 
 def with_our_ids(case: Case) -> Any:
-    """Return what a case expects, with our made ids for those that the original makes; ids of the wire stay."""
+    """Return what a case expects, with our ids for those that the original makes: made ones, or those of the wire."""
     wire, expected = json.dumps(case["chunks"]), json.dumps(case["expected"])
+    made = list(dict.fromkeys(MADE_ID.findall(expected)))
     if '"functionCall"' in wire:
-        made = [f'"{each}"' for each in dict.fromkeys(MADE_ID.findall(expected))]
-        for number, each in enumerate(made):
-            expected = expected.replace(each, f'"turn:call_{number}"')
+        ours = [f"turn:call_{number}" for number in range(len(made))]
+    elif case["config"]["provider"] == "ollama":
+        calls = (call for chunk in case["chunks"] for call in chunk["message"].get("tool_calls", ()))
+        ours = [call["id"] for call in calls if "id" in call]
+    else:
+        return case["expected"]
+    for before, after in zip(made, ours, strict=False):
+        expected = expected.replace(f'"{before}"', f'"{after}"')
     return json.loads(expected)
 
 

@@ -228,6 +228,8 @@ TEXTS: Final[tuple[tuple[str, str, str, str, tuple[tuple[str, dict[str, Any]], .
     ),
     ("functionary_v32", '>>>weather\n{"city": "Oslo", "days": 2}>>>now\n{}', "", "", (OSLO, NOW)),
     ("functionary_v32", ">>>all\nHi", "Hi", "", ()),
+    ("functionary_v32", 'all\nHi>>>weather\n{"city": "Oslo", "days": 2}>>>all\nHo', "HiHo", "", (OSLO,)),
+    ("functionary_v32", "Not all\nof it", "Not all\nof it", "", ()),
     (
         "harmony",
         (

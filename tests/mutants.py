@@ -556,7 +556,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/block_text.py",
-                '        self.streams = form != "xml" and block.options.streams(tool, key, self.typing)\n',
+                '        self.streams = form != "xml" and self._argument.streams(self.typing)\n',
                 "        self.streams = False\n",
             ),
         ),

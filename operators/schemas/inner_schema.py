@@ -11,6 +11,7 @@ from .schema_kinds import referred, schema_list, schema_mapping
 
 _DEEPEST: Final = 32
 """The deepest nesting of alternatives and references that is followed; anything below is ignored."""
+_COMBINING: Final = frozenset(("$ref", "allOf", "anyOf", "oneOf", "patternProperties"))
 _MOST: Final = 2000
 """The most schemas that are read for one step; if it takes more, the result is None."""
 
@@ -35,6 +36,10 @@ def inner_schema(schema: Any, step: str | int, root: Any = None) -> Any:
     References are followed. Schemas from several parts are joined by `allOf`, those from alternatives by `anyOf`. A
     schema for all other properties or items counts only if no part has one for this very key or index.
     """
+    if isinstance(schema, dict) and _COMBINING.isdisjoint(given := cast("dict[str, Any]", schema)):
+        properties = given.get("properties")
+        if isinstance(properties, dict) and step in properties:
+            return cast("dict[str | int, Any]", properties)[step]
     search = _Search(step, root)
     said = search.said(schema, 0)
     return None if not said or search.left < 0 else _at_once(said)

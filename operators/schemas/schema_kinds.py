@@ -61,6 +61,7 @@ _IMPLIED: Final = (
     ("items", "array"),
     ("prefixItems", "array"),
 )
+_NARROWING: Final = frozenset(("const", "enum", "$ref", "anyOf", "oneOf", "allOf", "nullable"))
 _DEEPEST: Final = 64
 """The deepest nesting of alternatives and references that is followed; anything below is ignored."""
 _DIGITS: Final = 10
@@ -87,6 +88,8 @@ def _kinds(schema: Any, root: Any, known: dict[str, Kinds], depth: int) -> Kinds
         return _NOTHING if schema is False else ANYTHING
     given = cast("Mapping[str, Any]", schema)
     kinds = _by_type(given)
+    if _NARROWING.isdisjoint(given):
+        return kinds
     members = schema_list(given.get("enum")) if "const" not in given else (given["const"],)
     if members:
         kinds = _both(kinds, Kinds(frozenset(), members))

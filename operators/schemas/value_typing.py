@@ -66,9 +66,13 @@ def convert(text: str, schema: Any, root: Any = None, rules: TypingRules = DEFAU
     `null` and booleans are read in any case. An integer may be written `3.0` or `007`. Arrays and objects are JSON or
     Python literals; the values inside them keep their types. Blanks around anything but a string do not count.
     """
-    kinds = kinds_of(schema, root)
+    return convert_to(text, kinds_of(schema, root), rules)
+
+
+def convert_to(text: str, kinds: Kinds, rules: TypingRules = DEFAULT_RULES) -> Typed:
+    """Convert a text to a value of one of the types, as `convert` does."""
     stripped = text.strip()
-    if _has_null(kinds, rules) and stripped.casefold() == "null":
+    if may_be_null(kinds, rules) and stripped.casefold() == "null":
         return Typed(None, flagged=False)
     if kinds == ANYTHING:
         return Typed(text if rules.untyped == "text" else _guess(text, rules.untyped), flagged=False)
@@ -96,15 +100,14 @@ def convert_json(text: str, schema: Any, root: Any = None, limits: Limits = DEFA
     return Typed(value if isinstance(value, str) or kinds_of(schema, root).names != _STRING else text, flagged=False)
 
 
-def may_stream(schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULES) -> bool:
+def may_stream(kinds: Kinds, rules: TypingRules = DEFAULT_RULES) -> bool:
     """Return whether the text itself is the value, so that it can be emitted while it arrives.
 
-    >>> may_stream({"type": ["string", "integer"]}), may_stream({"enum": [1, "auto"]}), may_stream(None)
-    (True, False, True)
+    >>> [may_stream(kinds_of(each)) for each in ({"type": ["string", "integer"]}, {"enum": [1, "auto"]}, None)]
+    [True, False, True]
 
     If `may_be_null` holds too, text that may still become `null` must be held: blanks, and prefixes of the word.
     """
-    kinds = kinds_of(schema, root)
     if kinds == ANYTHING:
         return rules.untyped == "text"
     if rules.strings == "first" and "string" in kinds.open:
@@ -112,13 +115,13 @@ def may_stream(schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULES
     return "string" in kinds.names <= {"string", "null"}
 
 
-def may_be_null(schema: Any, root: Any = None, rules: TypingRules = DEFAULT_RULES) -> bool:
+def may_be_null(kinds: Kinds, rules: TypingRules = DEFAULT_RULES) -> bool:
     """Return whether the text `null` means null.
 
-    >>> may_be_null({"anyOf": [{"type": "string"}, {"type": "null"}]}), may_be_null({"type": "string"})
-    (True, False)
+    >>> [may_be_null(kinds_of(each)) for each in ({"type": ["string", "null"]}, {"type": "string"})]
+    [True, False]
     """
-    return _has_null(kinds_of(schema, root), rules)
+    return rules.null == "always" or (kinds != ANYTHING and "null" in kinds.names)
 
 
 def value_fragments(value: Any, path: Path, at: int) -> list[Fragment]:
@@ -149,10 +152,6 @@ def _add_fragments(value: Any, path: Path, at: int, out: list[Fragment]) -> None
     for key, each in entries:
         _add_fragments(each, (*path, key), at, out)
     out.append(Fragment(path, "DONE", None, at))
-
-
-def _has_null(kinds: Kinds, rules: TypingRules) -> bool:
-    return rules.null == "always" or (kinds != ANYTHING and "null" in kinds.names)
 
 
 _NONE: Final = object()

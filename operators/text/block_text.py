@@ -14,6 +14,7 @@ from ..grammar.dialect import Back, Text, Typing
 from ..grammar.opener_forms import Opener
 from ..grammar.value_ends import value_ends
 from ..machines.marker_search import Literal, MarkerSearch, literal_search
+from ..schemas.argument_schema import ArgumentSchema, argument_schema
 from .slots.text_slot import BLANKS, TextSlot
 from .value_end import ValueEnd
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _TEXT_FLAGS: Final = frozenset(("", "true", "string"))
 _NOT_KEPT: Final = frozenset(("value", "content", "reasoning", "skip", "wrong"))
 _SAID: Final = {"content": "text", "reasoning": "reasoning"}
+_UNDESCRIBED: Final = argument_schema(None, "")
 
 
 def open_text(block: TextBlock, at: At) -> None:
@@ -65,7 +67,7 @@ class BlockText(Stateful):
 
     STATE = ("depth", "form", "held_length", "in_section", "null", "path", "streams", "typing")
     PIECES = ("newer", "tail")
-    __slots__ = (*STATE, *PIECES, "_block", "_call", "at", "end", "search", "slot")
+    __slots__ = (*STATE, *PIECES, "_argument", "_block", "_call", "at", "end", "search", "slot")
 
     def __init__(self, block: TextBlock, at: At, call: TextCall | None) -> None:
         self._block = block
@@ -82,59 +84,57 @@ class BlockText(Stateful):
         self.newer: list[str] = []
         self.held_length = 0
         self.end: ValueEnd | None = None
-        item = self._item()
+        item = cast("Text", block.grammar.items[at[0]])
         self.slot = TextSlot(item, keep=item.role not in _NOT_KEPT)
-        self.search = self._ends()
+        self._argument = _UNDESCRIBED
+        self.search = None if item.role == "value" else self._ends()
 
     # ------------------------------------------------------------------ values
 
     def open_value(self) -> None:
         """Begin to read a value, now that its key is known."""
-        block = self._block
-        tool = self._tool
-        item = cast("Text", block.grammar.items[self.at[0]])
+        block, call = self._block, self._call
+        item = self.slot.item
         key = block.key if block.key is not None else item.key or "input"
         key = dict(item.also).get(key, key)
         self.path = (key,)
-        if self._call is not None:
-            self._call.keys.append(key)
-            if self._call.undeclared is None and not (
-                block.options.lenient or block.options.may_be_argument(tool, key)
-            ):
-                self._call.undeclared = key
+        argument = self._argument = self._described()
+        if call is not None:
+            call.keys.append(key)
+            if call.undeclared is None and not (block.options.lenient or argument.may_exist):
+                call.undeclared = key
         item = self._item()
         self.typing = item.typing
         if self.typing == "flagged":
             self.typing = "json"
             if block.flag in _TEXT_FLAGS:
-                self.typing = "text" if block.options.may_be_text(tool, key) else "schema"
+                self.typing = "text" if argument.may_be_text else "schema"
         if item.role == "skip":
             self.slot = TextSlot(item)
             self.end = self._new_end()
             self.search = self._ends()
         elif self.typing != "xml":
             self._begin_value("")
-        elif not block.options.is_known(tool, key):
+        elif not argument.is_described:
             self.form = "?"
         else:
-            self._begin_value("" if block.options.streams(tool, key, self.typing) else "xml")
+            self._begin_value("" if argument.streams(self.typing) else "xml")
 
     def _begin_value(self, form: str) -> None:
         """Begin to read a value whose form is known."""
-        block, tool, key = self._block, self._tool, self.path[0]
         self.form = form
-        self.streams = form != "xml" and block.options.streams(tool, key, self.typing)
-        may_be_null = self.streams and block.options.may_be_null(tool, key, self.typing)
-        self.null = "" if may_be_null else None
+        self.streams = form != "xml" and self._argument.streams(self.typing)
+        self.null = "" if self.streams and self._argument.may_be_null(self.typing) else None
         self.slot = TextSlot(self._item(), keep=not self.streams)
         self.end = self._new_end()
         self.search = self._ends()
         if self.streams and self.null is None:
-            self._commit(block.source_buffer.position, Fragment(self.path, "OPEN", '"', self._here))
+            self._commit(self._block.source_buffer.position, Fragment(self.path, "OPEN", '"', self._here))
 
-    @property
-    def _tool(self) -> str:
-        return "" if self._call is None else self._call.name
+    def _described(self) -> ArgumentSchema:
+        """Return what the tool's schema says of the argument."""
+        call = self._call
+        return _UNDESCRIBED if call is None else self._block.options.argument(call.name, self.path[0])
 
     @property
     def _here(self) -> int:
@@ -145,16 +145,15 @@ class BlockText(Stateful):
         """Return the slot of the grammar with which the current text is read."""
         item = cast("Text", self._block.grammar.items[self.at[0]])
         if item.role == "value" and self._call is not None:
-            tool, key = self._call.name, self.path[0]
-            item = item.of(tool, key)
-            if self._block.options.drops(tool, key):
+            item = item.of(self._call.name, self.path[0])
+            if self._block.options.drops(self._argument):
                 item = replace(item, role="skip")
         return replace(item, entities=False) if self.form == "xml" else item
 
     def _new_end(self) -> ValueEnd | None:
         """Return what finds the end of a raw value; None for a value in which markers are escaped."""
         block = self._block
-        item = self._item()
+        item = self.slot.item
         if item.entities or self.form == "xml":
             return None
         roles = block.grammar.back_roles(self.at)
@@ -182,14 +181,14 @@ class BlockText(Stateful):
         item = cast("Text", self._block.grammar.items[self.at[0]])
         key = dict(item.also).get(key, key)
         is_used = key in call.keys
-        if key == call.name and not (is_used or self._block.options.is_known(call.name, key)):
+        argument = self._block.options.argument(call.name, key)
+        if key == call.name and not (is_used or argument.is_described):
             return False  # that of another call, where a tag is no more than a name
         if is_used and is_after_closer and not self._block.options.lenient:
             call.doom = call.doom or JsonError("malformed", self._here, "an argument that is not there yet", key)
             if self.end is not None:
                 self.end.is_doomed = True
-        is_declared = self._block.options.may_be_argument(call.name, key)
-        counts = is_declared or (is_after_closer and (opener.is_marked or self._block.options.schemas is None))
+        counts = argument.may_exist or (is_after_closer and (opener.is_marked or self._block.options.schemas is None))
         return counts and (not is_used or (is_after_closer and self._block.options.lenient))
 
     def _other_closers(self) -> Mapping[str, int]:
@@ -220,7 +219,7 @@ class BlockText(Stateful):
             return self.end.search
         boundary = self._block.boundary
         ends = None if boundary is None else boundary.ends
-        section = self._item().section
+        section = self.slot.item.section
         if self.in_section and section is not None:
             return literal_search([Literal(section[1])])
         more = [] if section is None else [Literal(section[0])]
@@ -461,7 +460,7 @@ class BlockText(Stateful):
             self._commit(position, Fragment(self.path, "DONE", None, at))
         else:
             text = self.slot.text if self.null is None else self.null
-            typed = block.options.typed(self._tool, self.path[0], self.typing, text)
+            typed = self._argument.typed(self.typing, text)
             if self._call is not None:
                 self._commit(position, *self._call.typed(self.path[0], typed, at))
         block.key, block.flag = None, ""
@@ -490,6 +489,7 @@ class BlockText(Stateful):
     def load(self, state: Any, /) -> None:
         """Restore a dumped state."""
         super().load(state)
+        self._argument = self._described()
         self.slot = TextSlot(self._item())
         self.slot.load(state["slot"])
         if state["end"] is not None:

@@ -409,14 +409,17 @@ class OutsideText(Stateful):
         """Return the markers to search for, each with the positions that it may lead to."""
         plain = (*stops, *END_TOKENS, *(each for each in OPENED_BY.values() if each not in self._opened))
         found: dict[str, tuple[At, ...]] = dict.fromkeys(plain, ((),))
-        for text, several in self._openers().items():
+        openers = self._openers()
+        if not hidden:
+            return found | openers
+        for text, several in openers.items():
             seen = (tuple(here for here in at if self._grammar.owners[here] not in hidden) for at in several)
             ways = tuple(at for at, before in zip(seen, several, strict=True) if at or not before)
             if ways:
                 found[text] = ways
         return found
 
-    def _openers(self) -> Mapping[str, tuple[At, ...]]:
+    def _openers(self) -> dict[str, tuple[At, ...]]:
         """Return the markers of blocks and of reasoning, each with the positions that it may lead to."""
         grammar, options = self._grammar, self._options
         found: dict[str, tuple[At, ...]] = {}

@@ -391,7 +391,9 @@ class TextBlock(Stateful):
 
     def attribute(self, name: str, value: Any, *, is_text: bool) -> Typed:
         """Return the value of an argument that was written as an attribute, converted if it is text."""
-        return self.options.typed(self.name, name, "schema", value) if is_text else Typed(value, flagged=False)
+        if not is_text:
+            return Typed(value, flagged=False)
+        return self.options.argument(self.name, name).typed("schema", value)
 
 
 def _expected(boundary: Boundary | None) -> str:

@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
 from types import NoneType
-from typing import Any, Final, Literal, TypedDict, TypeVar, cast, get_args, get_type_hints
+from typing import Any, Final, Literal, TypedDict, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct
 
 from ...events.errors import UsageError
 from ..engine.limits import DEFAULT_LIMITS, Limits
-from ..grammar.dialect import Typing
-from ..machines.python_literal import python_literal
-from ..schemas.schema_kinds import kinds_of
-from ..schemas.tool_parameters import Schema, known_name, parameter_schema
-from ..schemas.value_typing import DEFAULT_RULES, Typed, TypingRules, convert, convert_json, may_be_null, may_stream
-from ..schemas.without_marks import without_marks
-from ..schemas.xml_value import xml_value
+from ..schemas.argument_schema import ArgumentSchema, argument_schema
+from ..schemas.tool_parameters import Schema, known_name
+from ..schemas.value_typing import DEFAULT_RULES, TypingRules
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _UNKNOWN: dict[str, Any] = {}
 _VALUES: Final[dict[Any, tuple[bool | None, ...]]] = {bool: (False, True), NoneType: (None,)}
-_BY_SCHEMA: Final = frozenset(("schema", "xml", "marked_xml"))
 
 
 class ParseTextOptions(TypedDict, total=False):
@@ -93,61 +88,14 @@ class TextOptions(Struct, frozen=True, kw_only=True):
             return "pass"
         return self.unknown_tool or ("pass" if is_marked else "text")
 
-    def streams(self, tool: str, key: str, typing: Typing) -> bool:
-        """Return whether a value's text is the value, so that it can be emitted while it arrives."""
-        if typing in _BY_SCHEMA:
-            schema, root = self._schema(tool, key)
-            return may_stream(schema, root, self.typing)
-        return typing == "text"
-
-    def is_known(self, tool: str, key: str) -> bool:
-        """Return whether the tool's schema describes an argument."""
-        return self._schema(tool, key)[0] is not None
-
-    def may_be_argument(self, tool: str, key: str) -> bool:
-        """Return whether the tool may have an argument; False only if its schema names others."""
-        described, root = self._schema(tool, key)
-        return described is not None or not isinstance(root, dict) or not cast("Schema", root).get("properties")
-
-    def drops(self, tool: str, key: str) -> bool:
-        """Return whether an argument must be dropped, because its tool does not have it."""
-        if self.unknown_argument == "pass" or self.schemas is None:
-            return False
-        schema, root = self._schema(tool, key)
-        return schema is None and root is not None
-
-    def may_be_text(self, tool: str, key: str) -> bool:
-        """Return whether the tool's schema allows a string for an argument."""
-        return "string" in kinds_of(*self._schema(tool, key)).names
-
-    def may_be_null(self, tool: str, key: str, typing: Typing) -> bool:
-        """Return whether the text `null` would mean null for an argument."""
-        if typing not in _BY_SCHEMA:
-            return False
-        schema, root = self._schema(tool, key)
-        return may_be_null(schema, root, self.typing)
-
-    def typed(self, tool: str, key: str, typing: Typing, text: str) -> Typed:
-        """Convert the whole text of a value; a text that does not fit stays text and is flagged."""
-        schema, root = self._schema(tool, key)
-        elements = text if typing == "xml" else without_marks(text) if typing == "marked_xml" else None
-        if elements is not None:
-            return xml_value(elements, schema, root, self.typing, self.limits)
-        if typing in _BY_SCHEMA:
-            return convert(text, schema, root, self.typing)
-        if typing == "json":
-            return convert_json(text, schema, root, self.limits)
-        if typing == "python":
-            value = python_literal(text)
-            return (
-                Typed(text, flagged=True) if value is None and text.strip() != "None" else Typed(value, flagged=False)
-            )
-        return Typed(text, flagged=False)
-
-    def _schema(self, tool: str, key: str) -> tuple[Any, Any]:
+    def argument(self, tool: str, key: str) -> ArgumentSchema:
+        """Return what the tool's schema says of an argument."""
         schemas = self.schemas or _UNKNOWN
-        root = schemas.get(known_name(schemas, tool) or "")
-        return parameter_schema(root, key), root
+        return argument_schema(schemas.get(known_name(schemas, tool) or ""), key, self.typing, self.limits)
+
+    def drops(self, argument: ArgumentSchema) -> bool:
+        """Return whether an argument must be dropped, because its tool does not have it."""
+        return self.unknown_argument == "drop" and argument.tool is not None and not argument.is_described
 
 
 def spelled_out(function: F) -> F:

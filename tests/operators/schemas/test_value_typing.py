@@ -189,16 +189,16 @@ def test_the_choices_of_peers():
     ],
 )
 def test_a_string_streams_where_the_schema_allows_one(schema: Any, streams: bool, null: bool):
-    assert (may_stream(schema, ROOT), may_be_null(schema, ROOT)) == (streams, null)
+    assert (may_stream(kinds_of(schema, ROOT)), may_be_null(kinds_of(schema, ROOT))) == (streams, null)
 
 
 def test_with_strings_last_only_what_can_be_nothing_else_streams():
     rules = TypingRules(strings="last", untyped="json", null="always")
-    assert may_stream(STRING, None, rules)
-    assert may_stream(nullable(STRING), None, rules)
-    assert not may_stream({"type": ["string", "integer"]}, None, rules)
-    assert not may_stream(None, None, rules)
-    assert may_be_null(STRING, None, rules)
+    assert may_stream(kinds_of(STRING), rules)
+    assert may_stream(kinds_of(nullable(STRING)), rules)
+    assert not may_stream(kinds_of({"type": ["string", "integer"]}), rules)
+    assert not may_stream(kinds_of(None), rules)
+    assert may_be_null(kinds_of(STRING), rules)
 
 
 SCHEMAS = st.recursive(
@@ -232,8 +232,8 @@ TEXTS = st.one_of(
 def test_it_never_raises_and_what_streams_is_the_text_or_null(text: str, schema: Any):
     for rules in (TypingRules(), TypingRules(strings="last", untyped="json", null="always", not_boolean="false")):
         value, flagged = convert(text, schema, ROOT, rules)
-        if may_stream(schema, ROOT, rules):
-            assert value == text or (value is None and may_be_null(schema, ROOT, rules))
+        if may_stream(kinds_of(schema, ROOT), rules):
+            assert value == text or (value is None and may_be_null(kinds_of(schema, ROOT), rules))
             assert not flagged
         if flagged:
             assert value in (text, False)

@@ -1,0 +1,79 @@
+"""What a tool's schema says of one argument, and which value a text for it stands for."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from ..engine.limits import DEFAULT_LIMITS, Limits
+from ..machines.python_literal import python_literal
+from .schema_kinds import Kinds, kinds_of
+from .tool_parameters import Schema, parameter_schema
+from .value_typing import DEFAULT_RULES, Typed, TypingRules, convert_json, convert_to, may_be_null, may_stream
+from .without_marks import without_marks
+from .xml_value import xml_value
+
+_BY_SCHEMA: Final = frozenset(("schema", "xml", "marked_xml"))
+
+
+class ArgumentSchema(NamedTuple):
+    """The schema of one argument of a tool.
+
+    - `schema`: None if the tool's schema does not describe the argument. `tool`: the tool's, None if it is unknown.
+    - `kinds`: the types that the argument may have.
+    """
+
+    schema: Any
+    tool: Schema | None
+    kinds: Kinds
+    rules: TypingRules
+    limits: Limits
+
+    @property
+    def is_described(self) -> bool:
+        """Whether the tool's schema describes the argument."""
+        return self.schema is not None
+
+    @property
+    def may_exist(self) -> bool:
+        """Whether the tool may have the argument; False only if its schema names others."""
+        return self.is_described or self.tool is None or not self.tool.get("properties")
+
+    @property
+    def may_be_text(self) -> bool:
+        """Whether the argument may be a string."""
+        return "string" in self.kinds.names
+
+    def streams(self, typing: str) -> bool:
+        """Return whether a value's text is the value, so that it can be emitted while it arrives."""
+        return may_stream(self.kinds, self.rules) if typing in _BY_SCHEMA else typing == "text"
+
+    def may_be_null(self, typing: str) -> bool:
+        """Return whether the text `null` would mean null."""
+        return typing in _BY_SCHEMA and may_be_null(self.kinds, self.rules)
+
+    def typed(self, typing: str, text: str) -> Typed:
+        """Convert the whole text of a value; a text that does not fit stays text and is flagged."""
+        elements = text if typing == "xml" else without_marks(text) if typing == "marked_xml" else None
+        if elements is not None:
+            return xml_value(elements, self.schema, self.tool, self.rules, self.limits)
+        if typing in _BY_SCHEMA:
+            return convert_to(text, self.kinds, self.rules)
+        if typing == "json":
+            return convert_json(text, self.schema, self.tool, self.limits)
+        if typing == "python":
+            value = python_literal(text)
+            is_text = value is None and text.strip() != "None"
+            return Typed(text if is_text else value, flagged=is_text)
+        return Typed(text, flagged=False)
+
+
+def argument_schema(
+    tool: Schema | None, key: str, rules: TypingRules = DEFAULT_RULES, limits: Limits = DEFAULT_LIMITS
+) -> ArgumentSchema:
+    """Return what the schema of a tool says of one argument.
+
+    >>> argument_schema({"properties": {"n": {"type": "integer"}}}, "n").typed("schema", "3")
+    Typed(value=3, flagged=False)
+    """
+    schema = parameter_schema(tool, key)
+    return ArgumentSchema(schema, tool, kinds_of(schema, tool), rules, limits)

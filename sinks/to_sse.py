@@ -6,9 +6,13 @@ from collections.abc import AsyncGenerator, AsyncIterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
+from typing_extensions import Unpack
+
 from ..events.errors import UsageError
 from .web.frame_pump import FramePump, checked
-from .web.ui_protocol import DescribeError, Select, UiFrames, UiProtocol, describe_error
+from .web.protocols import ProtocolOptions, ProtocolRow, UiProtocol, protocol_row
+from .web.ui_frames import DescribeError, Select, UiFrames, describe_error
 
 SSE_HEADERS: Mapping[str, str] = MappingProxyType(
     {
@@ -27,8 +31,8 @@ def to_sse(
     heartbeat: float | None = 15.0,
     ids: bool = False,
     select: Select | None = None,
-    message_id: str | None = None,
     describe_error: DescribeError = describe_error,
+    **options: Unpack[ProtocolOptions],
 ) -> AsyncGenerator[bytes, None]:
     r"""Return events as the bytes of server-sent events; each chunk of bytes is one whole event.
 
@@ -58,12 +62,25 @@ def to_sse(
     if heartbeat is not None and heartbeat <= 0:
         message = f"heartbeat= must be a number of seconds above 0 or None, got {heartbeat}"
         raise UsageError(message)
-    frames = UiFrames(protocol, select=select, message_id=message_id, describe_error=describe_error)
-    return _sse(checked(events, "to_sse"), frames, heartbeat, with_ids=ids)
+    frames = UiFrames(protocol, select=select, describe_error=describe_error, **options)
+    return _sse(checked(events, "to_sse"), frames, protocol_row(protocol), heartbeat, with_ids=ids)
+
+
+def sse_headers(protocol: UiProtocol = "segments") -> dict[str, str]:
+    """Return the headers of the HTTP response for a protocol.
+
+    >>> sse_headers()["content-type"]
+    'text/event-stream'
+    """
+    return {**SSE_HEADERS, **protocol_row(protocol).headers}
+
+
+class _Named(msgspec.Struct):
+    type: str
 
 
 async def _sse(
-    events: AsyncIterable[Any], frames: UiFrames, heartbeat: float | None, *, with_ids: bool
+    events: AsyncIterable[Any], frames: UiFrames, row: ProtocolRow, heartbeat: float | None, *, with_ids: bool
 ) -> AsyncGenerator[bytes, None]:
     number = 0
     pump = FramePump(events, frames)
@@ -76,6 +93,11 @@ async def _sse(
             if frame is None:
                 break
             number += 1
-            yield b"id: %d\ndata: %b\n\n" % (number, frame) if with_ids else b"data: %b\n\n" % frame
+            said = b"data: %b\n\n" % frame
+            if row.is_named:
+                said = b"event: %b\n%b" % (msgspec.json.decode(frame, type=_Named).type.encode(), said)
+            yield b"id: %d\n%b" % (number, said) if with_ids else said
+        if row.ending:
+            yield b"data: %b\n\n" % row.ending
     finally:
         await pump.aclose()

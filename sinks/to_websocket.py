@@ -8,9 +8,11 @@ from collections.abc import AsyncIterable, Awaitable, Callable
 from typing import Any
 
 import msgspec
+from typing_extensions import Unpack
 
 from .web.frame_pump import FramePump, checked
-from .web.ui_protocol import DescribeError, Select, UiFrames, UiProtocol, describe_error
+from .web.protocols import ProtocolOptions, UiProtocol
+from .web.ui_frames import DescribeError, Select, UiFrames, describe_error
 
 _LOGGER = logging.getLogger("penstock")
 
@@ -28,8 +30,8 @@ async def to_websocket(
     *,
     protocol: UiProtocol = "segments",
     select: Select | None = None,
-    message_id: str | None = None,
     describe_error: DescribeError = describe_error,
+    **options: Unpack[ProtocolOptions],
 ) -> None:
     """Send events as text, one JSON object each, and let the reader cancel; the connection stays open.
 
@@ -46,7 +48,7 @@ async def to_websocket(
     the events are closed, and so is any exception of the events except `ProviderError`. None from `receive` also means
     that the reader has left.
     """
-    frames = UiFrames(protocol, select=select, message_id=message_id, describe_error=describe_error)
+    frames = UiFrames(protocol, select=select, describe_error=describe_error, **options)
     pump = FramePump(checked(events, "to_websocket"), frames)
     sending = asyncio.create_task(_send_all(pump, send))
     listening = asyncio.create_task(_listen(pump, receive)) if receive is not None else None

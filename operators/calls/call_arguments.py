@@ -129,7 +129,7 @@ class CallArguments(Stateful):
         if self._given or self._free_form or not arguments:
             return ""
         self._given = True
-        return _as_json(arguments)
+        return as_json(arguments)
 
     def _free_form_pieces(self, event: AnySegmentEvent, *, complete: bool) -> Sequence[Fragment]:
         """Return the fragments of a free-form text, as the argument `input`."""
@@ -152,9 +152,9 @@ class CallArguments(Stateful):
         pieces: list[str] = []
         if isinstance(event, SegmentContent):
             if not self._content_open:
-                pieces.append(f'{self._before_entry()}{_as_json(self._field)}: "')
+                pieces.append(f'{self._before_entry()}{as_json(self._field)}: "')
                 self._content_open = True
-            pieces.append(_as_json(_source(event))[1:-1])
+            pieces.append(as_json(_source(event))[1:-1])
             return "".join(pieces)
         complete = _is_complete(event)
         if self._content_open and not complete:
@@ -163,9 +163,9 @@ class CallArguments(Stateful):
         if self._content_open:
             pieces.append('"')
         for name, value in self._arguments(event.metadata).items():
-            written = _as_json(value)
+            written = as_json(value)
             if self._written.get(name) != written and not (self._content_open and name == self._field):
-                pieces.append(f"{self._before_entry()}{_as_json(name)}: {written}")
+                pieces.append(f"{self._before_entry()}{as_json(name)}: {written}")
                 self._written[name] = written
                 begun = True
         return "".join((*pieces, "}" if complete and begun else ""))
@@ -187,7 +187,8 @@ def _source(event: SegmentContent) -> str:
     return event.raw or event.delta
 
 
-def _as_json(value: Any) -> str:
+def as_json(value: Any) -> str:
+    """Return a value as JSON text; numbers beyond all floats stay numbers."""
     text = json.dumps(value, ensure_ascii=False)
     # A number beyond all floats came as digits; Python writes a word that is not JSON.
     return _replace_infinities(lambda match: match["string"] or "1e999", text) if "Infinity" in text else text

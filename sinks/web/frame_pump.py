@@ -12,7 +12,7 @@ from typing import Any
 from ...events.errors import ProviderError, UsageError
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
 from ...operators.engine.where_raised import where_raised
-from .ui_protocol import UiFrames
+from .ui_frames import UiFrames
 
 _LOGGER = logging.getLogger("penstock")
 AHEAD = 16

@@ -51,14 +51,21 @@ def event_line(event: Told) -> str:
     if isinstance(event, Notice):
         return printable(f"! {event.detail}")
     if isinstance(event, InvocationFailed | OutputFailed):
-        details = f" ({_detail(event.errors[0])})" if event.errors else ""
-        if isinstance(event, OutputFailed):
-            return printable(f"✗ no output: {event.reason}{details}")
-        return printable(f"✗ {event.name or 'a call without a name'} is not run: {event.reason}{details}")
+        what = "no output" if isinstance(event, OutputFailed) else f"{event.name or 'a call without a name'} is not run"
+        return printable(f"✗ {what}: {failure_reason(event)}")
     if isinstance(event, Output):
         return printable(f"→ output {shortened(repr(event.data), TOO_LONG)}")
     arguments = ", ".join(f"{name}={_value(value)}" for name, value in event.arguments.items())
     return printable(f"→ {event.name}({arguments})")
+
+
+def failure_reason(event: InvocationFailed | OutputFailed) -> str:
+    """Return why a call must not be run, or why an answer is no output.
+
+    >>> failure_reason(InvocationFailed("c", reason="invalid", errors=({"loc": ("n",), "msg": "missing"},)))
+    'invalid (n: missing)'
+    """
+    return f"{event.reason} ({_detail(event.errors[0])})" if event.errors else event.reason
 
 
 def ending(status: str | None, reason: str | None) -> str:

@@ -11,7 +11,9 @@ import pytest
 
 from penstock.events import Notice, ProviderError, SegmentStart
 from penstock.sinks.web.frame_pump import FramePump
-from penstock.sinks.web.ui_protocol import STREAM_END, UiFrames
+from penstock.sinks.web.ui_frames import UiFrames
+
+STREAM_END = b'{"type":"STREAM_END"}'
 
 START = SegmentStart("s", "text")
 

@@ -1,0 +1,143 @@
+"""`PartReader`: events -> the parts of answers."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias, cast, get_args
+
+from msgspec.structs import replace
+
+from ...events.answer_end import AnswerEnd
+from ...events.chunk_response import ChunkResponse
+from ...events.errors import UsageError
+from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
+from ...events.tool_invocation import InvocationFailed, ToolInvocation
+from ...events.tool_result import ToolResult
+from ...operators.calls.segment_end import OpenSegments
+from ...operators.engine.stage import How
+from .answer_parts import CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextKind, TextStart, TurnStart
+from .open_call import OpenCall, Verdict, tool_of, whole_call
+
+_TEXTS: Final = frozenset(get_args(TextKind))
+
+Identity: TypeAlias = tuple[str | None, str]
+
+
+class PartReader:
+    """Turns the events of a stream into the parts of its answers: `feed` each event, `close` once.
+
+    The END of a call waits for the next event, because its invocation or failure, which says whether it may be run,
+    follows directly. Ids are unique in the stream: one that was there before gets its turn in front. The events of
+    segments that show a file or a command pass, beside the parts of their call; so does every other event.
+    """
+
+    def __init__(self) -> None:
+        self._turn: tuple[str | None] | None = None
+        self._ids: dict[Identity, str] = {}
+        self._last: dict[str, str] = {}
+        """Segment id -> its last id here, for results that do not say their turn."""
+        self._media: dict[Identity, tuple[str, list[str]]] = {}
+        self._calls: dict[Identity, OpenCall] = {}
+        self._ended: tuple[OpenCall, SegmentEnd] | None = None
+        self._open = OpenSegments()
+
+    def feed(self, event: Any) -> list[Any]:
+        """Return the parts that an event makes."""
+        if isinstance(event, ToolInvocation | InvocationFailed):
+            return self._verdict(event)
+        parts = self._end_of_call()
+        if isinstance(event, SegmentEvent):
+            return [*parts, *self._begun(event), *self._segment(cast("AnySegmentEvent", event))]
+        if isinstance(event, AnswerEnd):
+            return [*parts, *self._begun(event), event]
+        if isinstance(event, ToolResult):
+            known = self._ids.get((event.turn_id, event.id)) or self._last.get(event.id, event.id)
+            return [*parts, replace(event, id=known)]
+        if isinstance(event, ChunkResponse):
+            message = "got a ChunkResponse, which is no event; put to_segments() behind the source"
+            raise UsageError(message)
+        return [*parts, event]
+
+    def close(self, how: How) -> list[Any]:
+        """Return what ends everything that is open."""
+        parts = [part for end in self._open.ends(how) for part in self.feed(end)]
+        return [*parts, *self._end_of_call()]
+
+    def _begun(self, event: SegmentEvent | AnswerEnd | Verdict) -> list[TurnStart]:
+        if self._turn == (event.turn_id,):
+            return []
+        self._turn = (event.turn_id,)
+        return [TurnStart(event.turn_id)]
+
+    def _segment(self, event: AnySegmentEvent) -> list[Any]:
+        if isinstance(event, SegmentStart):
+            return self._start(event)
+        identity = (event.turn_id, event.segment_id)
+        if identity not in self._ids:
+            return []  # of a segment whose START was filtered out
+        if isinstance(event, SegmentEnd):
+            self._open.note(event)
+        if (call := self._calls.get(identity)) is not None:
+            return self._of_call(call, event)
+        if event.segment_type in _TEXTS:
+            return self._of_text(event, cast("TextKind", event.segment_type))
+        if (media := self._media.get(identity)) is None:
+            return [event]
+        kind, pieces = media
+        if isinstance(event, SegmentContent):
+            pieces.append(event.delta)
+            return []
+        del self._media[identity]
+        return [Media(self._ids[identity], kind, "".join(pieces))] if pieces else []
+
+    def _start(self, event: SegmentStart) -> list[Any]:
+        self._open.note(event)
+        identity = (event.turn_id, event.segment_id)
+        wire_id = self._new_id(identity)
+        if event.segment_type in _TEXTS:
+            return [TextStart(wire_id, cast("TextKind", event.segment_type))]
+        if event.segment_type == "media":
+            self._media[identity] = (str(event.metadata.get("media_type", "")), [])
+            return []
+        if tool_of(event) is None:
+            return [event]
+        call = self._calls[identity] = OpenCall(event, wire_id)
+        return [CallStart(call.call), *self._of_call(call, event)]
+
+    def _of_text(self, event: SegmentContent | SegmentEnd, kind: TextKind) -> list[Any]:
+        wire_id = self._ids[event.turn_id, event.segment_id]
+        if isinstance(event, SegmentContent):
+            return [TextDelta(wire_id, kind, event.delta)] if event.delta else []
+        return [TextEnd(wire_id, kind, event.status or "complete", event.metadata)]
+
+    def _of_call(self, call: OpenCall, event: AnySegmentEvent) -> list[Any]:
+        delta = call.delta(event)
+        parts: list[Any] = [CallDelta(call.call, delta)] if delta else []
+        if isinstance(event, SegmentEnd):
+            self._ended = call, event
+        return [*parts, *(() if event.segment_type == "tool_call" else (event,))]
+
+    def _verdict(self, verdict: Verdict) -> list[Any]:
+        """Give a call its verdict; a verdict without a segment is a whole call."""
+        identity = (verdict.turn_id, verdict.id)
+        if (call := self._calls.get(identity)) is not None:
+            call.verdict = verdict
+            return self._end_of_call()
+        return [*self._end_of_call(), *self._begun(verdict), *whole_call(verdict, self._new_id(identity))]
+
+    def _end_of_call(self) -> list[CallEnd]:
+        if self._ended is None:
+            return []
+        call, end = self._ended
+        self._ended = None
+        del self._calls[end.turn_id, end.segment_id]
+        return [call.end(end)]
+
+    def _new_id(self, identity: Identity) -> str:
+        turn_id, given = identity
+        taken = self._last
+        new = given
+        while new in taken:
+            new = f"{turn_id}:{new}"
+        self._ids[identity] = taken[given] = new
+        taken.setdefault(new, new)
+        return new

@@ -1,0 +1,86 @@
+"""`UiFrames`: the frames for a remote reader, each one JSON object in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, cast, get_args
+
+import msgspec
+from typing_extensions import Unpack
+
+from ...events.errors import ProviderError, UsageError, error_fields
+from ...events.json_form import Event, to_json
+from ...operators.engine.stage import Failed, How
+from .final_events import LIVE
+from .for_browsers import for_browsers
+from .protocols import ProtocolOptions, UiProtocol, encoder_of
+
+Select: TypeAlias = Callable[[Any], bool]
+DescribeError: TypeAlias = Callable[[Exception], Mapping[str, Any]]
+
+_EVENTS = get_args(Event)
+
+
+def describe_error(error: Exception) -> dict[str, Any]:
+    """Return the `error` object for an exception: its class, and for a `ProviderError` its attributes.
+
+    >>> describe_error(ProviderError("try later", status=529)), describe_error(KeyError("secret"))
+    ({'class': 'ProviderError', 'detail': 'try later', 'status': 529}, {'class': 'KeyError'})
+    """
+    said = error_fields(error) if isinstance(error, ProviderError) else {}  # another's text is not for the browser
+    return {"class": type(error).__name__, **said}
+
+
+class UiFrames:
+    """Turns the events of one stream into the frames of a protocol: `feed` each event, `close` once.
+
+    What was begun is ended, even if the events break off, and a last object ends the stream, as its protocol has it.
+
+    - `error`: the exception of `describe_error`, or of writing its result as JSON, if any; the last object then has
+      only the class of the stream's error.
+    """
+
+    __slots__ = ("_describe_error", "_encoder", "_select", "error")
+
+    def __init__(
+        self,
+        protocol: UiProtocol = "segments",
+        *,
+        select: Select | None = None,
+        describe_error: DescribeError = describe_error,
+        **options: Unpack[ProtocolOptions],
+    ) -> None:
+        self._encoder = encoder_of(protocol, options)
+        self._select = select
+        self._describe_error = describe_error
+        self.error: Exception | None = None
+
+    def feed(self, event: Any) -> list[bytes]:
+        if isinstance(event, LIVE) or (self._select is not None and not self._select(event)):
+            return []
+        return [*map(_json_form, self._encoder.feed(event))]
+
+    def close(self, how: How) -> list[bytes]:
+        return [*map(_json_form, self._encoder.close(how, self._described(how)))]
+
+    def _described(self, how: How) -> Mapping[str, Any]:
+        """Return what the reader is told of the exception that ended the stream, if one did."""
+        if not isinstance(how, Failed):
+            return {}
+        try:
+            described = dict(self._describe_error(how.error))
+            msgspec.json.encode(described)
+        except Exception as error:  # noqa: BLE001 - kept for who sends the frames, to be raised after them
+            error.__context__ = error.__context__ or how.error
+            self.error = error
+            return {"class": type(how.error).__name__}
+        return described
+
+
+def _json_form(event: Any) -> bytes:
+    if isinstance(event, _EVENTS):
+        return to_json(cast("Event", for_browsers(event)))
+    if isinstance(event, dict):
+        return msgspec.json.encode(event)
+    message = f"cannot write a {type(event).__name__} as JSON, only events and dicts; filter it out with select="
+    raise UsageError(message)

@@ -22,7 +22,7 @@ ALL_CORES := -n auto --dist worksteal
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test laws check lint types test-all test-shared mutants fuzz bench docs wheel clean
+.PHONY: help demo test laws check lint types clients test-all test-shared mutants fuzz bench docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -37,6 +37,17 @@ laws: $(READY) ## run in full what `make test` shortens: all examples, all texts
 	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=repeatable -m 'hypothesis or laws'
 
 check: lint types ## ruff, mypy and pyright
+
+CLIENTS := build/clients
+clients: $(CLIENTS)/.ready ## install the official clients of npm, which the tests of the protocols run; needs npm
+
+$(CLIENTS)/.ready: tests/clients/package.json
+	@command -v npm >/dev/null || { echo "make clients needs npm (Debian: apt-get install nodejs npm)" >&2; exit 1; }
+	mkdir -p $(CLIENTS)
+	cp tests/clients/package.json $(CLIENTS)/
+	npm install --prefix $(CLIENTS) --no-audit --no-fund --no-package-lock
+	test -x $(CLIENTS)/node_modules/.bin/node
+	touch $@
 
 lint: $(READY)
 	$(RUN)/ruff check .

@@ -435,7 +435,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "a call inside a value is not counted",
         (
             Edit(
-                "operators/text/value_end.py", "                self.depth += 1\n", "                self.depth += 0\n"
+                "operators/text/slots/inner_calls.py",
+                "                self.depth += 1\n",
+                "                self.depth += 0\n",
             ),
         ),
         (CONTENT,),
@@ -445,8 +447,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/value_end.py",
-                'return Step("again" if self._is_enough else',
-                'return Step("hold" if self._is_enough else',
+                'return "again" if self._is_enough else',
+                'return "hold" if self._is_enough else',
             ),
         ),
         (CONTENT,),
@@ -456,8 +458,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/value_end.py",
-                "if not ended_regularly(how, finish):",
-                'if not ended_regularly(how, "stop"):',
+                "if not ended_regularly(how, finish) or",
+                'if not ended_regularly(how, "stop") or',
             ),
         ),
         (CONTENT,),
@@ -466,8 +468,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "a repeated argument does not fail its call",
         (
             Edit(
-                "operators/text/block_text.py",
-                "        if is_used and is_after_closer and not self._block.options.lenient:\n",
+                "operators/text/value_end.py",
+                "        if is_used and is_after_closer and not options.lenient:\n",
                 "        if False:\n",
             ),
         ),
@@ -611,7 +613,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "JSON in text forgets at a dump that arguments are coded",
-        (Edit("operators/text/slots/json_slot.py", '        "_coded",\n', ""),),
+        (Edit("operators/text/slots/json_slot.py", "    _coded: bool = False\n", "    _coded = False\n"),),
         (f"{LAWS_OF_TEXT} hold_however and (apriel or xlam or hunyuan)",),
     ),
     Mutant(
@@ -619,8 +621,9 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/text_engine.py",
-                "            if source_buffer.wait or (here == source_buffer.position and before == self._progress()):\n",
-                "            if source_buffer.wait or before == self._progress() or (before[4] and not block.call):\n",
+                "            if source_buffer.wait:\n                break\n\n    def _settle",
+                "            if source_buffer.wait or (block.had_call and not block.call):\n"
+                "                break\n\n    def _settle",
             ),
         ),
         (f"{CALLS_IN_TEXT} several and hermes",),
@@ -640,8 +643,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "raw values have no types",
         (
             Edit(
-                "operators/text/text_options.py",
-                "            return convert(text, schema, root, self.typing)\n",
+                "operators/schemas/argument_schema.py",
+                "            return convert_to(text, self.kinds, self.rules)\n",
                 "            return Typed(text, flagged=False)\n",
             ),
         ),

@@ -1,4 +1,4 @@
-"""Declared state: a class names the attributes that are its state; `dump` and `load` follow from the names.
+"""Declared state: a class says which attributes are its state; `dump` and `load` follow from that.
 
 What JSON can represent is kept as it is. Everything else becomes an object of one key that begins with `$`, such as
 `{"$tuple": [1, 2]}`; so types come back without a declaration, and a state can go through any encoding.
@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from functools import partial
+from inspect import get_annotations
 from math import isfinite
 from typing import Any, ClassVar
 
@@ -46,7 +47,9 @@ _finds_half = re.compile("[\ud800-\udfff]").search
 
 
 class Stateful:
-    """Mixin: `dump` and `load` for the attributes in `STATE`; other attributes are configuration, or derived.
+    """Mixin: `dump` and `load` for the attributes that are state; other attributes are configuration, or derived.
+
+    State is what `STATE` names, or in a class without its own `STATE` what is annotated in the class body.
 
     `load` must be called on an object made with the same configuration. A value with a `load` of its own, and any
     Struct, is a part. A part that is an attribute is loaded in place; parts that are optional, or in a container, are
@@ -67,6 +70,12 @@ class Stateful:
     STATE: ClassVar[tuple[str, ...]] = ()
     PIECES: ClassVar[tuple[str, ...]] = ()
     """Further attributes that are state: lists of pieces of a text, or of bytes, each dumped as one joined piece."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "STATE" not in vars(cls):
+            annotated = get_annotations(cls).items()
+            cls.STATE = (*cls.STATE, *(name for name, kind in annotated if "ClassVar" not in str(kind)))
 
     def dump(self) -> Any:
         """Return the state as plain data."""

@@ -153,8 +153,6 @@ class Back(Struct, frozen=True):
 class _Group:
     """The base of groups: items one after the other."""
 
-    __slots__ = ("items",)
-
     def __init__(self, *items: Item) -> None:
         self.items = items
 
@@ -171,19 +169,13 @@ class _Group:
 class Many(_Group):
     """Its items, any number of times or not at all."""
 
-    __slots__ = ()
-
 
 class Maybe(_Group):
     """Its items, once or not at all."""
 
-    __slots__ = ()
-
 
 class Alt(_Group):
     """Exactly one of its items; an alternative of several items is a tuple."""
-
-    __slots__ = ()
 
 
 class Call(_Group):
@@ -191,8 +183,6 @@ class Call(_Group):
 
     `name`: the tool's name, for calls whose text does not contain it.
     """
-
-    __slots__ = ("name",)
 
     def __init__(self, *items: Item, name: str = "") -> None:
         super().__init__(*items)

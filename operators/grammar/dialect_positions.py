@@ -14,9 +14,9 @@ from typing import NamedTuple, TypeAlias
 
 from ...events.errors import UsageError
 from ..machines.marker_search import Literal, MarkerSearch, literal_search
-from .dialect import Alt, Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
-from .grammar_faults import fault_at_begin, fault_in_call, fault_of, fault_of_names, fault_outside
-from .grammar_items import Leaf, all_items, is_for_argument, may_miss, says_name
+from .dialect import Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
+from .grammar_faults import fault_of, fault_of_item, fault_of_names
+from .grammar_items import Leaf, all_items, is_for_argument, may_miss, rows_of, says_name
 from .look_ahead import BLANKS, look_ahead, may_begin, opening
 
 At: TypeAlias = tuple[int, ...]
@@ -29,11 +29,11 @@ class Boundary(NamedTuple):
 
     literals: Mapping[str, At]
     """The markers that may come, each with the positions that it leads to."""
-    search: MarkerSearch | None
-    """The search for `literals`, if there are any."""
+    search: MarkerSearch
+    """The search for `literals`."""
     blank: MarkerSearch | None
     """The search for those `literals` that begin with a blank, if there are any."""
-    ends: MarkerSearch | None
+    ends: MarkerSearch
     """The search for everything that ends a text here: the literals, and the beginnings of slots."""
     slots: Mapping[str, At]
     """The first characters of slots that begin with a certain character, each with the positions that it leads to."""
@@ -43,6 +43,8 @@ class Boundary(NamedTuple):
     """By marker, or by first character of a slot: the other dialects that could continue in its place."""
     may_end: bool
     """Whether a grammar may end here."""
+    only_text: bool
+    """Whether a text must come, whatever its first character is."""
 
 
 class Step(NamedTuple):
@@ -59,6 +61,8 @@ class Positions:
     def __init__(self, dialects: Sequence[Dialect]) -> None:
         self.dialects = tuple(dialects)
         self.items: list[Leaf] = []
+        self.texts: dict[int, Text] = {}
+        """Those that are text slots, by their position."""
         self.calls: list[int] = []
         """For each position, the number of the call that it is in; -1 outside of calls."""
         self.owners: list[int] = []
@@ -72,8 +76,10 @@ class Positions:
         self.last: set[int] = set()
         self.call_first: set[int] = set()
         self.call_last: set[int] = set()
-        self._aliases: list[Mapping[str, tuple[str, ...]]] = []
-        self._ignore_case: list[bool] = []
+        self.aliases: list[Mapping[str, tuple[str, ...]]] = []
+        """For each position, the other spellings of the markers of its dialect."""
+        self.ignore_case: list[bool] = []
+        """For each position, whether the markers of its dialect may be written in any letter case."""
         self.names: dict[int, str] = {}
         """Tool names by number of the call, for calls that always have the same name."""
         self._call = -1
@@ -82,7 +88,9 @@ class Positions:
         for dialect in dialects:
             if dialect.grammar:
                 self._add(dialect)
-        self._exhausted = [not any(self._is_inside(here, after) for after in self.follow[here]) for here in self._all()]
+        self._exhausted = [
+            not any(self._is_inside(here, after) for after in following) for here, following in enumerate(self.follow)
+        ]
 
     def boundary(self, at: At, back: Mapping[str, str]) -> Boundary:
         """Return what may follow these positions; `back`: the last slot of each role."""
@@ -120,16 +128,18 @@ class Positions:
                 for literal in self.spellings(here, item, back):
                     literals[literal] = (*literals.get(literal, ()), here)
         ends = literals | slots | dict.fromkeys(BLANKS if attrs else "", ())
+        begin_blank = {text: at for text, at in literals.items() if text[0] in BLANKS}
         return Boundary(
             literals,
             self.search(literals),
-            self.search({text: at for text, at in literals.items() if text[0] in BLANKS}),
+            self.search(begin_blank) if begin_blank else None,
             self.search(ends),
             slots,
             attrs,
             texts,
             self._beside(literals, slots, texts) if len(self.dialects) > 1 else {},
             may_end,
+            bool(texts) and not (literals or slots),
         )
 
     def owned(self, at: Iterable[int]) -> frozenset[int]:
@@ -170,9 +180,9 @@ class Positions:
                 found[begin] = owners
         return found
 
-    def search(self, literals: Mapping[str, At]) -> MarkerSearch | None:
-        """Return the search for the literals at these positions, or None if there are no literals."""
-        return self._search(tuple(literals.items())) if literals else None
+    def search(self, literals: Mapping[str, At]) -> MarkerSearch:
+        """Return the search for the literals at these positions."""
+        return self._search(tuple(literals.items()))
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
     def _search(self, literals: tuple[tuple[str, At], ...]) -> MarkerSearch:
@@ -182,7 +192,7 @@ class Positions:
         """Return the conditions under which a text is the literal of some positions."""
         followers = [self._before_attributes(here, text) for here in at]
         before = "".join(sorted(set("".join(followers)))) if all(followers) else ""
-        return Literal(text, before, any(self._ignore_case[here] for here in at))
+        return Literal(text, before, any(self.ignore_case[here] for here in at))
 
     def _before_attributes(self, here: int, text: str) -> str:
         """Return the characters that may end a tag's name; empty for other literals."""
@@ -245,7 +255,7 @@ class Positions:
         return literals
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
-    def ends_of_failed(self, at: At) -> MarkerSearch | None:
+    def ends_of_failed(self, at: At) -> MarkerSearch:
         """Return the search for what ends a failed call: its closers after these positions, and all openers."""
         return self.search({**self.openers(leading=True).literals, **self.closers(at)})
 
@@ -279,10 +289,7 @@ class Positions:
     @property
     def fold(self) -> Callable[[str], str]:
         """The function applied to markers before they are compared; it lowers the case if a dialect ignores case."""
-        return str.casefold if any(self._ignore_case) else str
-
-    def _all(self) -> range:
-        return range(len(self.items))
+        return str.casefold if any(self.ignore_case) else str
 
     def _is_inside(self, here: int, after: int) -> bool:
         if self.calls[here] != self.calls[after]:
@@ -299,32 +306,21 @@ class Positions:
     def back_roles(self, at: At) -> frozenset[str]:
         """Return the roles of the slots that are repeated anywhere in the dialects of some positions."""
         owners = self.owned(at)
-        repeated = ((item, owner) for item, owner in zip(self.items, self.owners, strict=True) if owner in owners)
-        return frozenset(item.role for item, _ in repeated if isinstance(item, Back))
-
-    def aliases_of(self, here: int) -> Mapping[str, tuple[str, ...]]:
-        """Return the other spellings of the markers of a position's dialect."""
-        return self._aliases[here]
-
-    def ignores_case(self, here: int) -> bool:
-        """Return whether the markers of a position's dialect may be written in any letter case."""
-        return self._ignore_case[here]
+        items = zip(self.items, self.owners, strict=True)
+        return frozenset(item.role for item, owner in items if owner in owners and isinstance(item, Back))
 
     def spellings(self, here: int, item: str | Back, back: Mapping[str, str]) -> tuple[str, ...]:
         if isinstance(item, Back):
             return (f"{item.before}{back[item.role]}{item.after}",) if item.role in back else ()
-        return (item, *self._aliases[here].get(item, ()))
+        return (item, *self.aliases[here].get(item, ()))
 
     def _add(self, dialect: Dialect) -> None:
         begin = len(self.items)
         if not any(isinstance(item, Call) for item in all_items(dialect.grammar)):
-            self._call = self._number_of_calls
-            self._number_of_calls += 1
+            self._begin_call()
         nullable, first, last = self._row(dialect.grammar, None, ())
         if self._call >= 0:
-            self.call_first |= first
-            self.call_last |= last
-        self._call = -1
+            self._end_call(first, last)
         if fault := self._fault(dialect, range(begin, len(self.items)), first, nullable=nullable):
             message = f"the grammar of {dialect.name} cannot be read: {fault}"
             raise UsageError(message)
@@ -335,19 +331,20 @@ class Positions:
         for written, meant in dialect.aliases:
             spellings[meant] = (*spellings.get(meant, ()), written)
         self.owners += [self.dialects.index(dialect)] * (len(self.items) - begin)
-        self._aliases += [spellings] * (len(self.items) - begin)
-        self._ignore_case += [dialect.ignore_case] * (len(self.items) - begin)
+        self.aliases += [spellings] * (len(self.items) - begin)
+        self.ignore_case += [dialect.ignore_case] * (len(self.items) - begin)
 
     def _fault(self, dialect: Dialect, own: range, first: Iterable[int], *, nullable: bool) -> str:
         """Return the first error in a grammar, or an empty text."""
         if nullable:
             return "it can match an empty text; at least one item must be neither Maybe nor Many"
         faults = [fault_of(dialect.grammar)]
-        faults += [fault_at_begin(self.items[here]) for here in first]
+        if any(isinstance(self.items[here], Text | Attrs | CallArgs | Back) for here in first):
+            faults.append("it must begin with a marker or with JSON, to be told from the text before it")
         for here in (each for each in own if not isinstance(self.items[each], str | Back)):
             item, is_inside = self.items[here], self.calls[here] >= 0
             later = (self.items[each] for each in self.reachable((here,)))
-            faults.append(fault_in_call(item, later) if is_inside else fault_outside(item))
+            faults.append(fault_of_item(item, later, is_inside=is_inside))
             if isinstance(item, Attrs) and not all(
                 isinstance(self.items[each], str) for each in own if here in self.follow[each]
             ):
@@ -390,38 +387,36 @@ class Positions:
         return nullable, first, last
 
     def _item(self, item: Item, path: tuple[Step, ...]) -> tuple[bool, set[int], set[int]]:
-        if isinstance(item, Alt):
-            ways = [self._row(each if isinstance(each, tuple) else (each,), item, path) for each in item.items]
-            return (
-                any(way[0] for way in ways),
-                set[int]().union(*(way[1] for way in ways)),
-                set[int]().union(*(way[2] for way in ways)),
-            )
-        if isinstance(item, tuple):
-            return self._row(item, item, path)
+        if isinstance(item, Leaf):
+            here = len(self.items)
+            self.items.append(item)
+            if isinstance(item, Text):
+                self.texts[here] = item
+            self.calls.append(self._call)
+            self.follow.append(set())
+            self.paths.append(path)
+            return may_miss(item), {here}, {here}
+        if isinstance(item, Call):
+            self._begin_call(item.name)
+        ways = [self._row(row, item, path) for row in rows_of(item)]
+        first, last = set[int]().union(*(way[1] for way in ways)), set[int]().union(*(way[2] for way in ways))
         if isinstance(item, Many):
-            _, first, last = self._row(item.items, item, path)
             for here in last:
                 self.follow[here] |= first
-            return True, first, last
-        if isinstance(item, Maybe):
-            return True, *self._row(item.items, item, path)[1:]
         if isinstance(item, Call):
-            self._call = self._number_of_calls
-            if item.name:
-                self.names[self._call] = item.name
-            self._number_of_calls += 1
-            nullable, first, last = self._row(item.items, item, path)
-            self.call_first |= first
-            self.call_last |= last
-            self._call = -1
-            return nullable, first, last
-        here = len(self.items)
-        self.items.append(item)
-        self.calls.append(self._call)
-        self.follow.append(set())
-        self.paths.append(path)
-        return may_miss(item), {here}, {here}
+            self._end_call(first, last)
+        return isinstance(item, Many | Maybe) or any(way[0] for way in ways), first, last
+
+    def _begin_call(self, name: str = "") -> None:
+        self._call = self._number_of_calls
+        self._number_of_calls += 1
+        if name:
+            self.names[self._call] = name
+
+    def _end_call(self, first: set[int], last: set[int]) -> None:
+        self.call_first |= first
+        self.call_last |= last
+        self._call = -1
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from .dialect import Attrs, Back, Call, CallArgs, Item, Json, Text
+from .dialect import Attrs, Call, CallArgs, Item, Json, Text
 from .grammar_items import Leaf, all_items, is_for_argument, is_said, leaves_of, says_name
 
 _OF_CALL: Final = ("name", "id", "key", "value", "wrong")
@@ -50,34 +50,16 @@ def _says_something(item: Item) -> bool:
     return is_said(item) or (isinstance(item, Text) and item.role == "skip") or says_name(item)
 
 
-def fault_at_begin(item: Leaf) -> str:
-    """Return what is wrong with an item at the beginning of a block, or an empty text.
-
-    >>> fault_at_begin(Text("name"))
-    'it must begin with a marker or with JSON, to be told from the text before it'
-    """
-    if isinstance(item, Text | Attrs | CallArgs | Back):
-        return "it must begin with a marker or with JSON, to be told from the text before it"
-    return ""
-
-
-def fault_outside(item: Leaf) -> str:
-    """Return what is wrong with an item outside of the calls, in a grammar with `Call`, or an empty text.
-
-    >>> fault_outside(Text("key"))
-    'a name or arguments are outside of Call(...)'
-    """
-    return "a name or arguments are outside of Call(...)" if _is_of_call(item) else ""
-
-
-def fault_in_call(item: Leaf, later: Iterable[Leaf]) -> str:
+def fault_of_item(item: Leaf, later: Iterable[Leaf], *, is_inside: bool) -> str:
     """Return what is wrong with an item and those that may follow it in the same call, or an empty text.
 
-    >>> fault_in_call(Json(), [Json()])
+    >>> fault_of_item(Json(), [Json()], is_inside=True)
     'JSON or code has all arguments of a call, no other item may; several calls are Many(Call(...))'
-    >>> fault_in_call(Json(), ["</call>"])
-    ''
+    >>> fault_of_item(Text("key"), [], is_inside=False)
+    'a name or arguments are outside of Call(...)'
     """
+    if not is_inside:
+        return "a name or arguments are outside of Call(...)" if _is_of_call(item) else ""
     for other in later:
         if (_has_all(item) and _has_arguments(other)) or (_has_arguments(item) and _has_all(other)):
             return "JSON or code has all arguments of a call, no other item may; several calls are Many(Call(...))"

@@ -39,18 +39,30 @@ def ends_of(items: Sequence[Item], aliases: Mapping[str, Sequence[str]], back: M
     return Ends(found, may_miss=True)
 
 
+def rows_of(item: Item) -> Sequence[Sequence[Item]]:
+    """Return the rows of items in a group: the alternatives of an `Alt`, the items of another group, none of a leaf.
+
+    >>> rows_of(Alt("a", ("b", "c"))), rows_of(Maybe("a", "b")), rows_of("a")
+    ([('a',), ('b', 'c')], [('a', 'b')], [])
+    """
+    if isinstance(item, Alt):
+        return [each if isinstance(each, tuple) else (each,) for each in item.items]
+    if isinstance(item, Many | Maybe | Call):
+        return [item.items]
+    return [item] if isinstance(item, tuple) else []
+
+
 def all_items(items: Iterable[Item]) -> Iterable[Item]:
     """Yield items and all items inside them."""
     for item in items:
         yield item
-        yield from all_items(_inside(item))
+        for row in rows_of(item):
+            yield from all_items(row)
 
 
 def leaves_of(items: Iterable[Item]) -> Iterable[Leaf]:
-    """Yield the literals and slots among items, those inside groups included."""
-    for item in all_items(items):
-        if isinstance(item, str | Text | Json | CallArgs | Attrs | Back):
-            yield item
+    """Return the literals and slots among items, those inside groups included."""
+    return (item for item in all_items(items) if isinstance(item, Leaf))
 
 
 def may_miss(item: Leaf) -> bool:
@@ -120,12 +132,6 @@ def says_name(item: Item) -> bool:
     return isinstance(item, Attrs) and any(role == "name" for _, role in item.roles)
 
 
-def _inside(item: Item) -> Sequence[Item]:
-    if isinstance(item, tuple):
-        return item
-    return item.items if isinstance(item, Many | Maybe | Alt | Call) else ()
-
-
 def _ends(item: Item, aliases: Mapping[str, Sequence[str]], back: Mapping[str, str]) -> Ends:
     literals: Iterable[str] = ()
     if isinstance(item, str):
@@ -138,11 +144,8 @@ def _ends(item: Item, aliases: Mapping[str, Sequence[str]], back: Mapping[str, s
         literals = (item.open,)
     elif isinstance(item, Attrs):
         return Ends(frozenset(_BLANKS if item.form == "tag" else "{"), may_miss(item))
-    elif isinstance(item, Many | Maybe):
-        return Ends(ends_of(item.items, aliases, back).literals, may_miss=True)
-    elif isinstance(item, Alt):
-        ways = [_ends(each, aliases, back) for each in item.items]
-        return Ends(frozenset[str]().union(*(way.literals for way in ways)), any(way.may_miss for way in ways))
     elif not isinstance(item, Text):
-        return ends_of(item.items if isinstance(item, Call) else item, aliases, back)
+        ways = [ends_of(row, aliases, back) for row in rows_of(item)]
+        is_optional = isinstance(item, Many | Maybe) or any(way.may_miss for way in ways)
+        return Ends(frozenset(text for way in ways for text in way.literals), is_optional)
     return Ends(frozenset(literals), may_miss=False)

@@ -118,7 +118,7 @@ def _firsts(grammar: Positions, at: Iterable[int]) -> set[str]:
             found |= set(opening(item))
         elif isinstance(item, str):
             firsts = {each[0] for each in grammar.spellings(here, item, {})}
-            folds = grammar.ignores_case(here)
+            folds = grammar.ignore_case[here]
             found |= {form for each in firsts for form in (each.lower(), each.upper())} if folds else firsts
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from .dialect import Alt, Attrs, Back, CallArgs, Item, Json, Many, Maybe, Text
-from .grammar_items import leaves_of
+from .grammar_items import leaves_of, rows_of
 from .tag_attributes import AttrsSlot, renamed
 
 LONGEST_OPENER: Final = 1024
@@ -111,11 +111,10 @@ class _Forms:
             return f"([{item.chars}]++)" if item.chars else r"([^\n]+?)"
         if isinstance(item, Attrs):
             return f"({_ATTRIBUTE}+)" if item.form == "tag" else _object(_OBJECT_DEPTH)
-        if isinstance(item, Alt):
-            return f"(?:{'|'.join(self.whole(each if isinstance(each, tuple) else (each,)) for each in item.items)})"
+        either = f"(?:{'|'.join(map(self.whole, rows_of(item)))})"
         if isinstance(item, Maybe | Many):
-            return f"(?:{self.whole(item.items)}{_BLANKS}){'?' if isinstance(item, Maybe) else '*'}"
-        return self.whole(item if isinstance(item, tuple) else item.items)  # type: ignore[union-attr]
+            return f"(?:{either}{_BLANKS}){'?' if isinstance(item, Maybe) else '*'}"
+        return either
 
     def _cut(self, item: Item) -> str:
         if isinstance(item, str):
@@ -124,11 +123,8 @@ class _Forms:
             return f"[{item.chars}]*" if item.chars else r"[^\n]*"
         if isinstance(item, Attrs):
             return f"{_ATTRIBUTE}*{_CUT_ATTRIBUTE}" if item.form == "tag" else f"(?:{_cut_object(_OBJECT_DEPTH)})?"
-        if isinstance(item, Alt):
-            return f"(?:{'|'.join(self.cut(each if isinstance(each, tuple) else (each,)) for each in item.items)})"
-        if isinstance(item, Many):
-            return rf"(?:{self.whole(item.items)}{_BLANKS})*{self.cut(item.items)}"
-        return self.cut(item if isinstance(item, tuple) else item.items)  # type: ignore[union-attr]
+        either = f"(?:{'|'.join(map(self.cut, rows_of(item)))})"
+        return rf"(?:{self.whole(item.items)}{_BLANKS})*{either}" if isinstance(item, Many) else either
 
 
 def _object(depth: int) -> str:
@@ -164,16 +160,10 @@ def _prefix(text: str) -> str:
 
 def _fewest_markers(items: Sequence[Item]) -> int:
     """Return how many markers there are at least."""
-    count = 0
-    for item in items:
-        if isinstance(item, Alt):
-            ways = (_fewest_markers(each if isinstance(each, tuple) else (each,)) for each in item.items)
-            count += min(ways, default=0)
-        elif isinstance(item, tuple):
-            count += _fewest_markers(item)
-        else:
-            count += isinstance(item, str)
-    return count
+    return sum(
+        min(map(_fewest_markers, rows_of(item)), default=0) if isinstance(item, Alt | tuple) else isinstance(item, str)
+        for item in items
+    )
 
 
 def _first_literals(items: Sequence[Item]) -> list[str]:
@@ -184,12 +174,8 @@ def _first_literals(items: Sequence[Item]) -> list[str]:
             return [*found, item]
         if isinstance(item, Maybe | Many):
             found += _first_literals(item.items)
-        elif isinstance(item, Alt):
-            return found + [
-                text for each in item.items for text in _first_literals(each if isinstance(each, tuple) else (each,))
-            ]
-        elif isinstance(item, tuple):
-            return found + _first_literals(item)
+        elif isinstance(item, Alt | tuple):
+            return [*found, *(text for row in rows_of(item) for text in _first_literals(row))]
         else:
             return []
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..engine.state import Stateful
@@ -96,12 +96,14 @@ class AttrsSlot(Stateful):
         self._state = "between"
 
 
-def renamed(said: Mapping[str, Any], also: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def renamed(said: Mapping[str, Any], also: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Return attributes under the names that are meant; if both names are used, the value under the meant one counts.
 
     >>> renamed({"timeoutSeconds": 1}, (("timeoutSeconds", "timeout"),))
     {'timeout': 1}
     """
+    if not also:
+        return dict(said)
     meant = dict(also)
     others = {meant[name]: value for name, value in said.items() if name in meant}
     return others | {name: value for name, value in said.items() if name not in meant}

@@ -22,7 +22,7 @@ _BODIES: Final = {"object": ("{",), "array": ("[",), "any": ("{", "[")}
 class Behind(NamedTuple):
     """What may follow closers, by its first marker."""
 
-    search: MarkerSearch | None
+    search: MarkerSearch
     closers: Mapping[str, At]
     arguments: frozenset[str]
     calls: tuple[Opener, ...]
@@ -56,6 +56,8 @@ class ValueEnds:
         ]
         self._behind: dict[At, Behind] = {}
         self._after: dict[At, dict[str, At]] = {}
+        following = (grammar.items[after] for here in at for after in grammar.follow[here])
+        self._named_closers = {item for item in following if isinstance(item, Back) and item.role == "key"}
         self.first = self.after(at)
         self.closers = self._closers()
         self.arguments = tuple(self._argument_openers())
@@ -79,15 +81,23 @@ class ValueEnds:
         self.ending = self._search((*self.first, *(self.starts if is_end else ())))
         self.held = self.held_search(())
 
-    def search(self, others: Iterable[str]) -> MarkerSearch | None:
+    def search(self, others: Iterable[str]) -> MarkerSearch:
         """Return the search for the markers that mean something in the value, and others."""
         return self._search((*self.closers, *self.starts, *self._call_starts, *others, *self.not_openers))
 
-    def held_search(self, others: Iterable[str]) -> MarkerSearch | None:
+    def held_search(self, others: Iterable[str]) -> MarkerSearch:
         """Return the search for the markers that mean something behind the end of a block, and others."""
         return self._search(
             (*self.first, *self._block_starts, *(self.starts if others or self.is_separated else ()), *others)
         )
+
+    def others(self, keys: Sequence[str]) -> Mapping[str, int]:
+        """Return the closers of other arguments with -1, if they have the names of these, and their openers with 1."""
+        if not (keys and self._named_closers):
+            return {}
+        named = [(each, key) for each in self._named_closers for key in keys]
+        openers = {f"{each.before.removesuffix('/')}{key}{each.after}": 1 for each, key in named}
+        return openers | {f"{each.before}{key}{each.after}": -1 for each, key in named}
 
     def after(self, at: At) -> dict[str, At]:
         """Return the closers that may come next, each with the positions that it leads to."""
@@ -112,7 +122,8 @@ class ValueEnds:
             following = (after for here in at for after in self._grammar.follow[here])
             others = frozenset(text for after in following for text in self._texts(after)) - known_markers
             search = self._search((*known_markers, *others))
-            blank = self._search(text for text in (*known_markers, *others) if text[0].isspace())
+            begin_blank = [text for text in (*known_markers, *others) if text[0].isspace()]
+            blank = self._search(begin_blank) if begin_blank else None
             known = self._behind[at] = Behind(search, closers, arguments, calls, others, blank)
         return known
 
@@ -125,7 +136,7 @@ class ValueEnds:
         """Return whether the block may end at these positions."""
         return any(here in self._grammar.last for here in at)
 
-    def _search(self, literals: Iterable[str]) -> MarkerSearch | None:
+    def _search(self, literals: Iterable[str]) -> MarkerSearch:
         return self._grammar.search(dict.fromkeys(literals, self._at))
 
     def _closers(self) -> dict[str, At]:
@@ -178,8 +189,7 @@ class ValueEnds:
     def _openers(self, items: Sequence[Item], here: int, *, has_value: bool = False) -> Iterator[Opener]:
         """Return the openers that are written as some items of the dialect of a position."""
         grammar = self._grammar
-        ignore_case = grammar.ignores_case(here)
-        return openers_of(items, grammar.aliases_of(here), ignore_case=ignore_case, has_value=has_value)
+        return openers_of(items, grammar.aliases[here], ignore_case=grammar.ignore_case[here], has_value=has_value)
 
     def _call_openers(self, *, of_block: bool = False) -> Iterator[Opener]:
         """Yield the openers of calls; `of_block`: from the beginning of their block on."""
@@ -196,11 +206,7 @@ class ValueEnds:
             if not body and not (isinstance(item, Text) and item.role == "value"):
                 continue
             group = None if body else _arguments_of(path)
-            end = (
-                next((place for place, step in enumerate(path) if step.group is group), len(path))
-                if group
-                else len(path)
-            )
+            end = next((place for place, step in enumerate(path) if group and step.group is group), len(path))
             items = tuple(_before(path[begin:end]))
             if items not in seen and not any(
                 isinstance(leaf, Text) and leaf.role == "value" for leaf in leaves_of(items)

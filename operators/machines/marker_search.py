@@ -87,9 +87,12 @@ class MarkerSearch(NamedTuple):
             found[0] in self.unfinished or (bool(self.lowered) and found[0].lower() in self.unfinished_lowered)
         )
 
-    def literal(self, found: re.Match[str]) -> str:
-        """Return the literal of a match."""
-        return self.lowered.get(found[0].lower(), found[0]) if self.lowered else found[0]
+    def literal(self, found: re.Match[str], *, final: bool = True) -> str:
+        """Return the literal of a match; an empty text if it is unfinished, unless the text is final."""
+        text = found[0]
+        if not final and found.end() == len(found.string) and self.is_unfinished(found):
+            return ""
+        return self.lowered.get(text.lower(), text) if self.lowered else text
 
     def settle(self, text: str) -> list[str]:
         """Split a text that is complete into its markers and the texts between them.
@@ -139,7 +142,8 @@ def literal_search(literals: Iterable[Literal]) -> MarkerSearch:
     >>> search.is_unfinished(search.pattern.search("1 <arg"))
     True
 
-    If one literal is a prefix of another, the longer one wins, provided that both ignore case or neither does.
+    If one literal is a prefix of another, the longer one wins, provided that both ignore case or neither does. Without
+    literals, nothing is ever found.
     """
     return _compiled(tuple(sorted(set(literals))))
 
@@ -171,7 +175,7 @@ def _compiled(literals: tuple[Literal, ...]) -> MarkerSearch:
     except RecursionError as error:
         message = f"{len(literals)} markers that are prefixes of each other nest too deeply; pass fewer"
         raise UsageError(message) from error
-    longest = max(len(each.text) for each in literals)
+    longest = max((len(each.text) for each in literals), default=0)
     texts = {each.text.lower(): each.text for each in literals if each.ignore_case}
     return MarkerSearch(pattern, whole, literals, longest, exact.nodes, texts, frozenset(lowered.nodes) - {""})
 
@@ -220,4 +224,5 @@ def _either(exact: _Trie, lowered: _Trie, end: str) -> re.Pattern[str]:
         rest = lowered.after(letter, end)
         for each in dict.fromkeys((letter, letter.upper() if letter.isascii() else letter)):
             ways.setdefault(each, []).append(f"(?ai:{rest})")
-    return re.compile("|".join(f"{re.escape(letter)}(?:{'|'.join(ways[letter])})" for letter in sorted(ways)))
+    pattern = "|".join(f"{re.escape(letter)}(?:{'|'.join(ways[letter])})" for letter in sorted(ways))
+    return re.compile(pattern or "(?!)")

@@ -6,8 +6,9 @@ from typing import Any, Final, NamedTuple
 
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from ..machines.python_literal import python_literal
+from .inner_schema import inner_schema
 from .schema_kinds import Kinds, kinds_of
-from .tool_parameters import Schema, parameter_schema
+from .tool_parameters import Schema
 from .value_typing import DEFAULT_RULES, Typed, TypingRules, convert_json, convert_to, may_be_null, may_stream
 from .without_marks import without_marks
 from .xml_value import xml_value
@@ -36,7 +37,7 @@ class ArgumentSchema(NamedTuple):
     @property
     def may_exist(self) -> bool:
         """Whether the tool may have the argument; False only if its schema names others."""
-        return self.is_described or self.tool is None or not self.tool.get("properties")
+        return self.schema is not None or self.tool is None or not self.tool.get("properties")
 
     @property
     def may_be_text(self) -> bool:
@@ -75,5 +76,5 @@ def argument_schema(
     >>> argument_schema({"properties": {"n": {"type": "integer"}}}, "n").typed("schema", "3")
     Typed(value=3, flagged=False)
     """
-    schema = parameter_schema(tool, key)
+    schema = inner_schema(tool, key, tool)
     return ArgumentSchema(schema, tool, kinds_of(schema, tool), rules, limits)

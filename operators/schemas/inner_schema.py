@@ -36,10 +36,10 @@ def inner_schema(schema: Any, step: str | int, root: Any = None) -> Any:
     References are followed. Schemas from several parts are joined by `allOf`, those from alternatives by `anyOf`. A
     schema for all other properties or items counts only if no part has one for this very key or index.
     """
-    if isinstance(schema, dict) and _COMBINING.isdisjoint(given := cast("dict[str, Any]", schema)):
-        properties = given.get("properties")
-        if isinstance(properties, dict) and step in properties:
-            return cast("dict[str | int, Any]", properties)[step]
+    if type(schema) is dict and _COMBINING.isdisjoint(schema):
+        properties = schema.get("properties")
+        if type(properties) is dict and step in properties:
+            return properties[step]
     search = _Search(step, root)
     said = search.said(schema, 0)
     return None if not said or search.left < 0 else _at_once(said)

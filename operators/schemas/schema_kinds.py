@@ -86,7 +86,7 @@ def _kinds(schema: Any, root: Any, known: dict[str, Kinds], depth: int) -> Kinds
     """Return what a schema allows; `known` has the resolved references, `ANYTHING` while one is resolved."""
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return _NOTHING if schema is False else ANYTHING
-    given = cast("Mapping[str, Any]", schema)
+    given: Mapping[str, Any] = schema
     kinds = _by_type(given)
     if _NARROWING.isdisjoint(given):
         return kinds

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from pydantic import BaseModel
 
 from ...events.errors import UsageError
-from .inner_schema import inner_schema
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -77,15 +76,6 @@ def known_name(names: Iterable[str], written: str) -> str | None:
         if found is None and name.casefold() == folded:
             found = name
     return found
-
-
-def parameter_schema(parameters: Mapping[str, Any] | None, key: str) -> Any:
-    """Return the schema of one parameter, or None; see `inner_schema`.
-
-    >>> parameter_schema({"properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "string"}}, "b")
-    {'type': 'string'}
-    """
-    return inner_schema(parameters, key, parameters)
 
 
 def _named(name: Any, value: Any) -> ToolShape:

@@ -20,42 +20,38 @@ _BLANK_RUN = re.compile(r"[ \t\r\n]*+")
 
 def read_between(block: TextBlock, boundary: Boundary, *, final: bool) -> None:
     """Read on after an item has ended: blanks, then one of the items that may follow."""
-    if opens_text(block):
+    if boundary.only_text and not block.has_failed:
         _read_text(block, boundary.texts)
         return
-    source_buffer = block.source_buffer
-    buffer = source_buffer.buffer
+    source_buffer, search = block.source_buffer, boundary.search
+    buffer, found = source_buffer.buffer, None
     run = _BLANK_RUN.match(buffer, source_buffer.position)
-    blank, search = boundary.blank, boundary.search
-    found = None
     if run is not None and run.end() > source_buffer.position:
-        if blank is not None:
-            found = _first_in(run, blank, final=final)
-            search = blank if found is not None else search
+        if boundary.blank is not None:
+            found = _first_in(run, boundary.blank, final=final)
+            search = search if found is None else boundary.blank
         upto = run.end() if found is None else found.start()
-        if not block.pending_blanks:
-            block.pending_blanks_at = source_buffer.here
-        block.pending_blanks.append(buffer[source_buffer.position : upto])
+        if block.blanks_at < 0:
+            block.blanks_at = source_buffer.offset + source_buffer.position
         source_buffer.position = upto
     position = source_buffer.position
     if position == len(buffer):
         return
-    if search is not None and found is None:
+    if found is None:
         found = (search.whole if final else search.pattern).match(buffer, position)
-    if search is not None and found is not None:
-        if not final and search.is_unfinished(found):
+    if found is not None:
+        literal = search.literal(found, final=final)
+        if not literal:
             source_buffer.wait_from(position)
             return
-        literal = search.literal(found)
-        block.leave_out(boundary, literal)
+        if literal in boundary.beside:
+            block.leave_out(boundary.beside[literal])
         at = _step(block, boundary.literals[literal], position)
         if at is not None:
             source_buffer.position = found.end()
             block.reach(at, position)
-        return
-    if not block.has_failed and _opens_slot(block, boundary, buffer[position]):
-        return
-    block.mismatch()
+    elif block.has_failed or not _opens_slot(block, boundary, buffer[position]):
+        block.mismatch()
 
 
 def _first_in(run: re.Match[str], search: MarkerSearch, *, final: bool) -> re.Match[str] | None:
@@ -66,14 +62,7 @@ def _first_in(run: re.Match[str], search: MarkerSearch, *, final: bool) -> re.Ma
 
 def opens_text(block: TextBlock) -> bool:
     """Return whether a text slot must come next, whatever its first character is."""
-    boundary = block.boundary
-    return (
-        boundary is not None
-        and bool(boundary.texts)
-        and boundary.search is None
-        and not boundary.slots
-        and not block.has_failed
-    )
+    return block.boundary is not None and block.boundary.only_text and not block.has_failed
 
 
 def read_rest(block: TextBlock, *, final: bool) -> None:
@@ -81,17 +70,16 @@ def read_rest(block: TextBlock, *, final: bool) -> None:
     source_buffer, grammar = block.source_buffer, block.grammar
     closers = grammar.closers(block.at)
     search = grammar.ends_of_failed(block.at)
-    found = None
-    if search is not None:
-        found = (search.whole if final else search.pattern).search(source_buffer.buffer, source_buffer.position)
+    found = (search.whole if final else search.pattern).search(source_buffer.buffer, source_buffer.position)
     source_buffer.position = len(source_buffer.buffer) if found is None else found.start()
     if block.call is not None:
         block.say(block.call, source_buffer.position)
-    if search is None or found is None:
+    if found is None:
         return
-    if not final and search.is_unfinished(found):
+    literal = search.literal(found, final=final)
+    if not literal:
         source_buffer.wait_from(source_buffer.position)
-    elif (literal := search.literal(found)) in closers:
+    elif literal in closers:
         source_buffer.position = found.end()
         block.reach(closers[literal], found.start())
     else:
@@ -103,14 +91,15 @@ def read_rest(block: TextBlock, *, final: bool) -> None:
 def _opens_slot(block: TextBlock, boundary: Boundary, char: str) -> bool:
     """Begin to read the slot that starts with `char`; return False if no slot can start with it here."""
     if slot := boundary.slots.get(char):
-        block.leave_out(boundary, char)
+        if char in boundary.beside:
+            block.leave_out(boundary.beside[char])
         if (slot := _step(block, slot, block.source_buffer.position)) is not None:
             open_json(block, slot)
     elif boundary.attrs and starts_attribute(char):
         attrs = _step(block, boundary.attrs, block.source_buffer.position)
         if attrs is not None:
             block.reader = BlockAttrs(block, attrs)
-            block.pending_blanks.clear()
+            block.blanks_at = -1
     elif boundary.texts:
         block.unread_blanks()
         _read_text(block, boundary.texts)

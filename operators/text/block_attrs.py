@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ..grammar.dialect import Attrs
 from ..grammar.tag_attributes import AttrsSlot, renamed
@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from .text_block import TextBlock
 
 
+_KEPT: Final = frozenset(("name", "id", "key", "flag"))
+"""The roles of which the block keeps what was said last."""
+
+
 class BlockAttrs:
     """The reader of a tag's attributes at some positions."""
-
-    __slots__ = ("_block", "_items", "at", "slot")
 
     def __init__(self, block: TextBlock, at: At) -> None:
         self._block = block
@@ -55,15 +57,9 @@ class BlockAttrs:
             if role == "arguments" and isinstance(value, dict):
                 for key, inner in cast("dict[str, Any]", value).items():
                     self._give(key, inner, is_text=False)
-            elif role == "name":
-                block.name = str(value)
-            elif role == "id":
-                block.id = str(value)
-            elif role == "key":
-                block.key = str(value)
-            elif role == "flag":
-                block.flag = str(value)
-            block.back[role] = f"{value}"
+            elif role in _KEPT:
+                setattr(block, role, str(value))
+            block.back[role] = str(value)
         block.reach(agreeing)
 
     def _give(self, name: str, value: Any, *, is_text: bool) -> None:
@@ -73,8 +69,8 @@ class BlockAttrs:
         if call is None:
             block.arguments.append((name, value, is_text))
             return
-        typed = block.attribute(name, value, is_text=is_text)
-        block.say(call, source_buffer.position, tuple(call.typed(name, typed, source_buffer.here - call.start)))
+        at = source_buffer.here - call.start
+        block.say(call, source_buffer.position, block.argument(call, name, value, at, is_text=is_text))
 
     def dump(self) -> Any:
         """Return the state as plain data."""

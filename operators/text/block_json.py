@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def open_json(block: TextBlock, at: At) -> None:
     """Begin to read a slot that starts with a bracket."""
-    block.pending_blanks.clear()
+    block.blanks_at = -1
     grammar = block.grammar
     attrs = tuple(here for here in at if isinstance(grammar.items[here], Attrs))
     if attrs[:1] == at[:1]:
@@ -37,8 +37,6 @@ class BlockJson:
 
     - `slot`: the parser of the JSON; `start`: its offset in the whole text.
     """
-
-    __slots__ = ("_block", "at", "slot", "start")
 
     def __init__(self, block: TextBlock, at: At, start: int) -> None:
         self._block = block
@@ -166,7 +164,7 @@ class BlockJson:
         if call is not None and not call.closed:
             source_buffer.position = max(source_buffer.position, min(upto, len(source_buffer.buffer)))
             block.fail(error)
-        elif call is not None or self.slot.began_any:
+        elif call is not None or self.slot.found_any:
             # Between the calls of an array: those that came are sound, the rest is text.
             block.reader = None
             source_buffer.position = upto

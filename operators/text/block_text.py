@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
 from ...events.fragment import Fragment, JsonError
 from ..engine.stage import How
 from ..engine.state import Stateful
-from ..grammar.dialect import Back, Text, Typing
-from ..grammar.opener_forms import Opener
-from ..grammar.value_ends import value_ends
+from ..grammar.dialect import Typing
 from ..machines.marker_search import Literal, MarkerSearch, literal_search
-from ..schemas.argument_schema import ArgumentSchema, argument_schema
+from ..schemas.argument_schema import argument_schema
 from .slots.text_slot import BLANKS, TextSlot
 from .value_end import ValueEnd
 
 if TYPE_CHECKING:
     from ..grammar.dialect_positions import At
     from .text_block import TextBlock
-    from .text_call import TextCall
 
 _TEXT_FLAGS: Final = frozenset(("", "true", "string"))
 _NOT_KEPT: Final = frozenset(("value", "content", "reasoning", "skip", "wrong"))
@@ -32,15 +28,14 @@ _UNDESCRIBED: Final = argument_schema(None, "")
 def open_text(block: TextBlock, at: At) -> None:
     """Begin to read the text slot at some positions."""
     grammar, source_buffer = block.grammar, block.source_buffer
-    item = cast("Text", grammar.items[at[0]])
-    block.pending_blanks.clear()
-    block.boundary = grammar.boundary(at, block.back)
+    item = grammar.texts[at[0]]
+    block.blanks_at = -1
     role = item.role
     if role == "value":
         if not (block.call or block.name):
             block.back_to_text()
         elif block.call or (block.start_call(source_buffer.position) and not block.has_failed):
-            block.reader = BlockText(block, at, block.call)
+            block.reader = BlockText(block, at)
             block.reader.open_value()
         return
     if role in _SAID:
@@ -49,70 +44,72 @@ def open_text(block: TextBlock, at: At) -> None:
             return
         block.outside.start(_SAID[role], source_buffer.position)
         block.saying = _SAID[role]
-    block.reader = BlockText(block, at, block.call)
+    block.reader = BlockText(block, at)
 
 
 class BlockText(Stateful):
     """The reader of the text slot at some positions.
 
-    - `slot`: the text so far. `search`: the search for everything that ends the text or changes how it is read.
-    - `path`: the path of a value in the arguments; `streams`: whether its text is the value, so that it can be emitted
-      while it arrives.
-    - `null`: the held beginning of a value that streams unless it turns out to be `null`.
-    - `form`: `xml` for a value that is XML elements, `?` while that is undecided; `depth`: how many nested elements
-      with the value's own tag are open. `in_section`: whether the text is inside a section that is taken literally.
-    - `end`: for a raw value: what finds its end. `tail`: the text held from where the value may end; `newer`: the text
-      after it, from where the value may end instead. `held_length`: the characters of both.
+    - `slot`: the text so far. `search`: the search for what ends the text or changes how it is read; that of a raw
+      value is in `end`.
     """
 
-    STATE = ("depth", "form", "held_length", "in_section", "null", "path", "streams", "typing")
+    form: str = ""
+    """`xml` for a value that is XML elements, `?` while that is undecided."""
+    depth: int = 0
+    """How many nested elements with the value's own tag are open."""
+    in_section: bool = False
+    """Whether the text is inside a section that is taken literally."""
+    typing: Typing = "text"
+    path: tuple[str, ...] = ("input",)
+    """The path of a value in the arguments."""
+    streams: bool = True
+    """Whether the text of a value is the value, so that it can be emitted while it arrives."""
+    null: str | None = None
+    """The held beginning of a value that streams unless it turns out to be `null`."""
+    held_length: int = 0
+    """The characters in `tail` and `newer`."""
     PIECES = ("newer", "tail")
-    __slots__ = (*STATE, *PIECES, "_argument", "_block", "_call", "at", "end", "search", "slot")
 
-    def __init__(self, block: TextBlock, at: At, call: TextCall | None) -> None:
+    def __init__(self, block: TextBlock, at: At) -> None:
         self._block = block
-        self._call = call
+        if block.call is not None:
+            self._call = block.call  # only values ask for it
         self.at = at
-        self.form = ""
-        self.depth = 0
-        self.in_section = False
-        self.path: tuple[str, ...] = ("input",)
-        self.typing: Typing = "text"
-        self.streams = True
-        self.null: str | None = None
         self.tail: list[str] = []
+        """The text of a raw value that is held from where the value may end."""
         self.newer: list[str] = []
-        self.held_length = 0
+        """The text after it, from where the value may end instead."""
         self.end: ValueEnd | None = None
-        item = cast("Text", block.grammar.items[at[0]])
-        self.slot = TextSlot(item, keep=item.role not in _NOT_KEPT)
+        """What finds the end of a raw value; None for a text in which markers are escaped."""
         self._argument = _UNDESCRIBED
-        self.search = None if item.role == "value" else self._ends()
+        self._item = block.grammar.texts[at[0]]
+        block.boundary = block.grammar.boundary(at, block.back)
+        self.search = self._ends = block.boundary.ends
+        self.slot = TextSlot(self._item, keep=self._item.role not in _NOT_KEPT)
+        if self._item.section is not None:
+            self.search = self._new_search()
 
     # ------------------------------------------------------------------ values
 
     def open_value(self) -> None:
         """Begin to read a value, now that its key is known."""
-        block, call = self._block, self._call
-        item = self.slot.item
+        block, call, item = self._block, self._call, self._item
         key = block.key if block.key is not None else item.key or "input"
         key = dict(item.also).get(key, key)
         self.path = (key,)
-        argument = self._argument = self._described()
-        if call is not None:
-            call.keys.append(key)
-            if call.undeclared is None and not (block.options.lenient or argument.may_exist):
-                call.undeclared = key
-        item = self._item()
-        self.typing = item.typing
+        self._describe()
+        argument = self._argument
+        call.keys.append(key)
+        if call.undeclared is None and not (block.options.lenient or argument.may_exist):
+            call.undeclared = key
+        self.typing = self._item.typing
         if self.typing == "flagged":
             self.typing = "json"
             if block.flag in _TEXT_FLAGS:
                 self.typing = "text" if argument.may_be_text else "schema"
-        if item.role == "skip":
-            self.slot = TextSlot(item)
-            self.end = self._new_end()
-            self.search = self._ends()
+        if self._item.role == "skip":
+            self._open_slot(keep=False)
         elif self.typing != "xml":
             self._begin_value("")
         elif not argument.is_described:
@@ -125,112 +122,46 @@ class BlockText(Stateful):
         self.form = form
         self.streams = form != "xml" and self._argument.streams(self.typing)
         self.null = "" if self.streams and self._argument.may_be_null(self.typing) else None
-        self.slot = TextSlot(self._item(), keep=not self.streams)
-        self.end = self._new_end()
-        self.search = self._ends()
+        self._open_slot(keep=not self.streams)
         if self.streams and self.null is None:
-            self._commit(self._block.source_buffer.position, Fragment(self.path, "OPEN", '"', self._here))
+            opened = Fragment(self.path, "OPEN", '"', self._here)
+            self._block.say(self._call, self._block.source_buffer.position, (opened,))
 
-    def _described(self) -> ArgumentSchema:
-        """Return what the tool's schema says of the argument."""
-        call = self._call
-        return _UNDESCRIBED if call is None else self._block.options.argument(call.name, self.path[0])
+    def _describe(self) -> None:
+        """Note what the tool's schema and the grammar say of the argument."""
+        options, name, key = self._block.options, self._call.name, self.path[0]
+        self._argument = options.argument(name, key)
+        self._item = self._item.of(name, key)
+        if options.drops(self._argument):
+            self._item = replace(self._item, role="skip")
 
     @property
     def _here(self) -> int:
         """The offset, from the begin of the call, of the next character."""
-        return self._block.source_buffer.here - (0 if self._call is None else self._call.start)
+        return self._block.source_buffer.here - self._call.start
 
-    def _item(self) -> Text:
-        """Return the slot of the grammar with which the current text is read."""
-        item = cast("Text", self._block.grammar.items[self.at[0]])
-        if item.role == "value" and self._call is not None:
-            item = item.of(self._call.name, self.path[0])
-            if self._block.options.drops(self._argument):
-                item = replace(item, role="skip")
-        return replace(item, entities=False) if self.form == "xml" else item
+    def _open_slot(self, *, keep: bool) -> None:
+        """Begin to read the text of the argument."""
+        is_xml = self.form == "xml"
+        self.slot = TextSlot(replace(self._item, entities=False) if is_xml else self._item, keep=keep)
+        if is_xml or self._item.entities:
+            self.search = self._new_search()
+        else:
+            self.end = ValueEnd(self._block, self._call, self.at, self._item)
 
-    def _new_end(self) -> ValueEnd | None:
-        """Return what finds the end of a raw value; None for a value in which markers are escaped."""
-        block = self._block
-        item = self.slot.item
-        if item.entities or self.form == "xml":
-            return None
-        roles = block.grammar.back_roles(self.at)
-        said = tuple((role, text) for role, text in sorted(block.back.items()) if role in roles)
-        ends = value_ends(block.grammar, self.at, said)
-        end = ValueEnd(
-            ends,
-            self._is_key,
-            self._is_name,
-            self._is_call,
-            self._other_closers(),
-            guards=item.guards,
-            seals_early=block.options.seal == "closer",
-        )
-        end.is_doomed = self._call is not None and self._call.doom is not None
-        return end
-
-    def _is_key(self, opener: Opener, text: str, *, is_after_closer: bool) -> bool:
-        """Return whether an opener is that of the call's next argument; one that is there already dooms the call."""
-        call, key = self._call, opener.said(text).get("key")
-        if opener.has_no_key:
-            return True
-        if call is None or key is None:
-            return False
-        item = cast("Text", self._block.grammar.items[self.at[0]])
-        key = dict(item.also).get(key, key)
-        is_used = key in call.keys
-        argument = self._block.options.argument(call.name, key)
-        if key == call.name and not (is_used or argument.is_described):
-            return False  # that of another call, where a tag is no more than a name
-        if is_used and is_after_closer and not self._block.options.lenient:
-            call.doom = call.doom or JsonError("malformed", self._here, "an argument that is not there yet", key)
-            if self.end is not None:
-                self.end.is_doomed = True
-        counts = argument.may_exist or (is_after_closer and (opener.is_marked or self._block.options.schemas is None))
-        return counts and (not is_used or (is_after_closer and self._block.options.lenient))
-
-    def _other_closers(self) -> Mapping[str, int]:
-        """Return the closers of the call's other arguments with -1, if they are named, and their openers with 1."""
-        boundary, call = self._block.boundary, self._call
-        if boundary is None or call is None:
-            return {}
-        follow = self._block.grammar.follow
-        backs = {self._block.grammar.items[after] for here in self.at for after in follow[here]}
-        closers = [each for each in backs if isinstance(each, Back) and each.role == "key"]
-        named = [(each, key) for each in closers for key in call.keys[:-1]]
-        openers = {f"{each.before.removesuffix('/')}{key}{each.after}": 1 for each, key in named}
-        return openers | {f"{each.before}{key}{each.after}": -1 for each, key in named}
-
-    def _is_call(self, opener: Opener, text: str) -> bool:
-        """Return whether an opener behind the value is that of a call for certain."""
-        return self._block.options.knows(opener.said(text).get("name", ""))
-
-    def _is_name(self, opener: Opener, text: str) -> bool:
-        """Return whether an opener inside the value is that of a call."""
-        name = opener.said(text).get("name")
-        schemas = self._block.options.schemas
-        return opener.is_marked or (name is not None and schemas is not None and self._block.options.knows(name))
-
-    def _ends(self) -> MarkerSearch | None:
-        """Return the search for everything that ends the current text or changes how it is read."""
-        if self.end is not None and not self.in_section:
-            return self.end.search
-        boundary = self._block.boundary
-        ends = None if boundary is None else boundary.ends
-        section = self.slot.item.section
+    def _new_search(self) -> MarkerSearch:
+        """Return the search for everything that ends the text or changes how it is read."""
+        section, literals = self._item.section, self._ends.literals
         if self.in_section and section is not None:
             return literal_search([Literal(section[1])])
         more = [] if section is None else [Literal(section[0])]
-        literals = () if ends is None else ends.literals
         if self.form == "xml":
             more += [
                 Literal(f"<{each.text[2:-1]}", f"{BLANKS}>", each.ignore_case)
                 for each in literals
                 if each.text.startswith("</")
             ]
-        return literal_search((*literals, *more)) if more else ends
+        return literal_search((*literals, *more)) if more else self._ends
 
     def _decide_form(self, *, final: bool) -> bool:
         """Decide by its beginning whether a value is XML elements; return False while that is undecided."""
@@ -259,29 +190,28 @@ class BlockText(Stateful):
         if slot.item.role == "wrong":
             self._fail_call()
             return
-        if self.end is not None and not self.in_section:
+        if self.end is not None:
             self._read_raw(self.end, final=final)
             return
         source_buffer = self._block.source_buffer
         buffer, position = source_buffer.buffer, source_buffer.position
-        limit, found = len(buffer), None
-        if ends is not None:
-            limit = min(limit, slot.reach(buffer, position) + ends.longest + 1)
-            found = (ends.whole if final else ends.pattern).search(buffer, position, limit)
+        limit = min(len(buffer), slot.reach(buffer, position) + ends.longest + 1)
+        found = (ends.whole if final else ends.pattern).search(buffer, position, limit)
         stop = limit if found is None else found.start()
         if stop > position:
-            self._take(stop)
+            self._give(buffer[position:stop], stop)
             if slot.wrong >= 0:
                 source_buffer.position = position + slot.wrong
                 self._block.mismatch()
                 return
-        if ends is None or found is None:
+        if found is None:
             return
-        if not final and ends.is_unfinished(found):
+        marker = ends.literal(found, final=final)
+        if not marker:
             source_buffer.wait_from(stop)
             if text := slot.before(source_buffer.wait):
                 self._say(text, stop - slot.held_length)
-        elif not self._goes_on(ends.literal(found), found.end()):
+        elif not self._goes_on(marker, found.end()):
             self._end()
 
     def _fail_call(self) -> None:
@@ -314,8 +244,7 @@ class BlockText(Stateful):
 
     def _end_before_tail(self) -> None:
         """End the text where what is held begins, and read on from there."""
-        is_ambiguous = self.end is not None and self.end.is_ambiguous and not self._block.options.lenient
-        if is_ambiguous and self._call is not None:
+        if self.end is not None and self.end.is_ambiguous and not self._block.options.lenient:
             self._call.doom = JsonError("malformed", self._here, "the end of the answer behind the call")
         self._block.source_buffer.unread(self.held_length)
         self._forget_held()
@@ -323,19 +252,19 @@ class BlockText(Stateful):
 
     def _goes_on(self, literal: str, end: int) -> bool:
         """Read a literal that does not end the text and return True; return False for one that ends it."""
-        section = self.slot.item.section
+        source_buffer, section = self._block.source_buffer, self.slot.item.section
         is_element = self.form == "xml"
-        if section is not None and literal == section[self.in_section]:
-            if is_element:
-                self._take(end)
-            self.in_section = not self.in_section
-            self._block.source_buffer.position = end
-            self.search = self._ends()
-        elif is_element and (self.depth or not literal.startswith("</")):
-            self.depth += -1 if literal.startswith("</") else 1
-            self._take(end)
-        else:
+        is_of_section = section is not None and literal == section[self.in_section]
+        if not is_of_section and not (is_element and (self.depth or not literal.startswith("</"))):
             return False
+        if is_element:
+            self._give(source_buffer.buffer[source_buffer.position : end], end)
+        source_buffer.position = end
+        if is_of_section:
+            self.in_section = not self.in_section
+            self.search = self._new_search()
+        else:
+            self.depth += -1 if literal.startswith("</") else 1
         return True
 
     def _read_raw(self, end: ValueEnd, *, final: bool) -> None:
@@ -343,7 +272,6 @@ class BlockText(Stateful):
         source_buffer = self._block.source_buffer
         buffer, limit = source_buffer.buffer, self._block.options.limits.held_length
         while (position := source_buffer.position) < len(buffer):
-            was_guarded = end.is_guarded
             step, upto = end.read(buffer, position, final=final)
             piece = buffer[position:upto]
             if step in ("hold", "mark", "again"):
@@ -353,8 +281,7 @@ class BlockText(Stateful):
                     return
             if step == "text":
                 self._give(piece, upto)
-                if self._call is not None and end.has_markers:
-                    self._call.has_markers = True
+                self._call.has_markers = self._call.has_markers or end.has_markers
             elif step == "hold":
                 (self.newer or self.tail).append(piece)
             elif step == "mark":
@@ -379,8 +306,6 @@ class BlockText(Stateful):
             source_buffer.position = upto
             if piece:
                 end.last = piece[-1]
-            if end.is_guarded != was_guarded:
-                self.search = end.search
 
     def _forget_held(self) -> None:
         self.tail = []
@@ -396,10 +321,6 @@ class BlockText(Stateful):
         block.at = self.at
         block.fail(JsonError("limit", self._here, expected))
 
-    def _take(self, upto: int) -> None:
-        source_buffer = self._block.source_buffer
-        self._give(source_buffer.buffer[source_buffer.position : upto], upto)
-
     def _give(self, piece: str, upto: int) -> None:
         """Emit the text that a piece makes certain; the piece ends at a position in the buffer."""
         block, slot = self._block, self.slot
@@ -414,25 +335,25 @@ class BlockText(Stateful):
         block, slot = self._block, self.slot
         if slot.item.role == "value":
             if self.streams:
-                self._give_value(text, block.source_buffer.offset + upto - slot.gave, upto)
+                at = block.source_buffer.offset + upto - self._call.start
+                self._give_value(text, at - slot.gave, upto)
         elif block.saying:
             block.outside.give(_SAID[slot.item.role], text, upto)
 
     def _end(self) -> None:
         """End the text at the current position in the buffer, and use its value."""
         block, slot = self._block, self.slot
-        source_buffer = block.source_buffer
-        held = slot.held_length
+        role, held = slot.item.role, slot.held_length
         rest = slot.end()
-        role, said = slot.item.role, slot.text
         block.reader = None
         block.at = self.at
         if block.call is None and not block.saying and block.is_too_long:
             block.back_to_text()
             return
         if role == "value":
-            self._end_value(rest, source_buffer.here - held)
+            self._end_value(rest, held)
             return
+        said = slot.text
         if role == "name":
             if not said:
                 block.mismatch_in_slot()
@@ -447,38 +368,33 @@ class BlockText(Stateful):
             block.key, block.flag = None, ""
             block.skipped = True
         elif rest and block.saying:
-            block.outside.give(_SAID[role], rest, source_buffer.position)
+            block.outside.give(_SAID[role], rest, block.source_buffer.position)
         if slot.keep:
             block.back[role] = said
 
-    def _end_value(self, rest: str, rest_at: int) -> None:
-        block, at = self._block, self._here
+    def _end_value(self, rest: str, held: int) -> None:
+        block, call = self._block, self._call
         position = block.source_buffer.position
+        at = block.source_buffer.offset + position - call.start
         if self.streams and rest:
-            self._give_value(rest, rest_at, position)
+            self._give_value(rest, at - held, position)
         if self.streams and self.null is None:
-            self._commit(position, Fragment(self.path, "DONE", None, at))
+            block.say(call, position, (Fragment(self.path, "DONE", None, at),))
         else:
-            text = self.slot.text if self.null is None else self.null
-            typed = self._argument.typed(self.typing, text)
-            if self._call is not None:
-                self._commit(position, *self._call.typed(self.path[0], typed, at))
+            typed = self._argument.typed(self.typing, self.slot.text if self.null is None else self.null)
+            block.say(call, position, call.typed(self.path[0], typed, at))
         block.key, block.flag = None, ""
 
     def _give_value(self, text: str, at: int, upto: int) -> None:
         """Emit text of a string value; hold it while it may become `null`."""
-        at -= 0 if self._call is None else self._call.start
         if self.null is None:
-            self._commit(upto, Fragment(self.path, "TEXT", text, at))
+            self._block.say(self._call, upto, (Fragment(self.path, "TEXT", text, at),))
             return
         at -= len(self.null)
         self.null += text
         if not "null".startswith(self.null.strip(BLANKS).casefold()):
             waited, self.null = self.null, None
-            self._commit(upto, Fragment(self.path, "OPEN", '"', at), Fragment(self.path, "TEXT", waited, at))
-
-    def _commit(self, upto: int, *fragments: Fragment) -> None:
-        if self._call is not None:
+            fragments = (Fragment(self.path, "OPEN", '"', at), Fragment(self.path, "TEXT", waited, at))
             self._block.say(self._call, upto, fragments)
 
     def dump(self) -> Any:
@@ -489,11 +405,11 @@ class BlockText(Stateful):
     def load(self, state: Any, /) -> None:
         """Restore a dumped state."""
         super().load(state)
-        self._argument = self._described()
-        self.slot = TextSlot(self._item())
+        if self._item.role == "value":
+            self._describe()
+            if self.form != "?":
+                self._open_slot(keep=False)
         self.slot.load(state["slot"])
-        if state["end"] is not None:
-            self.end = self._new_end()
-            if self.end is not None:
-                self.end.load(state["end"])
-        self.search = self._ends()
+        if self.end is not None:
+            self.end.load(state["end"])
+        self.search = self._new_search()

@@ -34,8 +34,7 @@ def plain_fast_path(block: TextBlock) -> Plain | None:
     source_buffer, outside, answer = block.source_buffer, block.outside, block.answer
     if block.is_open or source_buffer.before or source_buffer.loose or not outside.goes_through:
         return None
-    search = _nothing if outside.search is None else outside.search.pattern.search
-    return search, answer.open_id, answer.open_type, answer.ids.turn_id
+    return outside.search.pattern.search, answer.open_id, answer.open_type, answer.ids.turn_id
 
 
 def waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
@@ -49,7 +48,7 @@ def waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: Te
         if found is None:
             source_buffer.wait = ""
             engine.plain = plain
-        elif markers is None or not markers.is_unfinished(found):
+        elif not markers.is_unfinished(found):
             return None
         else:
             start = found.start()
@@ -71,7 +70,7 @@ def holding_fast_path(source_buffer: SourceBuffer, block: TextBlock, plain: Plai
     def fast_path(text: str) -> Sequence[Segment] | None:
         text = source_buffer.wait + text
         found = search(text)
-        if found is not None and (markers is None or not markers.is_unfinished(found)):
+        if found is not None and not markers.is_unfinished(found):
             return None
         said = (text if found is None else text[: found.start()]).rstrip()
         if len(text) - len(said) > _MOST_HELD:
@@ -137,7 +136,7 @@ def _said_fast_path(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> Fas
 def _text_fast_path(reader: BlockText, block: TextBlock) -> FastPath:
     """Return the fast path for text in a block that is emitted unchanged."""
     source_buffer, answer = block.source_buffer, block.answer
-    search = _nothing if reader.search is None else reader.search.pattern.search
+    search = reader.search.pattern.search
     segment_id, kind, turn_id = answer.open_id, answer.open_type, answer.ids.turn_id
 
     def fast_path(text: str) -> Sequence[Segment] | None:
@@ -152,7 +151,7 @@ def _text_fast_path(reader: BlockText, block: TextBlock) -> FastPath:
 def _value_fast_path(reader: BlockText, source_buffer: SourceBuffer, call: TextCall) -> FastPath:
     """Return the fast path for text in a value that is itself text."""
     slot, path, loose, finder = reader.slot, reader.path, source_buffer.loose, reader.end
-    search = _nothing if reader.search is None else reader.search.pattern.search
+    search = (reader if finder is None else finder).search.pattern.search
     segment_id, turn_id, begin = call.segment_id, call.turn_id, call.start
     edge, entities, is_trimmed = slot.edge, slot.item.entities, slot.item.trim == "blanks"
 
@@ -199,7 +198,3 @@ def _value_fast_path(reader: BlockText, source_buffer: SourceBuffer, call: TextC
         return (SegmentContent(segment_id, "tool_call", raw, turn_id=turn_id, raw=raw, fragments=pieces),)
 
     return fast_path
-
-
-def _nothing(_text: str) -> None:
-    """Return None: the search for no markers."""

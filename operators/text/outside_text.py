@@ -37,51 +37,37 @@ class Opener(NamedTuple):
 
 
 class OutsideText(Stateful):
-    """The reader of text outside of blocks.
+    """The reader of text outside of blocks."""
 
-    - `kind`: the type of the segment that the text belongs to: `text` or `reasoning`.
-    - `said_any`: whether text, reasoning or a block has arrived.
-    - `resume`: the positions at which the last block ended, if a later marker may continue it.
-    - `calls`: how many calls have begun.
-    - `search`: the search for markers in the next text.
-    - `readings`: the remaining meanings of the opener at the current position, after one of them failed.
-    - `failed`: the offsets and positions behind markers from which an attempt at a block failed, and with no positions
-      the offsets at which JSON began that did, so that no other attempt is made there; they are before `failed_upto`.
-    """
-
-    STATE = (
-        "_after_reasoning",
-        "_closer",
-        "_code",
-        "_opened",
-        "_leading",
-        "_margin",
-        "_may_close",
-        "_owed",
-        "calls",
-        "failed",
-        "failed_upto",
-        "kind",
-        "resume",
-        "said_any",
-    )
+    kind: str = "text"
+    """The type of the segment that the text belongs to: `text` or `reasoning`."""
+    said_any: bool = False
+    """Whether text, reasoning or a block has arrived."""
+    resume: At = ()
+    """The positions at which the last block ended, if a later marker may continue it."""
+    calls: int = 0
+    """How many calls have begun."""
+    failed: set[tuple[int, At]]
+    """The offsets and positions behind markers from which an attempt at a block failed, and with no positions the
+    offsets at which JSON began that did, so that no other attempt is made there."""
+    failed_upto: int = 0
+    """They are before this offset."""
+    _closer: str = ""
+    """The marker that ends the current reasoning; empty if any closer ends it."""
+    _owed: bool = False
+    """Whether a call ended the reasoning, so that its closer may still come, which is then dropped from the text."""
+    _may_close: bool
+    """Whether a closer of reasoning would say that the text so far was reasoning."""
+    _margin: bool = True
+    """Whether no text has been emitted since the beginning or the last block."""
+    _leading: bool = True
+    """Whether nothing but blanks has arrived since the beginning or the last block."""
+    _after_reasoning: bool = False
+    """Whether reasoning has ended, and no text has been emitted since then."""
+    _code: CodeSpans
+    _opened: tuple[str, ...] = ()
+    """The openers that came of tokens which may also end the answer."""
     PIECES = ("_blanks",)
-    __slots__ = (
-        *STATE,
-        *PIECES,
-        "_source_buffer",
-        "_answer",
-        "_anywhere",
-        "_grammar",
-        "_hidden_in",
-        "_meant",
-        "_options",
-        "_reasoning",
-        "_searches",
-        "_silent_in_reasoning",
-        "search",
-        "readings",
-    )
 
     def __init__(
         self, positions: Positions, answer: AnswerSegments, options: TextOptions, source_buffer: SourceBuffer
@@ -98,37 +84,16 @@ class OutsideText(Stateful):
             place for place, each in enumerate(positions.dialects) if not (ends or each.calls_in_reasoning)
         )
         """The dialects in which nothing inside reasoning is a call."""
-        self.kind = "reasoning" if options.starts_in_reasoning is True else "text"
-        self._closer = ""
-        """The marker that ends the current reasoning; empty if any closer ends it."""
-        self._owed = False
-        """Whether a call ended the reasoning, so that its closer may still come, which is then dropped from the
-        text."""
+        if options.starts_in_reasoning is True:
+            self.kind = "reasoning"
         self._may_close = options.starts_in_reasoning == "auto"
-        """Whether a closer of reasoning would say that the text so far was reasoning."""
         self._blanks: list[str] = []
         """Held blanks, which are text only if other text follows."""
-        self._margin = True
-        """Whether no text has been emitted since the beginning or the last block."""
-        self._leading = True
-        """Whether nothing but blanks has arrived since the beginning or the last block."""
-        self._after_reasoning = False
-        """Whether reasoning has ended, and no text has been emitted since then."""
-        self.said_any = False
         self._code = CodeSpans()
-        self._opened: tuple[str, ...] = ()
-        """The openers that came of tokens which may also end the answer."""
-        self.resume: At = ()
-        self.calls = 0
-        self.failed: set[tuple[int, At]] = set()
-        self.failed_upto = 0
-        self._hidden_in: dict[tuple[str, str], frozenset[int]] = {}
-        """What is hidden in each kind of code."""
-        self._searches: dict[tuple[object, ...], tuple[MarkerSearch | None, Mapping[str, Sequence[Meaning]]]] = {}
-        self.search: MarkerSearch | None = None
-        self._meant: Mapping[str, Sequence[Meaning]] = {}
-        """The possible meanings of each marker of the search."""
+        self.failed = set()
+        self._searches: dict[tuple[object, ...], tuple[MarkerSearch, Mapping[str, Sequence[Meaning]]]] = {}
         self.readings: Sequence[Meaning] = ()
+        """The remaining meanings of the opener at the current position, after one of them failed."""
         self._choose_search()
 
     @property
@@ -167,9 +132,6 @@ class OutsideText(Stateful):
             if source_buffer.position > position:
                 return None
         search = self.search
-        if search is None:
-            self._say_line(len(buffer))
-            return None
         find = (search.whole if final else search.pattern).search
         is_steady = self._is_steady
         found = find(buffer, position)
@@ -380,15 +342,13 @@ class OutsideText(Stateful):
         self._choose_search()
 
     def _choose_search(self) -> None:
+        """Set the search for the markers that mean something next, and the possible meanings of each."""
         said = self.said_any and not self._owed
-        hidden = self._hidden()
-        stops = self._code.stops if self.kind == "text" else ()
         state = (self.kind, self._closer, self.resume, said, self._leading, self._may_be_closed)
-        key = (*state, hidden, stops, self._opened)
-        known = self._searches.get(key)
-        if known is None:
-            known = self._searches[key] = _search_for(self._grammar, tuple(self._markers(hidden, stops).items()))
-        self.search, self._meant = known
+        key = (*state, self._code.place, self._opened)
+        if key not in self._searches:
+            self._searches[key] = _search_for(self._grammar, tuple(self._markers().items()))
+        self.search, self._meant = self._searches[key]
 
     def _hidden(self) -> frozenset[int]:
         """Return the dialects in which nothing that comes next is a call, because it is code or reasoning."""
@@ -397,16 +357,15 @@ class OutsideText(Stateful):
             return self._silent_in_reasoning
         if not code.hides(()):
             return frozenset()
-        if (found := self._hidden_in.get(code.place)) is None:
-            dialects = enumerate(self._grammar.dialects)
-            of_all = {"calls": (ANY_LANGUAGE,), "text": ()}.get(self._options.fences)
-            found = self._hidden_in[code.place] = frozenset(
-                place for place, each in dialects if code.hides(each.fence_languages if of_all is None else of_all)
-            )
-        return found
+        of_all = {"calls": (ANY_LANGUAGE,), "text": ()}.get(self._options.fences)
+        dialects = enumerate(self._grammar.dialects)
+        return frozenset(
+            place for place, each in dialects if code.hides(each.fence_languages if of_all is None else of_all)
+        )
 
-    def _markers(self, hidden: frozenset[int], stops: tuple[str, ...]) -> Mapping[str, tuple[At, ...]]:
+    def _markers(self) -> Mapping[str, tuple[At, ...]]:
         """Return the markers to search for, each with the positions that it may lead to."""
+        hidden, stops = self._hidden(), self._code.stops if self.kind == "text" else ()
         plain = (*stops, *END_TOKENS, *(each for each in OPENED_BY.values() if each not in self._opened))
         found: dict[str, tuple[At, ...]] = dict.fromkeys(plain, ((),))
         openers = self._openers()
@@ -455,7 +414,7 @@ class OutsideText(Stateful):
 @lru_cache(maxsize=512)
 def _search_for(
     grammar: Positions, markers: tuple[tuple[str, tuple[At, ...]], ...]
-) -> tuple[MarkerSearch | None, Mapping[str, Sequence[Meaning]]]:
+) -> tuple[MarkerSearch, Mapping[str, Sequence[Meaning]]]:
     """Return the search for some markers, and the meanings of each; those of a marker that is its prefix come last."""
     literals = {
         text: grammar.literal(text, tuple(here for at in several for here in at)) if all(several) else Literal(text)
@@ -468,4 +427,4 @@ def _search_for(
         meant[text] = [
             Meaning(each.text, at) for each in shorter if literal.begins_with(each) for at in readings[each.text]
         ]
-    return (literal_search(literals.values()) if literals else None), meant
+    return literal_search(literals.values()), meant

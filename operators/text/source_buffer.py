@@ -70,16 +70,6 @@ class SourceBuffer(Stateful):
         self.position = position
         self.wait = self.buffer[position:]
 
-    def go_back_to(self, absolute: int) -> None:
-        """Go back to an offset in the whole text; the text from there on is in no event's `raw`."""
-        index = absolute - self.offset
-        if index < 0:
-            loose = self._taken(self.since)
-            self.buffer = loose[len(loose) + index - self.since :] + self.buffer[self.since :]
-            self.offset = absolute
-            index = 0
-        self.position = self.since = index
-
     def unread(self, length: int) -> None:
         """Go back by some characters, which are in no event's `raw`."""
         index = self.position - length

@@ -30,63 +30,44 @@ if TYPE_CHECKING:
 
 
 class TextBlock(Stateful):
-    """The state of the current block, and the steps that its readers share.
+    """The state of the current block, and the steps that its readers share."""
 
-    - `is_open`: whether a block is open. `is_marked`: whether a marker of more than one character began it;
-      `was_marked`: the same of the last block that was none of text, which a later marker may continue.
-    - `at`: the positions reached. `boundary`: what may come after them.
-    - `reader`: the reader of the current slot; None between items.
-    - `opened_at`: the offset of the first character that is not certain yet.
-    - `began_at`: the offset of the opener. `readings`: the possible meanings of the opener, the current one first.
-    - `left_out`: dialects that also matched until the text decided for others; they are tried next if the block fails
-      before anything is certain.
-    - `pending_blanks`: blanks after the last item, which may belong to a text that follows. `pending_blanks_at`: their
-      offset.
-    - `name`, `id`, `key`, `flag`: the texts of these slots so far; `back`: the text of the last slot of each role.
-    - `arguments`: arguments that came before the call's START: name, value, and whether the value is still a text to be
-      converted.
-    - `call`: the open call; `had_call`: whether the block has had a call, or text for the answer.
-    - `saying`: the segment type of a text in the block; empty outside of a text.
-    - `skipped`: whether the block had text that the grammar skips; then it is a valid block even without a call.
-    - `passed`: the offsets and positions behind the markers of an attempt that nothing but markers is in.
-    - `ending`: how the stream ended and with which finish reason, once it has ended.
-    """
-
-    STATE = (
-        "arguments",
-        "at",
-        "back",
-        "began_at",
-        "call",
-        "flag",
-        "pending_blanks_at",
-        "had_call",
-        "id",
-        "is_marked",
-        "is_open",
-        "key",
-        "left_out",
-        "name",
-        "opened_at",
-        "passed",
-        "saying",
-        "skipped",
-        "readings",
-        "was_marked",
-    )
-    PIECES = ("pending_blanks",)
-    __slots__ = (
-        *STATE,
-        *PIECES,
-        "source_buffer",
-        "answer",
-        "boundary",
-        "ending",
-        "grammar",
-        "options",
-        "outside",
-        "reader",
-    )
+    is_open: bool = False
+    is_marked: bool = False
+    """Whether a marker of more than one character began it."""
+    was_marked: bool = False
+    """The same of the last block that was none of text, which a later marker may continue."""
+    at: At = ()
+    """The positions reached."""
+    opened_at: int = 0
+    """The offset of the first character that is not certain yet."""
+    began_at: int = 0
+    """The offset of the opener."""
+    readings: Sequence[Meaning] = ()
+    """The possible meanings of the opener, the current one first."""
+    left_out: frozenset[int] = frozenset()
+    """Dialects that also matched until the text decided for others; they are tried next if the block fails before
+    anything is certain."""
+    blanks_at: int = -1
+    """The offset of blanks after the last item, which may belong to a text that follows; -1 if there are none."""
+    name: str = ""
+    id: str = ""
+    key: str | None = None
+    flag: str = ""
+    back: dict[str, str]
+    """The text of the last slot of each role."""
+    arguments: list[tuple[str, Any, bool]]
+    """Arguments that came before the call's START: name, value, and whether the value is still a text to be
+    converted."""
+    call: TextCall | None = None
+    had_call: bool = False
+    """Whether the block has had a call, or text for the answer."""
+    saying: str = ""
+    """The segment type of a text in the block; empty outside of a text."""
+    skipped: bool = False
+    """Whether the block had text that the grammar skips; then it is a valid block even without a call."""
+    passed: list[tuple[int, At]]
+    """The offsets and positions behind the markers of an attempt that nothing but markers is in."""
 
     def __init__(
         self, grammar: Positions, answer: AnswerSegments, options: TextOptions, source_buffer: SourceBuffer
@@ -96,32 +77,18 @@ class TextBlock(Stateful):
         self.options = options
         self.source_buffer = source_buffer
         self.outside = OutsideText(grammar, answer, options, source_buffer)
-        self.is_open = False
-        self.is_marked = self.was_marked = False
-        self.at: At = ()
+        self.back = {}
+        self.arguments = []
+        self.passed = []
         self.boundary: Boundary | None = None
+        """What may come after the positions."""
         self.reader: BlockText | BlockJson | BlockAttrs | None = None
-        self.opened_at = 0
-        self.began_at = 0
-        self.readings: Sequence[Meaning] = ()
-        self.left_out: frozenset[int] = frozenset()
-        self.pending_blanks: list[str] = []
-        self.pending_blanks_at = 0
-        self.name = ""
-        self.id = ""
-        self.key: str | None = None
-        self.flag = ""
-        self.back: dict[str, str] = {}
-        self.arguments: list[tuple[str, Any, bool]] = []
-        self.call: TextCall | None = None
-        self.had_call = False
-        self.saying = ""
-        self.skipped = False
-        self.passed: list[tuple[int, At]] = []
+        """The reader of the current slot; None between items."""
         self.ending: tuple[How, str | None] | None = None
+        """How the stream ended and with which finish reason, once it has ended."""
 
     def new_part(self, _name: str, _state: Any, /) -> TextCall:
-        return TextCall("", "", None, 0)
+        return TextCall()
 
     @property
     def has_failed(self) -> bool:
@@ -151,14 +118,14 @@ class TextBlock(Stateful):
     @property
     def before_blanks(self) -> int:
         """The offset of the next character, or of the blanks before it."""
-        return self.pending_blanks_at if self.pending_blanks else self.source_buffer.here
+        return self.source_buffer.here if self.blanks_at < 0 else self.blanks_at
 
     @property
     def is_certain(self) -> bool:
         """Whether the text since the last call surely belongs to the block: only blanks, or a possible end of it."""
         boundary = self.boundary
         may_end = boundary is not None and boundary.may_end and not self.name
-        return self.had_call and (may_end or self._is_untouched())
+        return self.had_call and (may_end or self.before_blanks <= self.opened_at)
 
     # ------------------------------------------------------------------ into a block and out of it
 
@@ -177,7 +144,7 @@ class TextBlock(Stateful):
         if outside.failed and self.began_at >= outside.failed_upto:
             outside.failed.clear()
         self._forget()
-        self.pending_blanks.clear()
+        self.blanks_at = -1
         if not isinstance(grammar.items[at[0]], str | Back):
             # An object that also has the answer's text is the whole answer, whatever tool it calls.
             self.is_marked = any(isinstance(item := grammar.items[here], Json) and item.content for here in at)
@@ -201,7 +168,7 @@ class TextBlock(Stateful):
         if begin is None or grammar.has_attributes(self.at):
             begin = source_buffer.position  # with the marker that ends a header
         self.at = at
-        self.pending_blanks.clear()
+        self.blanks_at = -1
         has_said = self.had_call or self.call or self.saying or self.skipped
         if not (has_said or self.name or self.back or self.arguments):
             place = (source_buffer.here, at)
@@ -278,16 +245,16 @@ class TextBlock(Stateful):
         self.arguments.clear()
         self.name = self.id = ""
         self.saying = ""
-        self.pending_blanks.clear()
-        source_buffer.go_back_to(self.opened_at)
+        self.blanks_at = -1
+        source_buffer.unread(source_buffer.here - self.opened_at)
         if self.opened_at == self.began_at and (readings := self._other_readings()):
             self.outside.readings = readings
             return
         self.outside.say(source_buffer.position + length)
 
-    def leave_out(self, boundary: Boundary, begin: str) -> None:
+    def leave_out(self, others: frozenset[int]) -> None:
         """Record the dialects that cannot continue here but could have otherwise."""
-        if self.call is None and (others := boundary.beside.get(begin)):
+        if self.call is None:
             self.left_out |= others
 
     def _other_readings(self) -> Sequence[Meaning]:
@@ -320,14 +287,8 @@ class TextBlock(Stateful):
 
     def unread_blanks(self) -> None:
         """Go back to before the blanks that came last."""
-        length = sum(map(len, self.pending_blanks))
-        self.pending_blanks.clear()
-        if length:
-            self.source_buffer.unread(length)
-
-    def _is_untouched(self) -> bool:
-        """Return whether nothing but blanks has arrived since the block's last call."""
-        return self.before_blanks <= self.opened_at
+        self.source_buffer.unread(self.source_buffer.here - self.before_blanks)
+        self.blanks_at = -1
 
     def _forget(self) -> None:
         self.name, self.id, self.key = "", "", None
@@ -347,15 +308,15 @@ class TextBlock(Stateful):
         raw = source_buffer.take(upto)
         given = call_id or self.id
         segment_id = answer.ids.unique(given) if given else answer.ids.made(answer.number, f"call_{number}")
-        call = self.call = TextCall(self.name, segment_id, answer.ids.turn_id, source_buffer.offset + upto - len(raw))
-        call.from_json = from_json
+        start = source_buffer.offset + upto - len(raw)
+        call = self.call = TextCall(self.name, segment_id, answer.ids.turn_id, start, from_json)
         fragments: tuple[Fragment, ...] | None = None
         if not from_json:
             at = len(raw)
             waited = (
                 piece
                 for name, value, is_text in self.arguments
-                for piece in call.typed(name, self.attribute(name, value, is_text=is_text), at)
+                for piece in self.argument(call, name, value, at, is_text=is_text)
             )
             fragments = (Fragment((), "OPEN", "{", at), *waited)
         self.arguments.clear()
@@ -365,7 +326,7 @@ class TextBlock(Stateful):
             self.fail(JsonError("unknown_tool", 0, f"one of the tools {', '.join(options.schemas or ())}", self.name))
         return True
 
-    def say(self, call: TextCall, upto: int, fragments: tuple[Fragment, ...] = ()) -> None:
+    def say(self, call: TextCall, upto: int, fragments: Sequence[Fragment] = ()) -> None:
         """Emit the content of a call up to a position in the buffer."""
         raw = self.source_buffer.take(upto)
         call.say(raw, raw, fragments)
@@ -387,13 +348,14 @@ class TextBlock(Stateful):
         if self.call is not None and self.call.error is None:
             self.call.error = error
         self.reader = self.boundary = None
-        self.pending_blanks.clear()
+        self.blanks_at = -1
 
-    def attribute(self, name: str, value: Any, *, is_text: bool) -> Typed:
-        """Return the value of an argument that was written as an attribute, converted if it is text."""
-        if not is_text:
-            return Typed(value, flagged=False)
-        return self.options.argument(self.name, name).typed("schema", value)
+    def argument(self, call: TextCall, name: str, value: Any, at: int, *, is_text: bool) -> list[Fragment]:
+        """Return the fragments of an argument that was written as an attribute, converted if it is text."""
+        typed = Typed(value, flagged=False)
+        if is_text:
+            typed = self.options.argument(self.name, name).typed("schema", value)
+        return call.typed(name, typed, at)
 
 
 def _expected(boundary: Boundary | None) -> str:

@@ -5,60 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from ...events.fragment import Fragment, JsonError
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart, Status
 from ..calls.answer_segments import Segment
 from ..calls.segment_end import error_detail
-from ..engine.state import Stateful
 from ..schemas.value_typing import Typed, value_fragments
 
 
-class TextCall(Stateful):
+class TextCall(Struct):
     """The state of an open call, and the text collected for its next CONTENT."""
 
-    STATE = (
-        "closed",
-        "doom",
-        "error",
-        "from_json",
-        "has_markers",
-        "keys",
-        "mistyped",
-        "name",
-        "opened",
-        "segment_id",
-        "start",
-        "turn_id",
-        "undeclared",
-    )
-    __slots__ = (*STATE, "fragments", "raws", "texts")
-
-    def __init__(self, name: str, segment_id: str, turn_id: str | None, start: int) -> None:
-        self.name = name
-        self.segment_id = segment_id
-        self.turn_id = turn_id
-        self.start = start
-        """The offset of the call's first character in the text."""
-        self.error: JsonError | None = None
-        self.doom: JsonError | None = None
-        """An error that is told at the end, because what follows it still belongs to the call."""
-        self.keys: list[str] = []
-        """The names of the arguments so far."""
-        self.undeclared: str | None = None
-        """The first of them that the tool's schema does not have."""
-        self.has_markers = False
-        """Whether markers of the format are in values."""
-        self.opened = False
-        """Whether the arguments have begun."""
-        self.closed = False
-        """Whether the arguments have ended by themselves, as JSON does at its closing bracket."""
-        self.from_json = False
-        """Whether the arguments are JSON or code, which contains its own opening and closing."""
-        self.mistyped: list[str] = []
-        """The names of arguments that stayed text because it does not fit their type."""
-        self.raws: list[str] = []
-        self.texts: list[str] = []
-        self.fragments: list[Fragment] = []
+    name: str = ""
+    segment_id: str = ""
+    turn_id: str | None = None
+    start: int = 0
+    """The offset of the call's first character in the text."""
+    from_json: bool = False
+    """Whether the arguments are JSON or code, which contains its own opening and closing."""
+    error: JsonError | None = None
+    doom: JsonError | None = None
+    """An error that is told at the end, because what follows it still belongs to the call."""
+    keys: list[str] = []
+    """The names of the arguments so far."""
+    undeclared: str | None = None
+    """The first of them that the tool's schema does not have."""
+    has_markers: bool = False
+    """Whether markers of the format are in values."""
+    closed: bool = False
+    """Whether the arguments have ended by themselves, as JSON does at its closing bracket."""
+    mistyped: list[str] = []
+    """The names of arguments that stayed text because it does not fit their type."""
+    raws: list[str] = []
+    texts: list[str] = []
+    fragments: list[Fragment] = []
 
     def begin(self, raw: str, events: list[Segment], fragments: tuple[Fragment, ...] | None, choice: int = 0) -> None:
         """Emit the START."""
@@ -90,9 +71,7 @@ class TextCall(Stateful):
             events.append(
                 SegmentContent(self.segment_id, "tool_call", text, turn_id=self.turn_id, raw=raw, fragments=pieces)
             )
-            self.raws.clear()
-            self.texts.clear()
-            self.fragments.clear()
+            self.raws, self.texts, self.fragments = [], [], []
 
     def end(self, raw: str, events: list[Segment], status: Status, reason: str | None, at: int) -> None:
         """Emit the END at this offset; an error in the text takes precedence over the end of the stream."""

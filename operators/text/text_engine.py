@@ -40,7 +40,6 @@ class TextEngine(Stateful):
     """
 
     STATE = ("_source_buffer", "_block", "_outside")
-    __slots__ = (*STATE, "_answer", "_options", "plain", "fast_path")
 
     def __init__(self, positions: Positions, answer: AnswerSegments, options: TextOptions) -> None:
         self._answer = answer
@@ -106,29 +105,19 @@ class TextEngine(Stateful):
         while source_buffer.position < len(source_buffer.buffer) or (
             block.is_open and block.reader is None and opens_text(block)
         ):
-            before, here = self._progress(), source_buffer.position
-            self._step(final=final)
-            if source_buffer.wait or (here == source_buffer.position and before == self._progress()):
+            if not block.is_open:
+                opener = self._outside.read(final=final)
+                slot = None if opener is None else block.open(opener)
+                if slot is not None:
+                    open_json(block, slot)
+            elif block.reader is not None:
+                block.reader.read(final=final)
+            elif block.boundary is None:
+                read_rest(block, final=final)
+            else:
+                read_between(block, block.boundary, final=final)
+            if source_buffer.wait:
                 break
-
-    def _step(self, *, final: bool) -> None:
-        block = self._block
-        if not block.is_open:
-            opener = self._outside.read(final=final)
-            slot = None if opener is None else block.open(opener)
-            if slot is not None:
-                open_json(block, slot)
-        elif block.reader is not None:
-            block.reader.read(final=final)
-        elif block.boundary is None:
-            read_rest(block, final=final)
-        else:
-            read_between(block, block.boundary, final=final)
-
-    def _progress(self) -> tuple[object, ...]:
-        block, position = self._block, self._source_buffer.position
-        ways = len(self._outside.readings)
-        return position, block.is_open, type(block.reader), block.at, block.call, block.boundary, ways
 
     def _settle(self) -> None:
         """Keep the rest of the buffer, emit the collected content, and choose the fast path for the next text."""
@@ -177,7 +166,7 @@ class TextEngine(Stateful):
         block.boundary = block.grammar.boundary(here, block.back) if state["has_boundary"] else None
         block.reader = None
         if kind == "text":
-            block.reader = BlockText(block, at, block.call)
+            block.reader = BlockText(block, at)
         elif kind == "json":
             block.reader = BlockJson(block, at, 0)
         elif kind == "attrs":

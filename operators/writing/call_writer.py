@@ -19,7 +19,7 @@ from ..grammar.grammar_items import (
     without_separator,
 )
 from .render_text import attribute_text, flag_text, id_text, slot_text, value_text
-from .render_values import CannotRenderError, check_value, json_call, json_calls, json_text, literal_arguments
+from .render_values import CannotRenderError, check_value, json_call, json_calls, json_text, literal_arguments, refuse
 
 _ONLY_READ: Final = frozenset(("content", "reasoning", "skip", "flag", "wrong"))
 _NO_PLACE: Final = "its grammar has no place for a call"
@@ -65,8 +65,7 @@ class CallWriter:
     def write(self) -> str:
         grammar = self._dialect.grammar
         if not grammar:
-            message = "the dialect has no grammar for calls"
-            raise CannotRenderError(message)
+            refuse("the dialect has no grammar for calls")
         for call in self._todo:
             _check(call)
         while self._written < len(self._todo):
@@ -76,7 +75,7 @@ class CallWriter:
             self._row(grammar, frozenset())
             self._end_call()
             if self._written == before:
-                raise CannotRenderError(_NO_PLACE)
+                refuse(_NO_PLACE)
         return "".join(self._out)
 
     # ------------------------------------------------------------------ the calls
@@ -85,8 +84,7 @@ class CallWriter:
         """Begin the next call."""
         self._end_call()
         if self._written == len(self._todo):
-            message = "its grammar needs another call"
-            raise CannotRenderError(message)
+            refuse("its grammar needs another call")
         call = self._call = self._todo[self._written]
         self._written += 1
         self._left = dict(call.arguments)
@@ -96,8 +94,7 @@ class CallWriter:
     def _end_call(self) -> None:
         if self._left:
             names = ", ".join(map(repr, self._left))
-            message = f"it has no place for the argument{'s' if len(self._left) > 1 else ''} {names}"
-            raise CannotRenderError(message)
+            refuse(f"it has no place for the argument{'s' if len(self._left) > 1 else ''} {names}")
         self._call = None
 
     @property
@@ -140,8 +137,7 @@ class CallWriter:
                 self._row(item.items, after)
         elif isinstance(item, Call):
             if self._take().name != item.name and item.name:
-                message = f"a call at this place must be one of {item.name!r}"
-                raise CannotRenderError(message)
+                refuse(f"a call at this place must be one of {item.name!r}")
             if self._is_loose and self._layout:
                 self._out.append(self._layout)  # a call that begins with its name gets its own line, too
                 self._is_loose = False
@@ -192,7 +188,7 @@ class CallWriter:
                 self._row(without_separator(body) if is_last else body, after)
                 self._end_call()
                 if self._written == before:
-                    raise CannotRenderError(_NO_PLACE)
+                    refuse(_NO_PLACE)
         elif any(is_for_argument(leaf) for leaf in leaves_of(body)):
             for key in list(self._left):
                 self._key = key
@@ -221,15 +217,13 @@ class CallWriter:
         if role == "value":
             key = item.key or _LONE_KEY if self._key is None else self._key
             if item.of(call.name, key).role == "skip" or key in dict(item.also):
-                message = f"the argument {key!r} of {call.name!r} would be read back differently"
-                raise CannotRenderError(message)
+                refuse(f"the argument {key!r} of {call.name!r} would be read back differently")
             item = item.of(call.name, key)
             after |= frozenset(() if item.section is None else item.section[:1])
             text = value_text(item, key, self._take_argument(key), call.schema, is_flagged=self._is_flagged)
         elif role == "key":
             if self._key is None:
-                message = "its grammar has a parameter name outside of a parameter"
-                raise CannotRenderError(message)
+                refuse("its grammar has a parameter name outside of a parameter")
             text = self._key
         else:
             text = id_text(item, call.name, call.call_id, self._written - 1) if role == "id" else call.name
@@ -252,8 +246,7 @@ class CallWriter:
         if not values and may_miss(item):
             return
         if not values:
-            message = "its grammar needs an attribute"
-            raise CannotRenderError(message)
+            refuse("its grammar needs an attribute")
         if item.form == "json":
             self._put(f" {json_text(values)}")
             return
@@ -269,8 +262,7 @@ class CallWriter:
             values[roles["id"]] = call.call_id
         if self._key is not None:
             if not self._key:
-                message = "an empty key cannot be written"
-                raise CannotRenderError(message)
+                refuse("an empty key cannot be written")
             if "key" in roles:
                 values[roles["key"]] = self._back["key"] = self._key
             if "flag" in roles:
@@ -284,8 +276,7 @@ class CallWriter:
         for key in [] if self._key is not None else self._for_attributes(item):
             value = self._take_argument(key)
             if key in values:
-                message = f"the argument {key!r} has a reserved attribute's name"
-                raise CannotRenderError(message)
+                refuse(f"the argument {key!r} has a reserved attribute's name")
             values[key] = (
                 value if item.form == "json" else value_text(Text("value", typing="schema"), key, value, call.schema)
             )
@@ -302,8 +293,7 @@ class CallWriter:
 
     def _take_argument(self, key: str) -> Any:
         if key not in self._left:
-            message = f"its grammar needs the argument {key!r}"
-            raise CannotRenderError(message)
+            refuse(f"its grammar needs the argument {key!r}")
         return self._left.pop(key)
 
     def _take_all(self) -> dict[str, Any]:
@@ -313,13 +303,11 @@ class CallWriter:
 
 def _check(call: CallToRender) -> None:
     if not call.name:
-        message = "the call has no name"
-        raise CannotRenderError(message)
+        refuse("the call has no name")
     check_value(call.name, f"the name {call.name!r}")
     check_value(call.call_id, "the id")
     if any(not isinstance(key, str) for key in call.arguments):  # pyright: ignore[reportUnnecessaryIsInstance]
-        message = "an argument name must be a str"
-        raise CannotRenderError(message)
+        refuse("an argument name must be a str")
     for key, value in call.arguments.items():
         check_value(key, f"argument {key!r}")
         check_value(value, f"argument {key!r}")

@@ -15,7 +15,7 @@ from ..grammar.dialect_positions import compiled
 from ..machines.fragment_aggregator import FragmentAggregator
 from ..text.text_engine import TextEngine
 from ..text.text_options import TextOptions
-from .render_values import CannotRenderError, same_value
+from .render_values import refuse, same_value
 
 if TYPE_CHECKING:
     from .call_writer import CallToRender
@@ -34,10 +34,9 @@ def check_read_back(dialect: Dialect, calls: Sequence[CallToRender], text: str) 
     for place, call in enumerate(calls):
         name, arguments = found[place] if place < len(found) else ("", None)
         if name != call.name or not same_value(arguments, dict(call.arguments)):
-            raise CannotRenderError(_difference(call, arguments))
+            refuse(_difference(call, arguments))
     if len(found) > len(calls) or any(isinstance(each, SegmentContent) and _is_said(each) for each in events):
-        message = "a part of it would be read back as text, or as another call"
-        raise CannotRenderError(message)
+        refuse("a part of it would be read back as text, or as another call")
 
 
 def _is_said(event: SegmentContent) -> bool:

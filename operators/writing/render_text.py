@@ -9,10 +9,10 @@ from typing import Any, Final
 from ..grammar.dialect import CallArgs, Text
 from ..machines.entities import decode_entities, encode_entities
 from ..machines.python_literal import python_literal
+from ..schemas.inner_schema import inner_schema
 from ..schemas.schema_kinds import kinds_of
-from ..schemas.tool_parameters import parameter_schema
 from ..schemas.value_typing import convert, convert_json
-from .render_values import CannotRenderError, json_text, literal, same_value
+from .render_values import CannotRenderError, json_text, literal, refuse, same_value
 
 _BLANKS: Final = " \t\r\n"
 _ATTRIBUTE: Final = re.compile(r"[\w.:-]+")
@@ -28,7 +28,7 @@ def value_text(item: Text, key: str, value: Any, schema: Mapping[str, Any] | Non
 
     Raises `CannotRenderError` if the text would be read back as another value.
     """
-    of_value = parameter_schema(schema, key) if item.typing not in ("text", "python") else None
+    of_value = inner_schema(schema, key, schema) if item.typing not in ("text", "python") else None
     if item.typing == "json" or (item.typing == "flagged" and is_flagged and not isinstance(value, str)):
         text = json_text(value)
         back = convert_json(text, of_value, schema).value
@@ -39,8 +39,7 @@ def value_text(item: Text, key: str, value: Any, schema: Mapping[str, Any] | Non
         text = value if isinstance(value, str) else json_text(value)
         back = convert(text, None if item.typing == "flagged" else of_value, schema).value
     if not same_value(back, value):
-        message = f"argument {key!r} would be read back as {back!r:.60}: {_advice(item, schema)}"
-        raise CannotRenderError(message)
+        refuse(f"argument {key!r} would be read back as {back!r:.60}: {_advice(item, schema)}")
     return text
 
 
@@ -54,18 +53,15 @@ def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool =
     """
     what = f"the {item.role} {text[:40]!r}"
     if not text and item.role != "value":
-        message = f"an empty {item.role} cannot be written"
-        raise CannotRenderError(message)
+        refuse(f"an empty {item.role} cannot be written")
     if item.chars and not re.fullmatch(f"[{item.chars}]*", text):
-        message = f"{what} has characters other than [{item.chars}]"
-        raise CannotRenderError(message)
+        refuse(f"{what} has characters other than [{item.chars}]")
     encoded = _encoded(item, text, ends)
     written = encoded
     if item.trim == "newline" and item.role == "value":
         written = f"\n{written}\n"
     if _trimmed(item, written) != encoded:
-        message = f"{what} has whitespace at its ends that the reader would strip"
-        raise CannotRenderError(message)
+        refuse(f"{what} has whitespace at its ends that the reader would strip")
     if item.role != "value" or item.entities:
         searched = written.lower() if ignore_case else written
         for end in ends:
@@ -73,8 +69,7 @@ def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool =
             for other in ends:
                 place = (searched + (other.lower() if ignore_case else other)).find(marker)
                 if 0 <= place < len(searched):
-                    message = f"{what} contains or forms {end!r}, which would end it"
-                    raise CannotRenderError(message)
+                    refuse(f"{what} contains or forms {end!r}, which would end it")
     return written
 
 
@@ -91,8 +86,7 @@ def id_text(item: Text, name: str, call_id: str | None, number: int) -> str:
         made = (re.sub(r"\\([^\w])", r"\1", pattern.replace(r"\d+", str(number)).replace("[0-9]+", str(number))),)
     for each in made if call_id is None else (call_id,):
         if item.named and item.name_in(each) != name:
-            message = f"call_id {each!r} does not contain the name {name!r}"
-            raise CannotRenderError(message)
+            refuse(f"call_id {each!r} does not contain the name {name!r}")
         if not item.chars or re.fullmatch(f"[{item.chars}]+", each):
             return each
     message = "this dialect requires call_id"
@@ -106,13 +100,11 @@ def attribute_text(name: str, value: str) -> str:
     'path=\'the "new" one\''
     """
     if not _ATTRIBUTE.fullmatch(name):
-        message = f"{name!r} cannot be the name of an attribute"
-        raise CannotRenderError(message)
+        refuse(f"{name!r} cannot be the name of an attribute")
     value = value.replace("&", "&amp;") if decode_entities(value) != value else value
     quote = '"' if '"' not in value else "'"
     if quote in value:
-        message = f"the attribute {name!r} contains both kinds of quotes"
-        raise CannotRenderError(message)
+        refuse(f"the attribute {name!r} contains both kinds of quotes")
     return f"{name}={quote}{value}{quote}"
 
 

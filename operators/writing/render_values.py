@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, NoReturn, cast
 
 from ..engine.limits import DEFAULT_LIMITS
 from ..grammar.dialect import CallArgs, Json
@@ -21,6 +21,11 @@ _ESCAPES: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 class CannotRenderError(Exception):
     """A dialect cannot write a call; the message is the reason."""
+
+
+def refuse(reason: str) -> NoReturn:
+    """Raise `CannotRenderError` with a reason."""
+    raise CannotRenderError(reason)
 
 
 def check_value(value: Any, where: str, depth: int = 0) -> None:
@@ -43,15 +48,13 @@ def check_value(value: Any, where: str, depth: int = 0) -> None:
     elif type(value) is dict:
         for key, each in cast("dict[object, object]", value).items():
             if not isinstance(key, str):
-                message = f"{where} has the key {key!r}, which is not a str"
-                raise CannotRenderError(message)
+                refuse(f"{where} has the key {key!r}, which is not a str")
             check_value(key, where)
             check_value(each, where, depth + 1)
     elif value is not None:
         problem = f"is a {type(value).__name__}, which is not a JSON value"
     if problem:
-        message = f"{where} {problem}"
-        raise CannotRenderError(message)
+        refuse(f"{where} {problem}")
 
 
 def json_text(value: Any) -> str:
@@ -121,8 +124,7 @@ def literal_arguments(item: CallArgs, arguments: Mapping[str, Any]) -> str:
     written: list[str] = []
     for key, value in arguments.items():
         if not _BARE_KEY.fullmatch(key):
-            message = f"the parameter name {key!r} cannot stand before {item.assign!r}"
-            raise CannotRenderError(message)
+            refuse(f"the parameter name {key!r} cannot stand before {item.assign!r}")
         written.append(f"{key}{item.assign}{literal(item, value)}")
     return item.open + _comma(item).join(written) + item.close
 
@@ -162,8 +164,7 @@ def _quoted(item: CallArgs, text: str) -> str:
     if item.escapes and len(quote) == 1:
         return quote + "".join(_escaped(letter, quote) for letter in text) + quote
     if (text + quote).find(quote) < len(text):
-        message = f"the text {text[:40]!r} contains or forms the quote {quote!r}, which cannot be escaped"
-        raise CannotRenderError(message)
+        refuse(f"the text {text[:40]!r} contains or forms the quote {quote!r}, which cannot be escaped")
     return quote + text + quote
 
 

@@ -23,7 +23,6 @@ class JsonAttrsSlot(Stateful):
     """
 
     STATE = ("_machine", "_values")
-    __slots__ = (*STATE, "ended", "is_wrong", "said")
 
     def __init__(self, limits: Limits) -> None:
         self.said: dict[str, Any] = {}

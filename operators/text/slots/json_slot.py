@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ....events.fragment import Fragment, JsonError, Path
@@ -36,10 +37,13 @@ class Found(NamedTuple):
 
 
 class _Keys(NamedTuple):
-    """What the keys of some slots mean."""
+    """What the keys of some slots mean: the paths of those with a role."""
 
-    paths: tuple[frozenset[Path], ...]
-    """Of names, arguments, ids, calls and text for the answer."""
+    names: frozenset[Path]
+    args: frozenset[Path]
+    ids: frozenset[Path]
+    groups: frozenset[Path]
+    content: frozenset[Path]
     is_sole: bool
     is_bare: bool
     """Whether an object is the arguments."""
@@ -49,12 +53,13 @@ class _Keys(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _keys_of(items: tuple[Json, ...]) -> _Keys:
-    roles = [(each.name, each.args, each.id, each.calls, each.content) for each in items]
-    paths = (frozenset(tuple(key.split(".")) for keys in each for key in keys) for each in zip(*roles, strict=True))
+    roles = ("name", "args", "id", "calls", "content")
+    given = (frozenset(tuple(key.split(".")) for item in items for key in getattr(item, role)) for role in roles)
+    names, args, ids, groups, content = given
     longest = max((1 + key.count(".") for item in items for key in item.calls), default=0)
     is_bare = any(not item.name and not item.sole_key for item in items)
     is_sole = any(item.sole_key for item in items)
-    return _Keys(tuple(paths) or (frozenset(),) * 5, is_sole, is_bare, 4 * longest + 1)
+    return _Keys(names, args, ids, groups, content, is_sole, is_bare, 4 * longest + 1)
 
 
 class JsonSlot(Stateful):
@@ -63,52 +68,52 @@ class JsonSlot(Stateful):
     >>> slot = JsonSlot((Json(),), Limits(), named=False)
     >>> [each.what for each in slot.feed('{"name": "f", "arguments": {"a": 1}} and more')], slot.read
     (['start', 'arguments', 'lone', 'done'], 36)
-
-    - `name`: the tool's name in the current object; for bare arguments it is set from outside.
-    - `read`: characters of the text that belong to the JSON.
-    - `open_at`: the offsets, in the JSON, of the brackets that are open, as far as no call has begun.
-    - `live`: the path of the open string, an argument or text of the answer, while its text can be emitted unchanged.
     """
 
-    STATE = (
-        "name",
-        "call_id",
-        "machine",
-        "_bare",
-        "_whole",
-        "_prefix",
-        "_reading",
-        "_pieces",
-        "_at_args",
-        "_args_from",
-        "_args_to",
-        "_given",
-        "_started",
-        "_found_any",
-        "_is_none",
-        "_saying",
-        "_has_said",
-        "_text",
-        "_coded",
-        "_inner",
-        "_inner_error",
-        "_fragments",
-        "_waiting",
-        "open_at",
-    )
+    name: str = ""
+    """The tool's name in the current object; for bare arguments it is set from outside."""
+    call_id: str = ""
+    machine: JsonMachine | LiteralMachine
+    open_at: list[int]
+    """The offsets, in the JSON, of the brackets that are open, as far as no call has begun."""
+    found_any: bool = False
+    """Whether an object here was a call."""
+    is_saying: bool = False
+    """Whether text of the answer is open."""
+    _bare: bool
+    _whole: bool
+    """Whether an object is a call only if it has both a name and arguments."""
+    _prefix: Path | None = None
+    """The path of the current object."""
+    _reading: str = ""
+    _pieces: list[str]
+    _at_args: Path | None = None
+    """The path of its arguments, while they are open."""
+    _args_from: int = -1
+    _args_to: int = -1
+    _given: int = -1
+    """The offset up to which the arguments have been reported."""
+    _started: bool = False
+    _is_none: bool = False
+    """Whether an object was not a call before any other was one; then no later object is."""
+    _has_said: bool = False
+    _text: list[str]
+    _coded: bool = False
+    """Whether the arguments are a string of JSON."""
+    _inner: JsonMachine | None = None
+    _inner_error: JsonError | None = None
+    _fragments: list[Fragment]
+    _waiting: list[Fragment]
+    """Text for the answer that came after arguments without a name so far; it is held together with them."""
 
     def __init__(
         self, items: Sequence[Json], limits: Limits, *, named: bool, whole: bool = False, args: CallArgs | None = None
     ) -> None:
-        keys = _keys_of(tuple(items))
-        self._names, self._args, self._id_keys, self._groups, self._content = keys.paths
-        self._deepest = keys.deepest
-        self._sole_key = keys.is_sole
+        self._keys = keys = _keys_of(tuple(items))
         self._bare = named or keys.is_bare
         self._whole = whole
-        """Whether an object is a call only if it has both a name and arguments."""
         self._limits = limits
-        self.machine: JsonMachine | LiteralMachine = JsonMachine(limits, control_characters=True)
+        self.machine = JsonMachine(limits, control_characters=True)
         if args is not None:
             self.machine = LiteralMachine(
                 *(args.open, args.close, args.assign, args.quotes),
@@ -118,48 +123,14 @@ class JsonSlot(Stateful):
             )
         self._waits = args is not None and args.unmarked
         """Whether the opening of the arguments alone is not yet a call."""
-        self.name = ""
-        self.call_id = ""
         self.read = 0
+        """The characters of the text that belong to the JSON."""
         self.live: Path | None = None
-        self._prefix: Path | None = None
-        """The path of the current object."""
-        self._reading = ""
-        self._pieces: list[str] = []
-        self._at_args: Path | None = None
-        """The path of its arguments, while they are open."""
-        self._inner: JsonMachine | None = None
-        self._inner_error: JsonError | None = None
-        self._args_from = -1
-        self._args_to = -1
-        self._given = -1
-        """The offset up to which the arguments have been reported."""
-        self._started = False
-        self._found_any = False
-        self._is_none = False
-        """Whether an object was not a call before any other was one; then no later object is."""
-        self._fragments: list[Fragment] = []
-        self._text: list[str] = []
-        self._coded = False
-        self._saying = False
-        """Whether text of the answer is open."""
-        self._has_said = False
+        """The path of the open string, an argument or text of the answer, while its text can be emitted unchanged."""
+        self.open_at, self._pieces, self._text, self._fragments, self._waiting = [], [], [], [], []
         self._said: list[str] = []
-        self.open_at: list[int] = []
-        self._waiting: list[Fragment] = []
-        """Text for the answer that came after arguments without a name so far; it is held together with them."""
         self._outer: Path = ()
         self._stripped: Path = ()
-
-    @property
-    def began_any(self) -> bool:
-        """Whether an object here was a call."""
-        return self._found_any
-
-    @property
-    def is_saying(self) -> bool:
-        """Whether text of the answer is open."""
-        return self._saying
 
     def feed(self, text: str) -> list[Found]:
         """Return what the JSON says up to the end of this text, or up to its own end."""
@@ -170,38 +141,33 @@ class JsonSlot(Stateful):
     def take(self, items: Sequence[Fragment | JsonError], begin: int, length: int) -> list[Found]:
         """Return the same as `feed`, from items that the machine has already returned."""
         found: list[Found] = []
-        self.live = None
+        self.live, self.read = None, length
         bare = self.machine.bare if isinstance(self.machine, JsonMachine) else ()
         for item in items:
             if isinstance(item, JsonError):
                 self._give_arguments(item.at, found)
                 self._give_said(item.at - self.machine.withheld_length, found)
                 found.append(Found("error", item.at, error=item))
-                self.read = length
                 return found
-            if bare and item.at in bare and item.kind == "TEXT" and not (self._started or self._saying):
+            if bare and item.at in bare and item.kind == "TEXT" and not (self._started or self.is_saying):
                 # Models forget to escape line breaks in arguments; before there are any, it is some other text.
-                found.append(
-                    Found("error", item.at, error=JsonError("malformed", item.at, NOT_BARE, item.value[0], item.path))
-                )
-                self.read = length
+                error = JsonError("malformed", item.at, NOT_BARE, item.value[0], item.path)
+                found.append(Found("error", item.at, error=error))
                 return found
             self._take(item, found)
             if self._inner_error is not None and self._at_args is None:
                 # Said where the text ends, so that all of it is given alike, wherever it is cut.
                 found.append(Found("error", item.at + 1, error=self._inner_error))
-                self.read = length
                 return found
             if item.kind == "DONE" and not item.path:
-                found.append(Found("done" if self._found_any else "none", item.at + 1))
+                found.append(Found("done" if self.found_any else "none", item.at + 1))
                 self.read = item.at + 1 - begin
                 return found
-        self.read = length
         self._give_arguments(begin + length, found)
         if self._said:
             self._give_said(begin + length - self.machine.withheld_length, found)
         in_arguments = self._started and self._at_args is not None and self._inner is None
-        if (in_arguments or self._saying) and items:
+        if (in_arguments or self.is_saying) and items:
             last = items[-1]
             if isinstance(last, Fragment) and last.kind == "TEXT":
                 self.live = self._strip(last.path)
@@ -209,12 +175,12 @@ class JsonSlot(Stateful):
 
     def _take(self, piece: Fragment, found: list[Found]) -> None:
         path, kind = piece.path, piece.kind
-        if not self._found_any:
+        if not self.found_any:
             self._count_brackets(piece)
         if self._at_args is not None:
             self._argument(piece, found)
             return
-        if path in self._content:
+        if path in self._keys.content:
             self._say(piece, found)
             return
         if kind == "OPEN" and piece.value == "{" and self._is_call(path):
@@ -229,14 +195,15 @@ class JsonSlot(Stateful):
             if kind == "DONE" and path == prefix:
                 self._end(piece.at + 1, found)
             return
-        key = path[len(prefix) :]
-        if key in self._args or (self._sole_key and len(key) == 1 and kind == "OPEN" and piece.value == "{"):
-            if self._sole_key and key not in self._args:
-                self.name = str(key[0])
+        key, keys = path[len(prefix) :], self._keys
+        if keys.is_sole and key not in keys.args and len(key) == 1 and kind == "OPEN" and piece.value == "{":
+            self.name = str(key[0])
             self._open_arguments(piece, found)
-        elif key in self._names:
+        elif key in keys.args:
+            self._open_arguments(piece, found)
+        elif key in keys.names:
             self._read(piece, "name", found)
-        elif key in self._id_keys:
+        elif key in keys.ids:
             self._read(piece, "id", found)
 
     def _count_brackets(self, piece: Fragment) -> None:
@@ -250,15 +217,15 @@ class JsonSlot(Stateful):
             self._waiting.append(piece)
             return
         if piece.kind == "OPEN":
-            self._saying = piece.value == '"'
-            if self._saying:
-                self._has_said = self._found_any = True
+            self.is_saying = piece.value == '"'
+            if self.is_saying:
+                self._has_said = self.found_any = True
                 found.append(Found("say", piece.at + 1))
         elif piece.kind == "TEXT":
             self._said.append(piece.value)
-        elif piece.kind == "DONE" and self._saying:
+        elif piece.kind == "DONE" and self.is_saying:
             self._give_said(piece.at, found)
-            self._saying = False
+            self.is_saying = False
             found.append(Found("said", piece.at + 1))
 
     def _give_said(self, at: int, found: list[Found]) -> None:
@@ -267,18 +234,13 @@ class JsonSlot(Stateful):
             self._said.clear()
 
     def _is_call(self, path: Path) -> bool:
-        if self._is_none or len(path) > self._deepest:
+        if self._is_none or len(path) > self._keys.deepest:
             return False
-        keys: Path = ()
-        for step, before in zip(path, (None, *path), strict=False):
-            if not isinstance(step, int):
-                keys += (step,)
-            elif isinstance(before, int):
-                return False
-        groups = self._groups
-        return (
-            not keys or keys in groups or any(keys[:end] in groups and keys[end:] in groups for end in range(len(keys)))
-        )
+        if any(isinstance(step, int) and isinstance(before, int) for before, step in pairwise(path)):
+            return False
+        keys, groups = tuple(step for step in path if not isinstance(step, int)), self._keys.groups
+        ways = ((keys[:end], keys[end:]) for end in range(len(keys)))
+        return not keys or keys in groups or any(outer in groups and inner in groups for outer, inner in ways)
 
     def _begin(self, path: Path) -> None:
         self._prefix = path
@@ -309,18 +271,12 @@ class JsonSlot(Stateful):
     def _open_arguments(self, piece: Fragment, found: list[Found]) -> None:
         if self._args_from >= 0:
             return  # arguments were there under another key
-        if piece.kind == "SCALAR":
-            if piece.value is None:
-                return  # none
-            self._args_from, self._coded = piece.at, False
-            self._at_args = piece.path
-        elif piece.kind == "OPEN":
-            self._args_from = piece.at
-            self._at_args = piece.path
-            self._coded = piece.value == '"'
-            self._inner = JsonMachine(self._limits, control_characters=True) if self._coded else None
-        else:
+        is_scalar = piece.kind == "SCALAR" and piece.value is not None
+        if not (is_scalar or piece.kind == "OPEN"):
             return
+        self._args_from, self._at_args = piece.at, piece.path
+        self._coded = piece.kind == "OPEN" and piece.value == '"'
+        self._inner = JsonMachine(self._limits, control_characters=True) if self._coded else None
         if (self.name or self._bare) and not self._waits:
             self._start(found, piece.at)
         if self._inner is None:
@@ -363,7 +319,7 @@ class JsonSlot(Stateful):
 
     def _start(self, found: list[Found], at: int) -> None:
         """Report the beginning of a call; `at` is the offset at which it became certain."""
-        self._started = self._found_any = True
+        self._started = self.found_any = True
         begin = self._args_from if self._args_from >= 0 else at
         found.append(Found("start", begin, due=at, name=self.name, call_id=self.call_id))
         if self._args_to >= 0:
@@ -397,8 +353,8 @@ class JsonSlot(Stateful):
         if self._has_said and not self.name and self._args_from < 0:
             pass  # the answer has text and no call
         elif not complete:
-            self._is_none = not self._found_any
-            if self._found_any:
+            self._is_none = not self.found_any
+            if self.found_any:
                 found.append(Found("bad", at))
         else:
             if not self._started:

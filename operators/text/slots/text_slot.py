@@ -22,59 +22,46 @@ class TextSlot(Stateful):
     >>> slot = TextSlot(Text("value", trim="newline"))
     >>> [slot.feed(piece) for piece in ("\n", "a\n", "\nb\n")], slot.end()
     (['', 'a', '\n\nb'], '')
-
-    - `text`: all text returned so far, if it is to be kept (`keep`).
-    - `wrong`: the position, in the last piece, of the first character that is not allowed; -1 while all are allowed.
-    - `gave`: the length of the source of the text that was returned last.
-    - `held_length`: the length of the source that is held here.
-    - `is_clear`, `edge`: while `is_clear`, a piece is certain unchanged, unless it ends with a character in `edge` or
-      contains an entity.
-    - `is_open`: the text has begun, and nothing is held but what may be trimmed at its end.
     """
 
-    STATE = ("_begun", "_entities", "_held_length", "_is_empty", "_is_paired", "_over", "keep")
+    keep: bool
+    """Whether the text is kept, in `text`."""
+    _entities: Entities | None
+    _held_length: int = 0
+    _begun: bool = False
+    _is_empty: bool = True
+    """Whether nothing has arrived, no blank either."""
+    _is_paired: bool = False
+    """Whether a newline was at the beginning, so that one at the end is trimmed too."""
+    _over: bool = False
+    """Whether the allowed characters have ended, so that only blanks may follow."""
     PIECES = ("_held", "_kept")
-    __slots__ = (
-        *STATE,
-        *PIECES,
-        "_chars",
-        "edge",
-        "gave",
-        "held_length",
-        "is_clear",
-        "is_open",
-        "item",
-        "straight",
-        "wrong",
-    )
 
     def __init__(self, item: Text, *, keep: bool = False) -> None:
         self.item = item
         self.keep = keep
         self.wrong = -1
+        """The position, in the last piece, of the first character that is not allowed; -1 while all are allowed."""
         self.gave = 0
+        """The length of the source of the text that was returned last."""
+        self.held_length = 0
+        """The length of the source that is held here."""
+        self.is_open = False
+        """Whether the text has begun, and nothing is held but what may be trimmed at its end."""
+        self.is_clear = not item.trim
+        """Whether a piece is certain unchanged, unless it ends with a character in `edge` or contains an entity."""
+        self.edge = _EDGES[item.trim]
+        self.straight = not (item.trim or item.entities or item.chars)
+        """Whether text passes unchanged and nothing is ever held."""
         self._entities = Entities() if item.entities else None
         self._kept: list[str] = []
         self._held: list[str] = []
         """Pieces of text that are held because they may have to be trimmed."""
-        self._held_length = 0
-        self.held_length = 0
-        self._begun = False
-        self._is_empty = True
-        """Whether nothing has arrived, no blank either."""
-        self._is_paired = False
-        """Whether a newline was at the beginning, so that one at the end is trimmed too."""
-        self._over = False
-        """Whether the allowed characters have ended, so that only blanks may follow."""
         self._chars = _characters(item.chars) if item.chars else None
-        self.edge = _EDGES[item.trim]
-        self.is_open = False
-        self.is_clear = item.trim == ""
-        self.straight = item.trim == "" and not item.entities and not item.chars
-        """Whether text passes unchanged and nothing is ever held."""
 
     @property
     def text(self) -> str:
+        """All text returned so far, if it is kept."""
         return "".join(self._kept)
 
     @property
@@ -189,6 +176,8 @@ class TextSlot(Stateful):
         """Return the rest of the text at its end."""
         if self._chars is not None and self.item.trim == "blanks":
             self._kept = [self.text.rstrip(BLANKS)]  # blanks may be among its characters
+        if not (self._held or self._entities):
+            return ""
         text = self.take_held()
         trim = self.item.trim
         if trim == "blanks":
@@ -222,15 +211,13 @@ class TextSlot(Stateful):
             self.wrong = 0
             return ""
         if not self._begun or self._over:
-            run = _BLANK_RUN.match(piece)
-            position = run.end() if run else 0
+            position = end_of_run(_BLANK_RUN, piece, 0)
         if position == len(piece):
             return ""
         if self._over:
             self.wrong = position
             return ""
-        found = chars.match(piece, position)
-        end = found.end() if found else position
+        end = end_of_run(chars, piece, position)
         text = piece[position:end]
         self._begun = self._begun or bool(text)
         if end < len(piece):

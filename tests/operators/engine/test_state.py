@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
@@ -107,6 +107,28 @@ def test_parts_are_made_or_loaded_where_they_are() -> None:
     assert {key: each.value for key, each in other.many.items()} == {(None, 3): {4}}
     other.load(Whole(1).dump())
     assert (there.value, other.optional, other.many, other.text) == (None, None, {}, [])
+
+
+class Annotated(Stateful):
+    kept: tuple[int, ...] = ()
+    PIECES = ("text",)
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.derived = 1
+
+
+class AnnotatedMore(Annotated):
+    more: str = ""
+    OPTION: ClassVar[int] = 1
+
+
+def test_what_is_annotated_in_the_class_is_state() -> None:
+    assert (Annotated.STATE, AnnotatedMore.STATE, Held.STATE) == (("kept",), ("kept", "more"), ("value",))
+    one, other = AnnotatedMore(), AnnotatedMore()
+    one.kept, one.more, one.text, one.derived = (1, 2), "a", ["b"], 2
+    other.load(through_json(one.dump()))
+    assert (other.kept, other.more, other.text, other.derived) == ((1, 2), "a", ["b"], 1)
 
 
 def test_a_chain_of_stages_is_a_part() -> None:

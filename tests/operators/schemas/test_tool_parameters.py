@@ -8,10 +8,10 @@ import pytest
 from pydantic import BaseModel, Field
 
 from penstock.events.errors import UsageError
+from penstock.operators.schemas.inner_schema import inner_schema
 from penstock.operators.schemas.tool_parameters import (
     ToolShape,
     known_name,
-    parameter_schema,
     tool_parameters,
     tool_shapes,
 )
@@ -117,8 +117,8 @@ def test_a_name_is_found_as_it_is_written_first_then_in_any_case(names: list[str
 
 
 def test_the_schema_of_a_parameter():
-    assert parameter_schema(ADD, "a") == {"type": "integer"}
-    assert parameter_schema(ADD, "b") is None
-    assert parameter_schema(None, "a") is None
-    assert parameter_schema({"additionalProperties": False}, "a") is None
-    assert parameter_schema({"properties": None, "additionalProperties": {"type": "string"}}, "a") == {"type": "string"}
+    assert inner_schema(ADD, "a") == {"type": "integer"}
+    assert inner_schema(ADD, "b") is None
+    assert inner_schema(None, "a") is None
+    assert inner_schema({"additionalProperties": False}, "a") is None
+    assert inner_schema({"properties": None, "additionalProperties": {"type": "string"}}, "a") == {"type": "string"}

@@ -74,7 +74,6 @@ class _Subscription:
         self._observer.on_completed()
 
     def _end(self) -> None:
-        self._timer.dispose()
         with self._lock:
             self._deliver(self._coalescer.release())
 

@@ -2,6 +2,7 @@
 
 from .async_queue import AsyncQueue, async_queue
 from .callbacks import callbacks
+from .coalesce import coalesce
 from .collect import Collected, Segment, acollect, collect
 from .json_lines import json_lines, read_json_lines
 from .notebook_view import notebook_view
@@ -30,6 +31,7 @@ __all__ = [
     "acollect",
     "async_queue",
     "callbacks",
+    "coalesce",
     "collect",
     "each_event",
     "json_lines",

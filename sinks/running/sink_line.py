@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from ...events.errors import PenstockError, UsageError
 from ...operators.engine.where_raised import where_raised
 from .channel import Channel
+from .coalesced_stream import CoalescedStream
 from .event_queue import EventQueue
 from .sink import TwinSink
 from .user_code import is_async_function
@@ -92,7 +93,7 @@ class SinkLine:
         """Store the sink's result; `UsageError` for a coroutine or generator, which never ran."""
         if self.is_given_up:
             return
-        if isinstance(result, TwinSink | EventQueue) or isgenerator(result) or isasyncgen(result):
+        if isinstance(result, TwinSink | EventQueue | CoalescedStream) or isgenerator(result) or isasyncgen(result):
             message = f"not a sink: it returned {result!r}, which never runs"
             raise UsageError(message)
         self.result = result
@@ -192,7 +193,13 @@ def sink_lines(
 
 
 _TAKE_EVENTS = ("collect", "acollect")
-"""The functions of this package that are sinks themselves; the others return a sink."""
+"""The functions of this package that are sinks themselves; most others return a sink."""
+_CALLED_WITH_THE_STREAM = {
+    "coalesce": "coalesce(...)(pipeline.astream(...))",
+    "to_sse": "to_sse(pipeline.astream(...), ...)",
+    "to_websocket": "to_websocket(pipeline.astream(...), ...)",
+}
+"""The functions of this package whose result is for a loop of one's own, and how they are called."""
 
 
 def _what_is_wrong(sink: object) -> str | None:
@@ -207,8 +214,9 @@ def _what_is_wrong(sink: object) -> str | None:
         isinstance(made, type) and issubclass(made, TwinSink | EventQueue)
     ):
         name = made.__name__
-        if name in ("to_sse", "to_websocket"):
-            return f"{name} is not a sink of a pipeline; call it with the stream: {name}(pipeline.astream(...), ...)"
+        if name in _CALLED_WITH_THE_STREAM:
+            call = _CALLED_WITH_THE_STREAM[name]
+            return f"{name} is not a sink of a pipeline; call it with the stream: {call}"
         return f"{name} is not a sink but makes one; write {name}(...)"
     try:
         shape = signature(sink, follow_wrapped=False)

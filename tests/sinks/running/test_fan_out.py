@@ -19,6 +19,7 @@ import pytest
 from penstock.events import Notice, UsageError
 from penstock.sinks.async_queue import async_queue
 from penstock.sinks.callbacks import callbacks
+from penstock.sinks.coalesce import coalesce
 from penstock.sinks.collect import acollect, collect
 from penstock.sinks.json_lines import json_lines
 from penstock.sinks.notebook_view import notebook_view
@@ -586,9 +587,11 @@ def test_what_makes_a_sink_is_refused_at_once(kind: Any, maker: Any):
 
 
 @pytest.mark.parametrize("kind", [FanOut, AsyncFanOut])
-@pytest.mark.parametrize("function", [to_sse, to_websocket])
+@pytest.mark.parametrize("function", [coalesce, to_sse, to_websocket])
 def test_what_takes_a_whole_stream_is_refused_at_once(kind: Any, function: Any):
-    with pytest.raises(UsageError, match=r"is not a sink of a pipeline; call it with the stream: to_\w+\(pipeline"):
+    with pytest.raises(
+        UsageError, match=r"is not a sink of a pipeline; call it with the stream: \w+\((\.\.\.\)\()?pipeline"
+    ):
         kind([function])
 
 
@@ -615,7 +618,11 @@ def test_what_only_looks_wrong_is_a_sink():
 
 
 @pytest.mark.parametrize("feed", FEEDS)
-@pytest.mark.parametrize("made", [plain_view, _plain_events, _events], ids=["a sink", "a generator", "an async one"])
+@pytest.mark.parametrize(
+    "made",
+    [plain_view, _plain_events, _events, coalesce(chars=1)],
+    ids=["a sink", "a generator", "an async one", "merged events"],
+)
 def test_what_gives_something_that_nobody_runs_is_told_so(feed: Any, made: Any, caplog: pytest.LogCaptureFixture):
     def forgets(events: Any) -> Any:
         return made(events)

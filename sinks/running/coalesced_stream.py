@@ -1,0 +1,100 @@
+"""Streams whose CONTENT events are merged: `coalesced`, a plain one, and `CoalescedStream`, an async one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator
+from time import monotonic
+from typing import Any, Generic, Self, TypeVar
+
+from ...operators.engine.stage import Failed, How, Interrupted
+from .channel import StreamCutError
+from .coalescer import Bounds, Coalescer
+from .event_pump import EventPump, close_stream, log_unread
+
+T = TypeVar("T")
+
+
+def coalesced(events: Iterable[T], bounds: Bounds, now: Callable[[], float] = monotonic) -> Iterator[T]:
+    """Yield the events of a plain stream, and close it at the end."""
+    coalescer = Coalescer(bounds)
+    iterator = iter(events)
+    try:
+        try:
+            for event in iterator:
+                yield from coalescer.feed(event, now())
+        except Exception:
+            yield from coalescer.release()
+            raise
+        yield from coalescer.release()
+    finally:
+        for each in (iterator, events):
+            if (close := getattr(each, "close", None)) is not None:
+                close()
+
+
+class CoalescedStream(Generic[T]):
+    """The result of `coalesce` for an async stream: an async iterator for one loop."""
+
+    def __init__(self, events: AsyncIterable[T], bounds: Bounds) -> None:
+        self._source = events
+        # The generator does not refer to this object, so that the loop closes it when this is garbage-collected.
+        self._events = _coalesced(events, Coalescer(bounds))
+        self._is_begun = self._is_cut = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> T:
+        if self._is_cut:
+            message = "the stream ended because a read was cancelled"
+            raise StreamCutError(message)
+        self._is_begun = True
+        try:
+            event: T = await anext(self._events)
+        except asyncio.CancelledError:
+            self._is_cut = True
+            raise
+        return event
+
+    @property
+    def cancel(self) -> Any:
+        """The stream's own `cancel`, which ends it in order; an AttributeError if it has none."""
+        source: Any = self._source
+        return source.cancel
+
+    async def aclose(self) -> None:
+        """Close the stream without further events. Call it in the looping task."""
+        await self._events.aclose()
+        if not self._is_begun:  # a generator that never began has no `finally`
+            self._is_begun = True
+            await close_stream(self._source)
+
+
+async def _coalesced(events: AsyncIterable[Any], coalescer: Coalescer) -> AsyncGenerator[Any, None]:
+    now = asyncio.get_running_loop().time
+    errors: list[Exception] = []
+
+    def close(how: How) -> list[Any]:
+        if isinstance(how, Interrupted):
+            errors.append(StreamCutError("the stream was left before its end"))
+        elif isinstance(how, Failed) and pump.is_left:
+            log_unread(how.error)
+        elif isinstance(how, Failed):
+            errors.append(how.error)
+        return coalescer.release()
+
+    pump = EventPump(events, lambda event: coalescer.feed(event, now()), close, ahead=1)
+    try:
+        while True:
+            while pump.items:
+                yield pump.take()
+            if pump.is_over:
+                break
+            wait = None if coalescer.due is None else max(0, coalescer.due - now())
+            if not await pump.changed(wait):
+                pump.items.extend(coalescer.release())
+        for error in errors:
+            raise error
+    finally:
+        await pump.aclose()

@@ -1,0 +1,140 @@
+"""`EventPump`: read one stream of events in a task of its own, so that the reader may wait or leave."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections import deque
+from collections.abc import AsyncIterable, Callable, Iterable
+from typing import Any
+
+from ...operators.engine.stage import Completed, Failed, How, Interrupted
+from ...operators.engine.where_raised import where_raised
+
+_LOGGER = logging.getLogger("penstock")
+
+
+class EventPump:
+    """Reads events and queues what is made of them: `feed` makes items of an event, `close` those of the end.
+
+    While `ahead` items are queued, nothing is read. The task that reads also closes the events, so that repeated
+    cancellations of the reader cannot interrupt the closing.
+    """
+
+    def __init__(
+        self,
+        events: AsyncIterable[Any],
+        feed: Callable[[Any], Iterable[Any]],
+        close: Callable[[How], Iterable[Any]],
+        ahead: int,
+    ) -> None:
+        self._events = events
+        self._feed = feed
+        self._close = close
+        self._ahead = ahead
+        self.items: deque[Any] = deque()
+        self.error: Exception | None = None
+        """The exception that `close` raised."""
+        self.is_over = self.is_left = False
+        """Whether the last item is queued; whether the reader has left, and nobody takes items."""
+        self._arrived, self._room = asyncio.Event(), asyncio.Event()
+        self._is_reading = False
+        self._reason: str | None = None
+        self._task = asyncio.get_running_loop().create_task(self._run())
+        _RUNNING.add(self._task)
+        self._task.add_done_callback(_RUNNING.discard)
+
+    async def changed(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what timed out is no error here
+        """Wait until an event was read or the end came; return False after `timeout` seconds without."""
+        self._arrived.clear()
+        try:
+            async with asyncio.timeout(timeout):
+                await self._arrived.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def take(self) -> Any:
+        """Return the next item; there must be one."""
+        item = self.items.popleft()
+        self._room.set()
+        return item
+
+    async def cancel(self, reason: str) -> None:
+        """Cancel the stream: by its own `cancel`, so that it ends in order, else by leaving it as interrupted."""
+        cancel = getattr(self._events, "cancel", None)
+        if cancel is not None:
+            if inspect.isawaitable(cancelling := cancel(reason)):
+                await cancelling
+        elif self._reason is None:
+            self._reason = reason
+            self._stop_reading()
+
+    async def aclose(self) -> None:
+        """Stop reading, and wait until the events are closed."""
+        self.is_left = True
+        self._stop_reading()
+        if not self._task.done():
+            await asyncio.wait({self._task})
+
+    def _stop_reading(self) -> None:
+        if self._is_reading:  # else it has yet to begin, and will not, or is closing, which nobody breaks off
+            self._is_reading = False
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        try:
+            self.items.extend(self._close(await self._read()))
+        except Exception as error:  # noqa: BLE001 - raised by the reader
+            self.error = error
+        finally:
+            self.is_over = True
+            self._arrived.set()
+
+    async def _read(self) -> How:
+        """Read to the end, and close the events in every case."""
+        iterator: Any = None
+        try:
+            try:
+                iterator = aiter(self._events)
+                self._is_reading = self._reason is None and not self.is_left
+                while self._is_reading:
+                    self.items.extend(self._feed(await anext(iterator)))
+                    self._arrived.set()
+                    while len(self.items) >= self._ahead:
+                        self._room.clear()
+                        await self._room.wait()
+            finally:
+                self._is_reading = False
+                await close_stream(iterator)
+                if iterator is not self._events:
+                    await close_stream(self._events)
+        except StopAsyncIteration:
+            return Completed()
+        except asyncio.CancelledError:
+            return Interrupted(self._reason or "cancelled")
+        except Exception as error:  # noqa: BLE001 - told to the reader
+            return Failed(error)
+        return Interrupted(self._reason or "cancelled")
+
+
+_RUNNING: set[asyncio.Task[None]] = set()
+"""Running tasks, kept here because the loop has only weak references to them, and a task may outlive its reader."""
+
+
+async def close_stream(stream: Any) -> None:
+    """Close an async stream if it can be closed; an exception is logged."""
+    close = getattr(stream, "aclose", None)
+    if close is None:
+        return
+    try:
+        await close()
+    except Exception:
+        _LOGGER.debug("closing a stream failed", exc_info=True)
+
+
+def log_unread(error: Exception) -> None:
+    """Log what ended a stream whose reader had left; its message may be a tool's arguments, and is for debugging."""
+    _LOGGER.error("a stream whose reader had left failed: %s", where_raised(error))
+    _LOGGER.debug("a stream whose reader had left failed", exc_info=error)

@@ -10,6 +10,8 @@ from .plain_view import plain_view
 from .running.channel import StreamCutError
 from .running.sink import Sink, SyncSink, Target, TwinSink, each_event
 from .running.sink_line import SlowSinkError, StuckSinkError
+from .telemetry.log_answers import log_answers
+from .telemetry.observe_otel import OtelObserver, observe_otel
 from .terminal_view import terminal_view
 from .thread_queue import ThreadQueue, thread_queue
 from .to_sse import SSE_HEADERS, to_sse
@@ -19,6 +21,7 @@ __all__ = [
     "SSE_HEADERS",
     "AsyncQueue",
     "Collected",
+    "OtelObserver",
     "Segment",
     "Sink",
     "SlowSinkError",
@@ -35,7 +38,9 @@ __all__ = [
     "collect",
     "each_event",
     "json_lines",
+    "log_answers",
     "notebook_view",
+    "observe_otel",
     "plain_view",
     "read_json_lines",
     "terminal_view",

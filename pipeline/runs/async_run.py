@@ -175,6 +175,8 @@ async def _events(state: _State, flow: Flow) -> AsyncGenerator[Any, None]:
     state.is_begun = True
     error: BaseException | None = None
     try:
+        if state.fan_out is not None:
+            state.fan_out.start()
         step = Step([])
         while not step.is_last:
             step = await _step(state, flow)

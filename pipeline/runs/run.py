@@ -134,6 +134,8 @@ def _events(state: _State, flow: Flow) -> Generator[StrategyEvent, None, None]:
     state.is_begun = True
     error: BaseException | None = None
     try:
+        if state.fan_out is not None:
+            state.fan_out.start()
         for step in _steps(state, flow):
             error = step.error
             slow: SlowSinkError | None = None

@@ -75,12 +75,18 @@ class FanOut(_FanOut):
     [['a', 'b'], 2]
 
     A sink takes an iterable or an async iterable of events to its end; an async one gets an event loop on its thread.
-    The threads start with the first event, or with the close, and have the context variables of that caller.
+    The threads start with `start`, the first event, or the close, and have the context variables of that caller.
     Each sink has a queue of `maxsize` events. When it is full, `feed` waits for that sink ("block"). Otherwise `feed`
     waits half a second. If the sink takes nothing in that time, its iteration raises `SlowSinkError` after the queued
     events and the others go on ("drop_sink"), or `feed` raises it ("fail"). A sink that raises is logged. A sink that
     raised or returned early gets no more events and delays nothing.
     """
+
+    def start(self) -> None:
+        """Start the sinks before the first event, so that they know when the stream was asked for."""
+        self._check_open()
+        if not self._is_started:
+            self._start()
 
     def feed(self, event: Any) -> None:
         """Send one event to every sink that still reads."""
@@ -162,9 +168,15 @@ class AsyncFanOut(_FanOut):
         await fan_out.feed(event) ...
         results = await fan_out.close()
 
-    Works like `FanOut`. Async sinks and sinks for both kinds of streams run on the event loop of the first `feed`;
-    others run in threads and never block it.
+    Works like `FanOut`. Async sinks and sinks for both kinds of streams run on the event loop of the first `feed` or
+    of `start`; others run in threads and never block it.
     """
+
+    def start(self) -> None:
+        """Start the sinks before the first event; see `FanOut.start`."""
+        self._check_open()
+        if not self._is_started:
+            self._start()
 
     async def feed(self, event: Any) -> None:
         """Send one event to every sink that still reads."""

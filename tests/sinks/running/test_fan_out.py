@@ -499,6 +499,39 @@ def test_nothing_starts_before_the_first_event():
     AsyncFanOut([alist])  # needs no loop yet
 
 
+def test_sinks_may_be_started_before_the_first_event():
+    started = threading.Event()
+
+    def sink(events: Iterable[Any]) -> list[Any]:
+        started.set()
+        return [*events]
+
+    fan_out = FanOut([sink, list])
+    fan_out.start()
+    assert started.wait(60)
+    fan_out.start()
+    fan_out.feed(1)
+    assert fan_out.close() == [[1], [1]]
+    with pytest.raises(UsageError, match="closed"):
+        fan_out.start()
+
+    async def main() -> list[Any]:
+        astarted = asyncio.Event()
+
+        async def asink(events: AsyncIterable[Any]) -> list[Any]:
+            astarted.set()
+            return [event async for event in events]
+
+        fan_out = AsyncFanOut([asink, list])
+        fan_out.start()
+        await astarted.wait()
+        fan_out.start()
+        await fan_out.feed(1)
+        return await fan_out.close()
+
+    assert asyncio.run(main()) == [[1], [1]]
+
+
 def test_a_sink_may_close_the_fan_out_that_runs_it():
     def closes(events: Iterable[Any]) -> str:
         next(iter(events))

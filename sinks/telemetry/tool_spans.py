@@ -1,0 +1,83 @@
+"""`ToolSpans`: a span for each call, from its invocation to its result."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, Span, SpanKind
+
+from ...events.tool_invocation import ToolInvocation
+from ...events.tool_result import ToolResult
+from .otel_setup import OtelSetup, fail, seconds
+
+_Identity: TypeAlias = tuple[str | None, str]
+
+
+class _Running(NamedTuple):
+    span: Span
+    name: str
+    started_at: int
+    context: Context
+
+
+class ToolSpans:
+    """The calls of one stream that have no result yet.
+
+    Their parent is that of the answer, because a tool runs beside the model; without one it is the answer, so that all
+    is in one trace. A link leads to the answer in any case.
+    """
+
+    def __init__(self, setup: OtelSetup, parent: Context) -> None:
+        self._setup = setup
+        self._parent = parent if trace.get_current_span(parent).get_span_context().is_valid else None
+        self._running: dict[_Identity, _Running] = {}
+
+    def start(self, call: ToolInvocation, answer: Context, now: int) -> None:
+        names, setup = self._setup.names, self._setup
+        if not setup.tool_spans:
+            return
+        parent = answer if self._parent is None else self._parent
+        asked_by = trace.get_current_span(answer).get_span_context()
+        span = setup.tracer.start_span(
+            f"{names.execute_tool} {call.name}",
+            parent,
+            SpanKind.INTERNAL,
+            {
+                **setup.attributes,
+                names.operation: names.execute_tool,
+                names.tool_name: call.name,
+                names.tool_type: "function",
+                names.call_id: call.id,
+            },
+            [Link(asked_by)] if asked_by.is_valid else None,
+            start_time=now,
+        )
+        setup.store(span, names.call_arguments, call.arguments)
+        context = trace.set_span_in_context(span, parent)
+        self._running[call.turn_id, call.id] = _Running(span, call.name, now, context)
+
+    def finish(self, result: ToolResult, now: int) -> None:
+        """End the span of a call with its result."""
+        running = self._running.pop((result.turn_id, result.id), None)
+        if running is None:
+            return
+        names, instruments = self._setup.names, self._setup.instruments
+        labels = {names.tool_name: running.name}
+        if result.is_error:
+            labels[names.error_type] = "tool_error" if result.denied is None else "denied"
+            fail(running.span, names, labels[names.error_type])
+        else:
+            self._setup.store(running.span, names.call_result, result.value)
+        running.span.end(now)
+        if instruments.tool_duration is not None and result.denied is None:
+            instruments.tool_duration.record(seconds(running.started_at, now), labels, running.context)
+
+    def close(self, error: BaseException | None, now: int) -> None:
+        """End the spans of calls without a result: with no duration, or interrupted if an error ended the stream."""
+        for running in self._running.values():
+            if error is not None:
+                fail(running.span, self._setup.names, "interrupted", "interrupted")
+            running.span.end(running.started_at if error is None else now)
+        self._running.clear()

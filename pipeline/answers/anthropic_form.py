@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from ...events.tool_result import ToolResult
+from ...sinks.wording.result_text import result_text
 from .answer_parts import AnswerPart
 from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts, user_message
-from .result_text import result_text
 
 _NAME = "anthropic"
 _call_id = partial(fitting_id, accepted=re.compile("[a-zA-Z0-9_-]{1,64}"))

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, cast
 
 from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.machines.whole_json import decode_json
+from ...sinks.wording.result_text import result_text
 from .answer_parts import AnswerPart
 from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts, user_message
-from .result_text import result_text
 
 _KEYS = frozenset(("role", "content", "tool_calls", "function_call"))
 _CALL_KEYS = frozenset(("id", "type", "function"))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from ...events.tool_result import ToolResult
+from ...sinks.wording.result_text import result_data, result_text
 from ...sources.machine.sdk_fields import fields_of
 from .answer_parts import AnswerPart
 from .message_form import CallResult, MessageCall, MessageForm, Notices, said_parts
-from .result_text import result_data, result_text
 
 _NAME = "gemini"
 _NOT_SIGNED = "skip_thought_signature_validator"

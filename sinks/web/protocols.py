@@ -9,15 +9,19 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypedDi
 
 from ...events.errors import UsageError
 from ...operators.engine.stage import How
+from .reemission.openai_chat_frames import ChatChunks
+from .reemission.openai_responses_frames import ResponseEvents
 from .segment_frames import Segments, ToolCallUpdates
 
-UiProtocol: TypeAlias = Literal["segments", "tool_call_updates"]
+UiProtocol: TypeAlias = Literal["segments", "tool_call_updates", "openai-chat", "openai-responses"]
 
 
 class ProtocolOptions(TypedDict, total=False):
     """The options of single protocols, as `to_sse` describes them."""
 
     message_id: str | None
+    model: str | None
+    include_usage: bool
 
 
 class Encoder(Protocol):
@@ -44,6 +48,8 @@ class ProtocolRow(NamedTuple):
 PROTOCOLS: Final[Mapping[UiProtocol, ProtocolRow]] = {
     "segments": ProtocolRow(Segments),
     "tool_call_updates": ProtocolRow(ToolCallUpdates),
+    "openai-chat": ProtocolRow(ChatChunks, ending=b"[DONE]"),
+    "openai-responses": ProtocolRow(ResponseEvents, is_named=True),
 }
 
 

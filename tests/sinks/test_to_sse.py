@@ -281,7 +281,7 @@ def test_every_recorded_end_is_sent_once():
     ("events", "options", "words"),
     [
         ([START], {}, "async stream.*got list"),
-        (Stream([]), {"protocol": "xml"}, "'segments' or 'tool_call_updates'"),
+        (Stream([]), {"protocol": "xml"}, "'segments' or 'tool_call_updates' or"),
         (Stream([]), {"heartbeat": 0}, "above 0"),
         (Stream([]), {"heartbeat": -1.0}, "above 0"),
     ],

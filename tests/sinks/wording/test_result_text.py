@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from penstock.events import ToolResult, UsageError
-from penstock.pipeline.answers.result_text import result_data, result_text
+from penstock.sinks.wording.result_text import result_data, result_text
 
 
 class Weather(BaseModel):

@@ -1,0 +1,184 @@
+"""`ChatChunks`: any answer as the chunks of OpenAI's Chat Completions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from time import time
+from typing import Any, Final
+from uuid import uuid4
+
+from ....events.answer_end import AnswerEnd
+from ....events.chunk_response import FinishReason, TokenUsage
+from ....operators.engine.stage import How
+from ..answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextKind, TurnStart
+from ..part_reader import PartReader
+from .event_choices import EventChoices
+from .failure import Failure, failure_of
+from .finish import finish_of
+from .missing_arguments import missing_arguments
+from .stream_totals import StreamTotals
+
+FINISHES: Final[Mapping[FinishReason, str | None]] = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "tool_calls",
+    "content_filter": "content_filter",
+    "refusal": "content_filter",
+    "pause": "stop",
+    "other": "stop",
+    "error": None,  # an `error` object says it
+}
+"""The API's words for our finish reasons."""
+_WITH_CALLS: Final = frozenset(("stop", "pause"))
+"""Finish reasons that are `tool_calls` in this API if the answer has calls."""
+_TEXTS: Final[Mapping[TextKind, str]] = {"text": "content", "reasoning": "reasoning_content", "refusal": "refusal"}
+_SPEECH: Final = "data:audio/pcm;base64,"
+
+
+class ChatChunks:
+    """Writes texts as `content`, `reasoning_content` and `refusal`, and calls as `tool_calls`, while they arrive.
+
+    The finish of each choice, the tokens and an error come when the stream ends: all turns of it are one completion.
+    """
+
+    def __init__(self, *, model: str | None = None, include_usage: bool = True) -> None:
+        self._totals = StreamTotals(model)
+        self._include_usage = include_usage
+        self._of_event = EventChoices()
+        self._choices: dict[int, _Choice] = {}
+        self._id: str | None = None
+        self._created = int(time())
+
+    def feed(self, event: Any) -> Iterator[dict[str, Any]]:
+        if isinstance(event, dict):
+            yield event
+            return
+        if isinstance(event, AnswerEnd):
+            self._totals.note(event)
+        choice = self._choice(self._of_event.choice_of(event))
+        yield from self._written(choice, choice.parts.feed(event))
+
+    def close(self, how: How, error: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        choices = [self._choices[number] for number in sorted(self._choices)]
+        for choice in choices:
+            yield from self._written(choice, choice.parts.close(how))
+        for choice in choices:
+            if (word := choice.finish()) is not None:
+                yield from self._chunks(choice, {}, word)
+        usage = self._totals.usage
+        if self._include_usage and usage is not None:
+            yield self._envelope([], usage=_usage(usage))
+        if (failure := failure_of(how, error, (choice.end for choice in choices))) is not None:
+            yield {"error": _error(failure)}
+
+    def _choice(self, number: int) -> _Choice:
+        if number not in self._choices:
+            self._choices[number] = _Choice(number)
+        return self._choices[number]
+
+    def _written(self, choice: _Choice, parts: list[Any]) -> Iterator[dict[str, Any]]:
+        for part in parts:
+            if isinstance(part, TurnStart):
+                self._id = self._id or part.turn_id
+            if (delta := choice.delta(part)) is not None:
+                yield from self._chunks(choice, delta)
+
+    def _chunks(self, choice: _Choice, delta: dict[str, Any], finish: str | None = None) -> Iterator[dict[str, Any]]:
+        """Yield a choice's chunk; before its first one, the beginnings of the choices before it: readers append."""
+        if not choice.has_begun:
+            for number in range(choice.number):
+                if not (before := self._choice(number)).has_begun:
+                    before.has_begun = True
+                    yield self._envelope([before.entry({"role": "assistant"})])
+            choice.has_begun = True
+            delta = {"role": "assistant", **delta}
+        yield self._envelope([choice.entry(delta, finish)])
+
+    def _envelope(self, choices: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+        self._id = self._id or f"chatcmpl-{uuid4().hex}"
+        return {
+            "id": self._id,
+            "object": "chat.completion.chunk",
+            "created": self._created,
+            "model": self._totals.model,
+            "choices": choices,
+            **more,
+        }
+
+
+class _Choice:
+    """One of n answers: its calls by their index, and how its last turn ended."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.parts = PartReader()
+        self.has_begun = False
+        self.end: AnswerEnd | None = None
+        self._has_calls = False
+        """Whether the last turn has calls."""
+        self._indexes: dict[str, int] = {}
+
+    def delta(self, part: Any) -> dict[str, Any] | None:
+        """Return the delta of a part; None for one that has none."""
+        match part:
+            case TurnStart():
+                self.end, self._has_calls = None, False
+            case AnswerEnd():
+                self.end = part
+            case TextDelta(kind=kind, delta=text):
+                return {_TEXTS[kind]: text}
+            case CallStart(call=call) if call.executed_by == "client":
+                self._has_calls = True
+                self._indexes[call.id] = len(self._indexes)
+                key, argument_key = _call_keys(call)
+                return self._call(call, {"id": call.id, "type": key, key: {"name": call.name, argument_key: ""}})
+            case CallDelta(call=call, delta=text) if call.id in self._indexes:
+                return self._arguments(call, text)
+            case CallEnd(call=call) if call.id in self._indexes and (text := missing_arguments(part)):
+                return self._arguments(call, text)
+            case Media(url=url) if url.startswith(_SPEECH):
+                return {"audio": {"data": url.removeprefix(_SPEECH)}}
+            case _:
+                pass
+        return None
+
+    def finish(self) -> str | None:
+        """Return the API's word for how the answer ended; None if it was broken off without a word, or failed."""
+        if (finish := finish_of(self.end)) is None:
+            return None
+        return "tool_calls" if self._has_calls and finish in _WITH_CALLS else FINISHES[finish]
+
+    def entry(self, delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+        # The API demands the finish reason, so null is written.
+        return {"index": self.number, "delta": delta, "finish_reason": finish}
+
+    def _arguments(self, call: Call, text: str) -> dict[str, Any]:
+        key, argument_key = _call_keys(call)
+        return self._call(call, {key: {argument_key: text}})
+
+    def _call(self, call: Call, said: dict[str, Any]) -> dict[str, Any]:
+        return {"tool_calls": [{"index": self._indexes[call.id], **said}]}
+
+
+def _call_keys(call: Call) -> tuple[str, str]:
+    """Return the type of a call, which is also the key of its name and arguments, and the key of its arguments."""
+    return ("custom", "input") if call.form == "text" else ("function", "arguments")
+
+
+def _usage(usage: TokenUsage) -> dict[str, Any]:
+    return {
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.completion,
+        "total_tokens": usage.total,
+        "prompt_tokens_details": {"cached_tokens": usage.cached},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
+    }
+
+
+def _error(failure: Failure) -> dict[str, Any]:
+    return {
+        "message": failure.message,
+        "type": failure.type or "server_error",
+        "param": None,
+        "code": failure.code,
+    }

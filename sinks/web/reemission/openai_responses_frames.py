@@ -1,0 +1,236 @@
+"""`ResponseEvents`: any answer as the events of OpenAI's Responses API."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from time import time
+from typing import Any, Final, NamedTuple
+from uuid import uuid4
+
+from ....events.answer_end import AnswerEnd
+from ....events.chunk_response import FinishReason, TokenUsage
+from ....events.segment_event import Status
+from ....events.tool_result import ToolResult
+from ....operators.engine.stage import How
+from ...wording.event_words import ending
+from ...wording.result_text import result_text
+from ..answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart
+from ..part_reader import PartReader
+from .event_choices import EventChoices
+from .failure import Failure, failure_of
+from .finish import finish_of
+from .missing_arguments import missing_arguments
+from .responses_items import CALL_ITEMS, TEXT_ITEMS, ItemForm, OpenItem, item_event
+from .stream_totals import StreamTotals
+
+
+class Terminal(NamedTuple):
+    """The status of a response, whose event has the same name, and why it is incomplete."""
+
+    status: str
+    reason: str | None = None
+
+
+COMPLETED: Final = Terminal("completed")
+INCOMPLETE: Final = Terminal("incomplete")
+FAILED: Final = Terminal("failed")
+FINISHES: Final[Mapping[FinishReason, Terminal]] = {
+    "stop": COMPLETED,
+    "tool_calls": COMPLETED,
+    "pause": COMPLETED,
+    "other": COMPLETED,
+    "length": Terminal("incomplete", "max_output_tokens"),
+    "content_filter": Terminal("incomplete", "content_filter"),
+    "refusal": Terminal("incomplete", "content_filter"),
+    "error": FAILED,
+}
+"""How a response ends in this API, by our finish reasons."""
+_OF_REQUEST: Final[Mapping[str, Any]] = {
+    "instructions": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "temperature": None,
+    "tool_choice": "auto",
+    "tools": [],
+    "top_p": None,
+}
+"""What the API demands of a response and repeats from the request, which no event tells."""
+_BROKEN: Final = frozenset(("provider_error", ending("failed", "provider_error")))
+"""What is said of a call that ended with an error of the provider, with and without a verdict."""
+_image: Final = re.compile(r"data:image/(?P<format>png|webp|jpeg|gif);base64,").match
+
+
+class ResponseEvents:
+    """Writes each text, reasoning, refusal, call, image and result as an output item, while it arrives.
+
+    All turns of a stream are one response, whose last event comes when the stream ends.
+    """
+
+    def __init__(self, *, model: str | None = None) -> None:
+        self._totals = StreamTotals(model)
+        self._of_event = EventChoices()
+        self._choice: int | None = None
+        """The answer that is written: the first that says anything."""
+        self._parts = PartReader()
+        self._end: AnswerEnd | None = None
+        self._id = ""
+        self._created = int(time())
+        self._sent = 0
+        self._open: dict[str, OpenItem] = {}
+        self._free_form: set[str] = set()
+        """The ids of the calls of free-form tools."""
+        self._output: list[dict[str, Any]] = []
+        """All items, in order; of those that are open only their ids."""
+
+    def feed(self, event: Any) -> Iterator[dict[str, Any]]:
+        if self._is_wanted(event):
+            for part in self._parts.feed(event):
+                yield from self._written(part)
+
+    def close(self, how: How, error: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        for part in self._parts.close(how):
+            yield from self._written(part)
+        yield from self._begun(None)
+        failure = failure_of(how, error, (self._end,))
+        finish = finish_of(self._end)
+        terminal = FAILED if failure is not None else INCOMPLETE if finish is None else FINISHES[finish]
+        if terminal not in (FAILED, INCOMPLETE):
+            for part_id in list(self._open):
+                yield from self._finish(part_id, "interrupted")
+        response = self._response(terminal, failure)
+        yield from self._numbered([{"type": f"response.{terminal.status}", "response": response}])
+
+    def _is_wanted(self, event: Any) -> bool:
+        if isinstance(event, dict | ToolResult):
+            return True
+        choice = self._of_event.choice_of(event)
+        if self._choice is None and getattr(event, "turn_id", None) is not None:
+            self._choice = choice
+        return choice == self._choice or self._choice is None
+
+    def _written(self, part: Any) -> Iterator[dict[str, Any]]:
+        match part:
+            case dict():
+                yield part
+            case TurnStart(turn_id=turn_id):
+                self._end = None
+                yield from self._begun(turn_id)
+            case AnswerEnd():
+                self._end = part
+                self._totals.note(part)
+            case TextStart(id=part_id, kind=kind):
+                yield from self._add(part_id, TEXT_ITEMS[kind])
+            case CallStart(call=call) if call.executed_by == "client":
+                if call.form == "text":
+                    self._free_form.add(call.id)
+                yield from self._add(call.id, CALL_ITEMS[call.form], call_id=call.id, name=call.name)
+            case TextDelta(id=part_id, delta=text) | CallDelta(call=Call(id=part_id), delta=text):
+                yield from self._delta(part_id, text)
+            case TextEnd(id=part_id, status=status):
+                yield from self._finish(part_id, status)
+            case CallEnd() if _is_broken(part):
+                pass  # nobody says that it was finished, unless the stream goes on and must finish it
+            case CallEnd(call=Call(id=part_id), status=status):
+                yield from self._delta(part_id, missing_arguments(part))
+                yield from self._finish(part_id, status)
+            case Media(url=url) if (found := _image(url)) is not None:
+                yield from self._image(found["format"], url[found.end() :])
+            case ToolResult():
+                yield from self._begun(None)
+                yield from self._result(part)
+            case _:
+                pass
+
+    def _begun(self, turn_id: str | None) -> Iterator[dict[str, Any]]:
+        """Yield the beginning of the response, once."""
+        if not self._id:
+            self._id = turn_id or f"resp_{uuid4().hex}"
+            for event in ("response.created", "response.in_progress"):
+                yield from self._numbered([{"type": event, "response": self._response(Terminal("in_progress"))}])
+
+    def _add(self, part_id: str, form: ItemForm, **own: Any) -> Iterator[dict[str, Any]]:
+        item_id, output_index = self._new_item(form.prefix)
+        item = self._open[part_id] = OpenItem(form, item_id, output_index, **own)
+        yield from self._numbered([item.begin()])
+
+    def _delta(self, part_id: str, text: str) -> Iterator[dict[str, Any]]:
+        """Yield the next piece of a text or of a call, unless that has no item, as calls that the provider runs."""
+        if text and (item := self._open.get(part_id)) is not None:
+            yield from self._numbered(item.delta(text))
+
+    def _finish(self, part_id: str, status: Status) -> Iterator[dict[str, Any]]:
+        if (item := self._open.pop(part_id, None)) is not None:
+            events, self._output[item.output_index] = item.end("completed" if status == "complete" else "incomplete")
+            yield from self._numbered(events)
+
+    def _image(self, image_format: str, data: str) -> Iterator[dict[str, Any]]:
+        item_id, output_index = self._new_item("ig")
+        item = {"id": item_id, "type": "image_generation_call"}
+        self._output[output_index] = {**item, "status": "completed", "result": data, "output_format": image_format}
+        yield from self._numbered(
+            [
+                item_event("added", output_index, {**item, "status": "in_progress"}),
+                {
+                    "type": "response.image_generation_call.completed",
+                    "item_id": item_id,
+                    "output_index": output_index,
+                },
+                item_event("done", output_index, self._output[output_index]),
+            ]
+        )
+
+    def _result(self, result: ToolResult) -> Iterator[dict[str, Any]]:
+        kind = "custom_tool_call_output" if result.id in self._free_form else "function_call_output"
+        output = result_text(result)
+        item_id, output_index = self._new_item(kind.replace("_call_output", "_output"))
+        item = {"id": item_id, "type": kind, "call_id": result.id, "output": output, "status": "completed"}
+        self._output[output_index] = item
+        yield from self._numbered([item_event("added", output_index, item), item_event("done", output_index, item)])
+
+    def _new_item(self, prefix: str) -> tuple[str, int]:
+        """Return the id and the index of the next item."""
+        index = len(self._output)
+        item_id = f"{prefix}_{self._id}_{index}"
+        self._output.append({"id": item_id})
+        return item_id, index
+
+    def _response(self, terminal: Terminal, failure: Failure | None = None) -> dict[str, Any]:
+        usage = self._totals.usage
+        return {
+            "id": self._id,
+            "object": "response",
+            "created_at": self._created,
+            "status": terminal.status,
+            "error": None if failure is None else _error(failure),
+            "incomplete_details": None if terminal.reason is None else {"reason": terminal.reason},
+            "model": self._totals.model,
+            "output": [item for item in self._output if "type" in item],
+            **_OF_REQUEST,
+            "usage": None if usage is None else _usage(usage),
+        }
+
+    def _numbered(self, events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for event in events:
+            yield {**event, "sequence_number": self._sent}
+            self._sent += 1
+
+
+def _is_broken(end: CallEnd) -> bool:
+    """Return whether a call ended because the stream broke, so that it may be whole without being finished."""
+    return end.status == "interrupted" or (end.status == "failed" and end.error in _BROKEN)
+
+
+def _usage(usage: TokenUsage) -> dict[str, Any]:
+    return {
+        "input_tokens": usage.prompt,
+        "input_tokens_details": {"cached_tokens": usage.cached},
+        "output_tokens": usage.completion,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+        "total_tokens": usage.total,
+    }
+
+
+def _error(failure: Failure) -> dict[str, Any]:
+    type_ = {} if failure.type is None else {"type": failure.type}
+    return {"code": failure.code or "server_error", "message": failure.message, **type_}

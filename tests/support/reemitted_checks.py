@@ -1,0 +1,105 @@
+"""What must hold of an answer in the stream of another API, whoever reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import openai
+import pytest
+from reemitted import Read, Said, SaidCall, Target, by_chat_helper, by_responses_helper, carried, read, reemitted
+
+from penstock.events import ChunkResponse, ProviderError, TokenUsage
+
+_REASONS = {"length": "max_output_tokens", "content_filter": "content_filter", "refusal": "content_filter"}
+
+
+def assert_same(got: Read, truth: Read, target: Target) -> None:
+    """Assert that what was read back is what of the truth its target carries."""
+    wanted = carried(truth, target)
+    assert got.answers.keys() >= wanted.answers.keys()
+    for number, said in wanted.answers.items():
+        found = got.answers[number]
+        # A call that failed although its arguments are whole is read as whole: the APIs have no word for it.
+        whole = tuple(mine if theirs is None else theirs for theirs, mine in zip(said.whole, found.whole, strict=True))
+        assert found == said._replace(whole=whole)
+    assert (got.error is not None) == _is_failed(truth)
+    if truth.error is not None and got.error is not None:
+        assert got.error.detail == truth.error.detail
+        assert got.error.code == truth.error.code or truth.error.code is None
+        assert got.error.type == truth.error.type or truth.error.type is None
+
+
+def check_chat_helper(chunks: list[ChunkResponse], error: ProviderError | None) -> None:
+    """Assert that the SDK's helper for Chat Completions puts together what was said."""
+    body, truth = reemitted(chunks, error, "openai-chat"), read(chunks, error)
+    if _is_failed(truth):
+        with pytest.raises(openai.APIError) as raised:
+            by_chat_helper(body)
+        assert truth.error is None or raised.value.message == truth.error.detail
+        return
+    completion = by_chat_helper(body)
+    assert completion.id == "t"
+    for number, said in carried(truth, "openai-chat").answers.items():
+        if said == Said(usage=said.usage) and len(completion.choices) <= number:
+            continue  # nothing was said, not even an end
+        choice = completion.choices[number]
+        message = choice.message
+        assert (message.content or "", message.refusal or "") == (said.content, said.refusal)
+        assert (message.model_extra or {}).get("reasoning_content", "") == said.reasoning
+        assert [_chat_call(each) for each in message.tool_calls or ()] == list(said.calls)
+        assert choice.finish_reason == said.finish
+        assert (message.audio.data if message.audio else "") == said.speech
+        _assert_usage(said.usage, completion.usage, "prompt", "completion")
+
+
+def check_responses_helper(chunks: list[ChunkResponse], error: ProviderError | None) -> None:
+    """Assert that the SDK's helper for the Responses API puts together what was said."""
+    truth = read(chunks, error)
+    last = by_responses_helper(reemitted(chunks, error, "openai-responses"))
+    [(number, said)] = carried(truth, "openai-responses").answers.items()
+    response, finish = last.response, truth.answers[number].finish
+    assert last.type == f"response.{response.status}"
+    if truth.error is not None or finish == "error":
+        assert response.status == "failed"
+        assert truth.error is None or response.error.message == truth.error.detail
+    else:
+        assert (response.status, response.error) == (
+            "incomplete" if finish is None or finish in _REASONS else "completed",
+            None,
+        )
+        details = response.incomplete_details
+        assert (None if details is None else details.reason) == _REASONS.get(str(finish))
+    parts = [part for item in response.output if item.type == "message" for part in item.content]
+    assert "".join(part.text for part in parts if part.type == "output_text") == said.content
+    assert "".join(part.refusal for part in parts if part.type == "refusal") == said.refusal
+    summaries = [part.text for item in response.output if item.type == "reasoning" for part in item.summary]
+    assert "".join(summaries) == said.reasoning
+    calls = [_item_call(item) for item in response.output if item.type in ("function_call", "custom_tool_call")]
+    # A response that failed may have calls that nobody ended, which are no items of its output.
+    assert calls == [call for call in said.calls if call in calls or response.status != "failed"]
+    _assert_usage(said.usage, response.usage, "input", "output")
+
+
+def _is_failed(truth: Read) -> bool:
+    return truth.error is not None or any(said.finish == "error" for said in truth.answers.values())
+
+
+def _chat_call(call: Any) -> SaidCall:
+    if call.type == "custom":
+        return SaidCall(call.id, call.custom["name"], call.custom["input"], is_free_form=True)
+    return SaidCall(call.id, call.function.name, call.function.arguments, is_free_form=False)
+
+
+def _item_call(item: Any) -> SaidCall:
+    is_free_form = item.type == "custom_tool_call"
+    return SaidCall(item.call_id, item.name, item.input if is_free_form else item.arguments, is_free_form)
+
+
+def _assert_usage(usage: TokenUsage | None, given: Any, prompt: str, completion: str) -> None:
+    if usage is None:
+        assert given is None
+        return
+    found = [getattr(given, name) for name in (f"{prompt}_tokens", f"{completion}_tokens", "total_tokens")]
+    assert found == [usage.prompt, usage.completion, usage.total]
+    assert getattr(given, f"{prompt}_tokens_details").cached_tokens == usage.cached
+    assert getattr(given, f"{completion}_tokens_details").reasoning_tokens == usage.reasoning

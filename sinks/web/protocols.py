@@ -9,15 +9,17 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypedDi
 
 from ...events.errors import UsageError
 from ...operators.engine.stage import How
+from .anthropic_frames import AnthropicFrames
 from .segment_frames import Segments, ToolCallUpdates
 
-UiProtocol: TypeAlias = Literal["segments", "tool_call_updates"]
+UiProtocol: TypeAlias = Literal["segments", "tool_call_updates", "anthropic-messages"]
 
 
 class ProtocolOptions(TypedDict, total=False):
     """The options of single protocols, as `to_sse` describes them."""
 
     message_id: str | None
+    model: str
 
 
 class Encoder(Protocol):
@@ -44,6 +46,7 @@ class ProtocolRow(NamedTuple):
 PROTOCOLS: Final[Mapping[UiProtocol, ProtocolRow]] = {
     "segments": ProtocolRow(Segments),
     "tool_call_updates": ProtocolRow(ToolCallUpdates),
+    "anthropic-messages": ProtocolRow(AnthropicFrames, is_named=True),
 }
 
 

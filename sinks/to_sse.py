@@ -50,13 +50,13 @@ def to_sse(
       `ProviderEvent` has under names that begin with `encrypted_`. "tool_call_updates" sends calls as
       `assistant_streaming_tool_call` objects, with their raw argument text, instead of their segments; text, reasoning,
       refusals and media stay segments. Each update is sent once, even if the stream has updates of its own.
-      "openai-chat" and "openai-responses" send the answer as the streams of these APIs, with their own last data; what
-      each can carry is in docs/re-emission.md.
+      "openai-chat", "openai-responses" and "anthropic-messages" send the answer as the streams of these APIs, with
+      their own last data; what each can carry is in docs/re-emission.md.
     - `heartbeat`: seconds without an event after which a comment keeps the connection alive; None for never.
     - `ids`: number the events from 1. A browser that reconnects sends the last number as `Last-Event-ID`.
     - `select`: a predicate for the events to send, by default all. Dictionaries are sent unchanged.
-    - `message_id`: the `messageId` of tool call updates, by default the turn's id.
-    - `model`: the model that "openai-chat" and "openai-responses" name, by default the provider's, once it is known.
+    - `message_id`: the `messageId` of tool call updates, or the id of Anthropic's message; by default the turn's id.
+    - `model`: the model that the streams of other APIs name; OpenAI's have by default the provider's, once it is known.
     - `include_usage`: whether "openai-chat" sends the tokens, in a last chunk without choices.
     - `describe_error`: a function that makes the `error` of STREAM_ERROR from the exception. If it raises, or its
       result is not JSON, only the class is sent, and then that exception is raised.

@@ -9,11 +9,14 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypedDi
 
 from ...events.errors import UsageError
 from ...operators.engine.stage import How
+from .anthropic_frames import AnthropicFrames
 from .reemission.openai_chat_frames import ChatChunks
 from .reemission.openai_responses_frames import ResponseEvents
 from .segment_frames import Segments, ToolCallUpdates
 
-UiProtocol: TypeAlias = Literal["segments", "tool_call_updates", "openai-chat", "openai-responses"]
+UiProtocol: TypeAlias = Literal[
+    "segments", "tool_call_updates", "openai-chat", "openai-responses", "anthropic-messages"
+]
 
 
 class ProtocolOptions(TypedDict, total=False):
@@ -50,6 +53,7 @@ PROTOCOLS: Final[Mapping[UiProtocol, ProtocolRow]] = {
     "tool_call_updates": ProtocolRow(ToolCallUpdates),
     "openai-chat": ProtocolRow(ChatChunks, ending=b"[DONE]"),
     "openai-responses": ProtocolRow(ResponseEvents, is_named=True),
+    "anthropic-messages": ProtocolRow(AnthropicFrames, is_named=True),
 }
 
 

@@ -1,0 +1,1 @@
+"""What the Messages protocol of Anthropic needs beside its frames."""

@@ -61,6 +61,6 @@ def encoder_of(protocol: UiProtocol, options: Mapping[str, Any]) -> Encoder:
     known = signature(row.encoder).parameters
     if wrong := [each for each in options if each not in known]:
         of_it = ", ".join(f"{each}=" for each in known) or "none"
-        message = f"{wrong[0]}= is no option of protocol={protocol!r}; its options are: {of_it}"
+        message = f"{wrong[0]}= is not an option of protocol={protocol!r}; its options are: {of_it}"
         raise UsageError(message)
     return row.encoder(**options)

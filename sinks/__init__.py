@@ -11,10 +11,12 @@ from .running.sink import Sink, SyncSink, Target, TwinSink, each_event
 from .running.sink_line import SlowSinkError, StuckSinkError
 from .terminal_view import terminal_view
 from .thread_queue import ThreadQueue, thread_queue
+from .to_json_lines import JSON_LINES_HEADERS, to_json_lines
 from .to_sse import SSE_HEADERS, to_sse
 from .to_websocket import to_websocket
 
 __all__ = [
+    "JSON_LINES_HEADERS",
     "SSE_HEADERS",
     "AsyncQueue",
     "Collected",
@@ -38,6 +40,7 @@ __all__ = [
     "read_json_lines",
     "terminal_view",
     "thread_queue",
+    "to_json_lines",
     "to_sse",
     "to_websocket",
 ]

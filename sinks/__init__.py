@@ -6,13 +6,16 @@ from .collect import Collected, Segment, acollect, collect
 from .json_lines import json_lines, read_json_lines
 from .notebook_view import notebook_view
 from .plain_view import plain_view
+from .resume.stream_routes import stream_routes
+from .resume.stream_run import StreamRun
+from .resume.stream_runs import StreamRuns
 from .running.channel import StreamCutError
 from .running.sink import Sink, SyncSink, Target, TwinSink, each_event
 from .running.sink_line import SlowSinkError, StuckSinkError
 from .terminal_view import terminal_view
 from .thread_queue import ThreadQueue, thread_queue
 from .to_json_lines import JSON_LINES_HEADERS, to_json_lines
-from .to_sse import SSE_HEADERS, to_sse
+from .to_sse import SSE_HEADERS, sse_headers, to_sse
 from .to_websocket import to_websocket
 
 __all__ = [
@@ -24,6 +27,8 @@ __all__ = [
     "Sink",
     "SlowSinkError",
     "StreamCutError",
+    "StreamRun",
+    "StreamRuns",
     "StuckSinkError",
     "SyncSink",
     "Target",
@@ -38,6 +43,8 @@ __all__ = [
     "notebook_view",
     "plain_view",
     "read_json_lines",
+    "sse_headers",
+    "stream_routes",
     "terminal_view",
     "thread_queue",
     "to_json_lines",

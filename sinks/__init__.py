@@ -7,6 +7,9 @@ from .collect import Collected, Segment, acollect, collect
 from .json_lines import json_lines, read_json_lines
 from .notebook_view import notebook_view
 from .plain_view import plain_view
+from .resume.stream_routes import stream_routes
+from .resume.stream_run import StreamRun
+from .resume.stream_runs import StreamRuns
 from .running.channel import StreamCutError
 from .running.sink import Sink, SyncSink, Target, TwinSink, each_event
 from .running.sink_line import SlowSinkError, StuckSinkError
@@ -14,10 +17,12 @@ from .telemetry.log_answers import log_answers
 from .telemetry.observe_otel import OtelObserver, observe_otel
 from .terminal_view import terminal_view
 from .thread_queue import ThreadQueue, thread_queue
-from .to_sse import SSE_HEADERS, to_sse
+from .to_json_lines import JSON_LINES_HEADERS, to_json_lines
+from .to_sse import SSE_HEADERS, sse_headers, to_sse
 from .to_websocket import to_websocket
 
 __all__ = [
+    "JSON_LINES_HEADERS",
     "SSE_HEADERS",
     "AsyncQueue",
     "Collected",
@@ -26,6 +31,8 @@ __all__ = [
     "Sink",
     "SlowSinkError",
     "StreamCutError",
+    "StreamRun",
+    "StreamRuns",
     "StuckSinkError",
     "SyncSink",
     "Target",
@@ -43,8 +50,11 @@ __all__ = [
     "observe_otel",
     "plain_view",
     "read_json_lines",
+    "sse_headers",
+    "stream_routes",
     "terminal_view",
     "thread_queue",
+    "to_json_lines",
     "to_sse",
     "to_websocket",
 ]

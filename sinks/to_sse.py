@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
+from functools import partial
+from itertools import count
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 from typing_extensions import Unpack
 
-from ..events.errors import UsageError
+from .running.frame_source import FrameSource, checked_heartbeat
 from .web.frame_pump import FramePump, checked
 from .web.protocols import ProtocolOptions, ProtocolRow, UiProtocol, protocol_row
 from .web.ui_frames import DescribeError, Select, UiFrames, describe_error
@@ -63,11 +65,10 @@ def to_sse(
 
     The framing is that of the HTML standard with LF; https://html.spec.whatwg.org/multipage/server-sent-events.html
     """
-    if heartbeat is not None and heartbeat <= 0:
-        message = f"heartbeat= must be a number of seconds above 0 or None, got {heartbeat}"
-        raise UsageError(message)
+    checked_heartbeat(heartbeat)
     frames = UiFrames(protocol, select=select, describe_error=describe_error, **options)
-    return _sse(checked(events, "to_sse"), frames, protocol_row(protocol), heartbeat, with_ids=ids)
+    pump = partial(FramePump, checked(events, "to_sse"), frames)
+    return sse_chunks(pump, protocol_row(protocol), heartbeat, count(1).__next__ if ids else None)
 
 
 def sse_headers(protocol: UiProtocol = "segments") -> dict[str, str]:
@@ -83,25 +84,31 @@ class _Named(msgspec.Struct):
     type: str
 
 
-async def _sse(
-    events: AsyncIterable[Any], frames: UiFrames, row: ProtocolRow, heartbeat: float | None, *, with_ids: bool
+async def sse_chunks(
+    opened: Callable[[], FrameSource],
+    row: ProtocolRow,
+    heartbeat: float | None,
+    next_id: Callable[[], int | None] | None,
 ) -> AsyncGenerator[bytes, None]:
-    number = 0
-    pump = FramePump(events, frames)
+    """Yield frames as server-sent events; the source is opened for the first and closed after the last.
+
+    - `next_id`: returns the number of the frame that was just taken, None for one without.
+    """
+    source = opened()
     try:
         while True:
-            if not await pump.wait(heartbeat):
+            if not await source.wait(heartbeat):
                 yield HEARTBEAT
                 continue
-            frame = pump.take()
+            frame = source.take()
             if frame is None:
                 break
-            number += 1
             said = b"data: %b\n\n" % frame
             if row.is_named:
                 said = b"event: %b\n%b" % (msgspec.json.decode(frame, type=_Named).type.encode(), said)
-            yield b"id: %d\n%b" % (number, said) if with_ids else said
+            number = None if next_id is None else next_id()
+            yield said if number is None else b"id: %d\n%b" % (number, said)
         if row.ending:
             yield b"data: %b\n\n" % row.ending
     finally:
-        await pump.aclose()
+        await source.aclose()

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from typing_extensions import Unpack
 
+from .running.frame_source import FrameSource
 from .web.frame_pump import FramePump, checked
 from .web.protocols import ProtocolOptions, UiProtocol
 from .web.ui_frames import DescribeError, Select, UiFrames, describe_error
@@ -49,9 +50,15 @@ async def to_websocket(
     that the reader has left.
     """
     frames = UiFrames(protocol, select=select, describe_error=describe_error, **options)
-    pump = FramePump(checked(events, "to_websocket"), frames)
-    sending = asyncio.create_task(_send_all(pump, send))
-    listening = asyncio.create_task(_listen(pump, receive)) if receive is not None else None
+    await converse(FramePump(checked(events, "to_websocket"), frames), send, receive)
+
+
+async def converse(
+    source: FrameSource, send: Callable[[str], Awaitable[Any]], receive: Callable[[], Awaitable[Any]] | None
+) -> None:
+    """Send all frames and listen for a cancellation, until the end or until the reader leaves; close the source."""
+    sending = asyncio.create_task(_send_all(source, send))
+    listening = asyncio.create_task(_listen(source, receive)) if receive is not None else None
     tasks = {sending} if listening is None else {sending, listening}
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -61,32 +68,32 @@ async def to_websocket(
                 task.result()
                 break
     finally:
-        await _stopped(tasks, pump)
+        await _stopped(tasks, source)
 
 
-async def _stopped(tasks: set[asyncio.Task[None]], pump: FramePump) -> None:
+async def _stopped(tasks: set[asyncio.Task[None]], source: FrameSource) -> None:
     for task in tasks:
         task.cancel()
     try:
         # The exception that matters was raised; gathering the others keeps the loop from reporting them.
         await asyncio.gather(*tasks, return_exceptions=True)
     finally:
-        await pump.aclose()
+        await source.aclose()
 
 
-async def _send_all(pump: FramePump, send: Callable[[str], Awaitable[Any]]) -> None:
-    while await pump.wait() and (frame := pump.take()) is not None:
+async def _send_all(source: FrameSource, send: Callable[[str], Awaitable[Any]]) -> None:
+    while await source.wait() and (frame := source.take()) is not None:
         await send(frame.decode())
 
 
-async def _listen(pump: FramePump, receive: Callable[[], Awaitable[Any]]) -> None:
+async def _listen(source: FrameSource, receive: Callable[[], Awaitable[Any]]) -> None:
     while (message := await receive()) is not None:
         try:
             cancel = _cancel_in(message)
         except msgspec.MsgspecError as error:
             _LOGGER.warning('a reader\'s message was ignored, it is no {"type": "cancel"}: %s', error)
         else:
-            await pump.cancel(cancel.reason)
+            await source.cancel(cancel.reason)
 
 
 def _cancel_in(message: Any) -> _Cancel:

@@ -33,8 +33,8 @@ class AnthropicFrames:
     one that was cut before them would look like a call without arguments.
     """
 
-    def __init__(self, *, model: str = "unknown", message_id: str | None = None) -> None:
-        self._model = model
+    def __init__(self, *, model: str | None = None, message_id: str | None = None) -> None:
+        self._model = "unknown" if model is None else model
         self._message_id = message_id
         self._parts = PartReader()
         self._has_begun = self._has_refused = self._has_calls = self._has_cut_call = False

@@ -53,7 +53,7 @@ class PartReader:
             known = self._ids.get((event.turn_id, event.id)) or self._last.get(event.id, event.id)
             return [*parts, replace(event, id=known)]
         if isinstance(event, ChunkResponse):
-            message = "got a ChunkResponse, which is no event; put to_segments() behind the source"
+            message = "got a ChunkResponse, which is not an event; put to_segments() behind the source"
             raise UsageError(message)
         return [*parts, event]
 

@@ -40,17 +40,23 @@ class ProtocolRow(NamedTuple):
     - `encoder`: makes its encoder; its parameters are the protocol's options.
     - `is_named`: whether server-sent events have the object's `type` as their name. `ending`: their last data.
     - `headers`: of the HTTP response, beside those of all server-sent events.
+    - `goes_on_after_gap`: whether readers know STREAM_GAP; else a gap ends the stream with an error.
+    - `resumes_ended`: whether a reader that has nothing of a stream gets it after its end, too.
+    - `nothing_to_resume`: the HTTP status of an answer without a stream.
     """
 
     encoder: Callable[..., Encoder]
     is_named: bool = False
     ending: bytes = b""
     headers: Mapping[str, str] = MappingProxyType({})
+    goes_on_after_gap: bool = False
+    resumes_ended: bool = True
+    nothing_to_resume: int = 204
 
 
 PROTOCOLS: Final[Mapping[UiProtocol, ProtocolRow]] = {
-    "segments": ProtocolRow(Segments),
-    "tool_call_updates": ProtocolRow(ToolCallUpdates),
+    "segments": ProtocolRow(Segments, goes_on_after_gap=True),
+    "tool_call_updates": ProtocolRow(ToolCallUpdates, goes_on_after_gap=True),
     "openai-chat": ProtocolRow(ChatChunks, ending=b"[DONE]"),
     "openai-responses": ProtocolRow(ResponseEvents, is_named=True),
     "anthropic-messages": ProtocolRow(AnthropicFrames, is_named=True),
@@ -71,6 +77,6 @@ def encoder_of(protocol: UiProtocol, options: Mapping[str, Any]) -> Encoder:
     known = signature(row.encoder).parameters
     if wrong := [each for each in options if each not in known]:
         of_it = ", ".join(f"{each}=" for each in known) or "none"
-        message = f"{wrong[0]}= is no option of protocol={protocol!r}; its options are: {of_it}"
+        message = f"{wrong[0]}= is not an option of protocol={protocol!r}; its options are: {of_it}"
         raise UsageError(message)
     return row.encoder(**options)

@@ -1,0 +1,1 @@
+"""Streams whose readers may come back: frames are kept, readers attach and leave."""

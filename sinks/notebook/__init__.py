@@ -1,0 +1,1 @@
+"""Cards of segments for notebooks."""

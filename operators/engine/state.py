@@ -74,8 +74,8 @@ class Stateful:
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "STATE" not in vars(cls):
-            annotated = get_annotations(cls).items()
-            cls.STATE = (*cls.STATE, *(name for name, kind in annotated if "ClassVar" not in str(kind)))
+            own = (name for name, kind in get_annotations(cls).items() if "ClassVar" not in str(kind))
+            cls.STATE = (*cls.STATE, *own)  # pyright: ignore[reportConstantRedefinition]
 
     def dump(self) -> Any:
         """Return the state as plain data."""

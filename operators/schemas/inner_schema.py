@@ -36,9 +36,9 @@ def inner_schema(schema: Any, step: str | int, root: Any = None) -> Any:
     References are followed. Schemas from several parts are joined by `allOf`, those from alternatives by `anyOf`. A
     schema for all other properties or items counts only if no part has one for this very key or index.
     """
-    if type(schema) is dict and _COMBINING.isdisjoint(schema):
+    if schema.__class__ is dict and _COMBINING.isdisjoint(schema):
         properties = schema.get("properties")
-        if type(properties) is dict and step in properties:
+        if properties.__class__ is dict and step in properties:
             return properties[step]
     search = _Search(step, root)
     said = search.said(schema, 0)

@@ -84,9 +84,9 @@ def kinds_of(schema: Any, root: Any = None) -> Kinds:
 
 def _kinds(schema: Any, root: Any, known: dict[str, Kinds], depth: int) -> Kinds:
     """Return what a schema allows; `known` has the resolved references, `ANYTHING` while one is resolved."""
-    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+    if not (schema.__class__ is dict or isinstance(schema, Mapping)) or depth > _DEEPEST:
         return _NOTHING if schema is False else ANYTHING
-    given: Mapping[str, Any] = schema
+    given = cast("Mapping[str, Any]", schema)
     kinds = _by_type(given)
     if _NARROWING.isdisjoint(given):
         return kinds

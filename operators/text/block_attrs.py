@@ -59,7 +59,7 @@ class BlockAttrs:
                     self._give(key, inner, is_text=False)
             elif role in _KEPT:
                 setattr(block, role, str(value))
-            block.back[role] = str(value)
+            block.back[role] = f"{value}"
         block.reach(agreeing)
 
     def _give(self, name: str, value: Any, *, is_text: bool) -> None:

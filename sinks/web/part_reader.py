@@ -35,6 +35,7 @@ class PartReader:
     def __init__(self) -> None:
         self._turn: tuple[str | None] | None = None
         self._ids: dict[Identity, str] = {}
+        self._types: dict[Identity, str | None] = {}
         self._last: dict[str, str] = {}
         """Segment id -> its last id here, for results that do not say their turn."""
         self._media: dict[Identity, tuple[str, list[str]]] = {}
@@ -77,6 +78,8 @@ class PartReader:
         identity = (event.turn_id, event.segment_id)
         if identity not in self._ids:
             return []  # of a segment whose START was filtered out
+        if event.segment_type is None:  # of an event that was read from JSON
+            event = replace(event, segment_type=self._types[identity])
         if isinstance(event, SegmentEnd):
             self._open.note(event)
         if (call := self._calls.get(identity)) is not None:
@@ -96,6 +99,7 @@ class PartReader:
         self._open.note(event)
         identity = (event.turn_id, event.segment_id)
         wire_id = self._new_id(identity)
+        self._types[identity] = event.segment_type
         if event.segment_type in _TEXTS:
             return [TextStart(wire_id, cast("TextKind", event.segment_type))]
         if event.segment_type == "media":

@@ -54,6 +54,9 @@ def to_sse(
     - `ids`: number the events from 1. A browser that reconnects sends the last number as `Last-Event-ID`.
     - `select`: a predicate for the events to send, by default all. Dictionaries are sent unchanged.
     - `message_id`: the `messageId` of tool call updates, by default the turn's id.
+    - `protocol`: "ag-ui" is a run of AG-UI 1.0, https://docs.ag-ui.com; its last object is RUN_FINISHED or RUN_ERROR.
+      Its options: `thread_id` and `run_id`, by default made; `interleave=False` sends one message or call at a time;
+      `reasoning=False` leaves reasoning out; `profile="0.0.35"` is for clients of that age, and implies both.
     - `describe_error`: a function that makes the `error` of STREAM_ERROR from the exception. If it raises, or its
       result is not JSON, only the class is sent, and then that exception is raised.
 

@@ -9,15 +9,21 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypedDi
 
 from ...events.errors import UsageError
 from ...operators.engine.stage import How
+from .ag_ui.ag_ui_frames import AgUi, AgUiProfile
 from .segment_frames import Segments, ToolCallUpdates
 
-UiProtocol: TypeAlias = Literal["segments", "tool_call_updates"]
+UiProtocol: TypeAlias = Literal["segments", "tool_call_updates", "ag-ui"]
 
 
 class ProtocolOptions(TypedDict, total=False):
     """The options of single protocols, as `to_sse` describes them."""
 
     message_id: str | None
+    thread_id: str | None
+    run_id: str | None
+    interleave: bool
+    reasoning: bool
+    profile: AgUiProfile
 
 
 class Encoder(Protocol):
@@ -44,6 +50,7 @@ class ProtocolRow(NamedTuple):
 PROTOCOLS: Final[Mapping[UiProtocol, ProtocolRow]] = {
     "segments": ProtocolRow(Segments),
     "tool_call_updates": ProtocolRow(ToolCallUpdates),
+    "ag-ui": ProtocolRow(AgUi),
 }
 
 

@@ -59,12 +59,15 @@ class AgUi:
         self._parents: dict[str | None, str] = {}
         self._texts: set[str] = set()
         """The open texts of which something has been sent."""
+        self._open_calls: set[str] = set()
         self._begun_calls: set[str] = set()
         """The open calls of whose arguments something has been sent."""
         self._held: dict[str, str] = {}
         self._beside: dict[str, str] = {}
         """The segments that show arguments of a call -> that call."""
         self._answered: set[str] = set()
+        self._early: dict[str, str] = {}
+        """Results that wait for the end of their calls."""
         self._unanswered: dict[str, str] = {}
         """Calls that nobody is to run -> the result to send if none comes."""
         self._end = AnswerEnd()
@@ -105,6 +108,7 @@ class AgUi:
                 call = part.call
                 parent = self._parents.get(call.turn_id) or self._new_parent(call.turn_id)
                 start = {"type": "TOOL_CALL_START", "toolCallId": call.id, "toolCallName": call.name}
+                self._open_calls.add(call.id)
                 yield {**start, "parentMessageId": parent}, call.id
             case CallDelta():
                 yield from self._arguments(part)
@@ -116,9 +120,9 @@ class AgUi:
             case SegmentEvent():
                 yield from self._segment(part)
             case ToolResult() if part.id not in self._answered:
-                yield self._result(part.id, result_text(part))
+                yield from self._result(part.id, result_text(part))
             case ProviderEvent(kind="tool_result", segment_id=str(call_id)) if call_id not in self._answered:
-                yield self._result(call_id, as_json(for_browsers(part).data))
+                yield from self._result(call_id, as_json(for_browsers(part).data))
             case AnswerEnd():
                 self._end = self._ends[part.turn_id] = for_browsers(part)
                 yield custom_event(part), None
@@ -182,7 +186,10 @@ class AgUi:
             yield {"type": "TOOL_CALL_ARGS", "toolCallId": call.id, "delta": rest}, call.id
         yield {"type": "TOOL_CALL_END", "toolCallId": call.id}, call.id
         self._begun_calls.discard(call.id)
-        if call.id not in self._answered:
+        self._open_calls.discard(call.id)
+        if call.id in self._early:
+            yield from self._result(call.id, self._early.pop(call.id))
+        elif call.id not in self._answered:
             if part.error is not None:
                 self._unanswered[call.id] = f"Error: the call was not run: {part.error}"
             elif call.executed_by == "provider":
@@ -203,16 +210,19 @@ class AgUi:
         else:
             yield custom_event(event, "segment"), of
 
-    def _result(self, call_id: str, content: str) -> Placed:
+    def _result(self, call_id: str, content: str) -> Iterator[Placed]:
         self._answered.add(call_id)
+        if call_id in self._open_calls:  # a provider's result may come before the end of its call
+            self._early[call_id] = content
+            return
         self._unanswered.pop(call_id, None)
         result = {"type": "TOOL_CALL_RESULT", "messageId": self._new_id("result"), "toolCallId": call_id}
-        return {**result, "content": shortened(content), "role": "tool"}, None
+        yield {**result, "content": shortened(content), "role": "tool"}, None
 
     def _answers(self) -> Iterator[Placed]:
         """Yield a result for each call that has none and must not be run."""
         for call_id, content in [*self._unanswered.items()]:
-            yield self._result(call_id, content)
+            yield from self._result(call_id, content)
 
     def _terminal(self, how: How, error: Mapping[str, Any]) -> Frame:
         tokens = usage_of(self._ends.values()) if self._is_1 else []

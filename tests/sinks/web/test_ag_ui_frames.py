@@ -323,6 +323,14 @@ def test_a_call_that_the_provider_runs_is_answered_by_its_result_or_by_nothing()
     assert inside(sent(*events))[-1] == result(2, "")
 
 
+def test_a_result_waits_for_the_end_of_its_call():
+    *events, ending = call("{}", executed_by="provider")
+    event = ProviderEvent("tool_result", {"n": 1}, turn_id="t", segment_id="c")
+    told = inside(sent(*events, event, event, ending))
+    assert [each["type"] for each in told[2:]] == ["CUSTOM", "TOOL_CALL_END", "TOOL_CALL_RESULT"]
+    assert told[-1] == result(2, '{"n": 1}')
+
+
 def test_a_result_in_the_turn_after_a_pause_is_the_result():
     events = call("{}", executed_by="provider")
     answer = ProviderEvent("tool_result", {"n": 1}, turn_id="u", segment_id="c")

@@ -60,6 +60,9 @@ def to_sse(
     - `message_id`: the `messageId` of tool call updates, or the id of Anthropic's message; by default the turn's id.
     - `model`: the model that the streams of other APIs name; OpenAI's have by default the provider's, once it is known.
     - `include_usage`: whether "openai-chat" sends the tokens, in a last chunk without choices.
+    - `protocol`: "ag-ui" is a run of AG-UI 1.0, https://docs.ag-ui.com; its last object is RUN_FINISHED or RUN_ERROR.
+      Its options: `thread_id` and `run_id`, by default made; `interleave=False` sends one message or call at a time;
+      `reasoning=False` leaves reasoning out; `profile="0.0.35"` is for clients of that age, and implies both.
     - `describe_error`: a function that makes the `error` of STREAM_ERROR from the exception. If it raises, or its
       result is not JSON, only the class is sent, and then that exception is raised.
 

@@ -9,13 +9,14 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypedDi
 
 from ...events.errors import UsageError
 from ...operators.engine.stage import How
+from .ag_ui.ag_ui_frames import AgUi, AgUiProfile
 from .anthropic_frames import AnthropicFrames
 from .reemission.openai_chat_frames import ChatChunks
 from .reemission.openai_responses_frames import ResponseEvents
 from .segment_frames import Segments, ToolCallUpdates
 
 UiProtocol: TypeAlias = Literal[
-    "segments", "tool_call_updates", "openai-chat", "openai-responses", "anthropic-messages"
+    "segments", "tool_call_updates", "ag-ui", "openai-chat", "openai-responses", "anthropic-messages"
 ]
 
 
@@ -25,6 +26,11 @@ class ProtocolOptions(TypedDict, total=False):
     message_id: str | None
     model: str | None
     include_usage: bool
+    thread_id: str | None
+    run_id: str | None
+    interleave: bool
+    reasoning: bool
+    profile: AgUiProfile
 
 
 class Encoder(Protocol):
@@ -57,6 +63,7 @@ class ProtocolRow(NamedTuple):
 PROTOCOLS: Final[Mapping[UiProtocol, ProtocolRow]] = {
     "segments": ProtocolRow(Segments, goes_on_after_gap=True),
     "tool_call_updates": ProtocolRow(ToolCallUpdates, goes_on_after_gap=True),
+    "ag-ui": ProtocolRow(AgUi, nothing_to_resume=404),
     "openai-chat": ProtocolRow(ChatChunks, ending=b"[DONE]"),
     "openai-responses": ProtocolRow(ResponseEvents, is_named=True),
     "anthropic-messages": ProtocolRow(AnthropicFrames, is_named=True),

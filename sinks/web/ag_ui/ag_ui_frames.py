@@ -1,0 +1,267 @@
+"""`AgUi`: the events of AG-UI 1.0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, TypeAlias, get_args
+from uuid import uuid4
+
+from msgspec.structs import replace
+
+from ....events.answer_end import AnswerEnd
+from ....events.errors import UsageError
+from ....events.json_form import Event
+from ....events.provider_event import ProviderEvent
+from ....events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
+from ....events.tool_result import ToolResult
+from ....operators.calls.call_arguments import as_json
+from ....operators.engine.stage import Failed, How, Interrupted
+from ..answer_parts import CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart
+from ..for_browsers import for_browsers
+from ..part_reader import PartReader
+from .adjacent_parents import AdjacentParents
+from .ag_ui_values import Frame, custom, custom_event, pieces_of, result_text, shortened, usage_of
+from .one_at_a_time import OneAtATime
+
+AgUiProfile: TypeAlias = Literal["1.0", "0.0.35"]
+Placed: TypeAlias = tuple[Frame, str | None]
+"""A frame, and the id of the message or call to which it belongs, if any."""
+
+_EVENTS = get_args(Event)
+
+
+class AgUi:
+    """Writes a stream as one run.
+
+    The calls of a turn have its first text message as their parent, or one made for them. A call that must not be run
+    gets its error as its result, because clients run calls without a result; but what a loop answers it comes first.
+    """
+
+    def __init__(
+        self,
+        *,
+        thread_id: str | None = None,
+        run_id: str | None = None,
+        interleave: bool = True,
+        reasoning: bool = True,
+        profile: AgUiProfile = "1.0",
+    ) -> None:
+        _check(thread_id=thread_id, run_id=run_id, interleave=interleave, reasoning=reasoning, profile=profile)
+        self._run = {"threadId": thread_id or str(uuid4()), "runId": run_id or str(uuid4())}
+        self._is_1 = profile == "1.0"
+        self._with_reasoning = reasoning and self._is_1
+        self._queue = None if interleave and self._is_1 else OneAtATime()
+        self._attached = _as_it_is if self._is_1 else AdjacentParents(lambda: self._new_id("message")).attached
+        self._reader = PartReader()
+        self._is_begun = False
+        self._made_ids = 0
+        self._turn: str | None = None
+        self._parents: dict[str | None, str] = {}
+        self._texts: set[str] = set()
+        """The open texts of which something has been sent."""
+        self._open_calls: set[str] = set()
+        self._begun_calls: set[str] = set()
+        """The open calls of whose arguments something has been sent."""
+        self._held: dict[str, str] = {}
+        self._beside: dict[str, str] = {}
+        """The segments that show arguments of a call -> that call."""
+        self._answered: set[str] = set()
+        self._early: dict[str, str] = {}
+        """Results that wait for the end of their calls."""
+        self._unanswered: dict[str, str] = {}
+        """Calls that nobody is to run -> the result to send if none comes."""
+        self._end = AnswerEnd()
+        self._ends: dict[str | None, AnswerEnd] = {}
+
+    def feed(self, event: Any) -> Iterator[Frame]:
+        yield from self._start()
+        yield from self._in_order(placed for part in self._reader.feed(event) for placed in self._frames(part))
+        self._is_begun = True  # only now, since what comes before an event that cannot be written is not sent
+
+    def close(self, how: How, error: Mapping[str, Any]) -> Iterator[Frame]:
+        yield from self._start()
+        yield from self._in_order(placed for part in self._reader.close(how) for placed in self._frames(part))
+        yield from self._in_order(self._answers())
+        yield self._terminal(how, error)
+
+    def _start(self) -> list[Frame]:
+        version = {"protocolVersion": "1.0"} if self._is_1 else {}
+        return [] if self._is_begun else [{"type": "RUN_STARTED", **self._run, **version}]
+
+    def _in_order(self, placed: Iterable[Placed]) -> Iterator[Frame]:
+        for frame, of in placed:
+            yield from map(self._attached, [frame] if self._queue is None else self._queue.feed(frame, of))
+
+    def _frames(self, part: Any) -> Iterator[Placed]:
+        match part:
+            case TurnStart():
+                if self._end.status != "paused":  # else the next turn may bring the results
+                    yield from self._answers()
+                self._turn = part.turn_id
+            case TextStart():
+                pass  # a text without characters is none
+            case TextDelta():
+                yield from self._text(part)
+            case TextEnd():
+                yield from self._end_of_text(part)
+            case CallStart():
+                call = part.call
+                parent = self._parents.get(call.turn_id) or self._new_parent(call.turn_id)
+                start = {"type": "TOOL_CALL_START", "toolCallId": call.id, "toolCallName": call.name}
+                self._open_calls.add(call.id)
+                yield {**start, "parentMessageId": parent}, call.id
+            case CallDelta():
+                yield from self._arguments(part)
+            case CallEnd():
+                yield from self._end_of_call(part)
+            case Media():
+                media = {"id": part.id, "media_type": part.media_type, "url": shortened(part.url)}
+                yield custom("media", media), None
+            case SegmentEvent():
+                yield from self._segment(part)
+            case ToolResult() if part.id not in self._answered:
+                yield from self._result(part.id, result_text(part))
+            case ProviderEvent(kind="tool_result", segment_id=str(call_id)) if call_id not in self._answered:
+                yield from self._result(call_id, as_json(for_browsers(part).data))
+            case AnswerEnd():
+                self._end = self._ends[part.turn_id] = for_browsers(part)
+                yield custom_event(part), None
+            case _:
+                yield (custom_event(part) if isinstance(part, _EVENTS) else part), None
+
+    def _text(self, part: TextDelta) -> Iterator[Placed]:
+        is_reasoning = part.kind == "reasoning"
+        if is_reasoning and not self._with_reasoning:
+            return
+        message = {"messageId": part.id}
+        if part.id not in self._texts:
+            self._texts.add(part.id)
+            if is_reasoning:
+                yield {"type": "REASONING_START", **message}, part.id
+                yield {"type": "REASONING_MESSAGE_START", **message, "role": "reasoning"}, part.id
+            else:
+                self._parents.setdefault(self._turn, part.id)
+                yield {"type": "TEXT_MESSAGE_START", **message, "role": "assistant"}, part.id
+        kind = "REASONING_MESSAGE_CONTENT" if is_reasoning else "TEXT_MESSAGE_CONTENT"
+        for piece in pieces_of(part.delta):
+            yield {"type": kind, **message, "delta": piece}, part.id
+
+    def _end_of_text(self, part: TextEnd) -> Iterator[Placed]:
+        if part.id not in self._texts:
+            return
+        self._texts.remove(part.id)
+        ends = ("REASONING_MESSAGE_END", "REASONING_END") if part.kind == "reasoning" else ("TEXT_MESSAGE_END",)
+        for kind in ends:
+            yield {"type": kind, "messageId": part.id}, part.id
+
+    def _arguments(self, part: CallDelta) -> Iterator[Placed]:
+        """Yield the next piece of the arguments.
+
+        The text of a free-form tool is sent as the object `{"input": …}`. Blanks and `null` wait, because some models
+        write them where there are no arguments, and a client expects an object.
+        """
+        call, delta = part.call, part.delta
+        if call.form == "text":
+            delta = as_json(delta)[1:-1]
+            if call.id not in self._begun_calls:
+                delta = f'{{"input": "{delta}'
+        elif call.id not in self._begun_calls:
+            delta = self._held.pop(call.id, "") + delta
+            if "null".startswith(delta.strip()):
+                self._held[call.id] = delta
+                return
+        self._begun_calls.add(call.id)
+        for piece in pieces_of(delta):
+            yield {"type": "TOOL_CALL_ARGS", "toolCallId": call.id, "delta": piece}, call.id
+
+    def _end_of_call(self, part: CallEnd) -> Iterator[Placed]:
+        call = part.call
+        is_begun = call.id in self._begun_calls
+        rest = self._held.pop(call.id, "")
+        if call.form == "text" and part.status == "complete":  # a text that was cut stays open, as cut JSON does
+            rest = '"}' if is_begun else '{"input": ""}'
+        elif part.arguments is not None and not is_begun:
+            rest = as_json(part.arguments)
+        if rest:
+            yield {"type": "TOOL_CALL_ARGS", "toolCallId": call.id, "delta": rest}, call.id
+        yield {"type": "TOOL_CALL_END", "toolCallId": call.id}, call.id
+        self._begun_calls.discard(call.id)
+        self._open_calls.discard(call.id)
+        if call.id in self._early:
+            yield from self._result(call.id, self._early.pop(call.id))
+        elif call.id not in self._answered:
+            if part.error is not None:
+                self._unanswered[call.id] = f"Error: the call was not run: {part.error}"
+            elif call.executed_by == "provider":
+                self._unanswered[call.id] = ""
+
+    def _segment(self, event: SegmentEvent) -> Iterator[Placed]:
+        of: str | None = None
+        if self._is_1:  # the older client takes nothing beside an open call
+            of = self._beside.get(event.segment_id)
+            if isinstance(event, SegmentStart):
+                call_id = event.metadata.get("call_id")
+                of = self._beside[event.segment_id] = call_id if isinstance(call_id, str) else event.segment_id
+            elif isinstance(event, SegmentEnd):
+                self._beside.pop(event.segment_id, None)
+        if isinstance(event, SegmentContent):
+            for piece in pieces_of(event.delta):
+                yield custom_event(replace(event, delta=piece), "segment"), of
+        else:
+            yield custom_event(event, "segment"), of
+
+    def _result(self, call_id: str, content: str) -> Iterator[Placed]:
+        self._answered.add(call_id)
+        if call_id in self._open_calls:  # a provider's result may come before the end of its call
+            self._early[call_id] = content
+            return
+        self._unanswered.pop(call_id, None)
+        result = {"type": "TOOL_CALL_RESULT", "messageId": self._new_id("result"), "toolCallId": call_id}
+        yield {**result, "content": shortened(content), "role": "tool"}, None
+
+    def _answers(self) -> Iterator[Placed]:
+        """Yield a result for each call that has none and must not be run."""
+        for call_id, content in [*self._unanswered.items()]:
+            yield from self._result(call_id, content)
+
+    def _terminal(self, how: How, error: Mapping[str, Any]) -> Frame:
+        tokens = usage_of(self._ends.values()) if self._is_1 else []
+        usage = {"usage": tokens} if tokens else {}
+        if isinstance(how, Failed) or self._end.status == "failed":
+            name = error.get("class")
+            code = error.get("code") or name or self._end.finish_reason_raw
+            message = str(error.get("detail") or name or "the answer failed")
+            return {"type": "RUN_ERROR", "message": message, **({"code": str(code)} if code else {}), **usage}
+        if not self._is_1:
+            return {"type": "RUN_FINISHED", **self._run}
+        is_cancelled = isinstance(how, Interrupted) or self._end.status == "interrupted"
+        outcome = {"type": "cancelled" if is_cancelled else "success"}
+        return {"type": "RUN_FINISHED", **self._run, "outcome": outcome, **usage}
+
+    def _new_parent(self, turn_id: str | None) -> str:
+        parent = self._parents[turn_id] = self._new_id("message")
+        return parent
+
+    def _new_id(self, kind: str) -> str:
+        self._made_ids += 1
+        return f"{self._run['runId']}:{kind}_{self._made_ids}"
+
+
+def _as_it_is(frame: Frame) -> Frame:
+    return frame
+
+
+def _check(**options: Any) -> None:
+    for name in ("thread_id", "run_id"):
+        value = options[name]
+        if value is not None and not (isinstance(value, str) and value):
+            message = f"{name}= must be a text that is not empty, or None for a made one, got {value!r}"
+            raise UsageError(message)
+    for name in ("interleave", "reasoning"):
+        if not isinstance(options[name], bool):
+            message = f"{name}= must be True or False, got {options[name]!r}"
+            raise UsageError(message)
+    if options["profile"] not in get_args(AgUiProfile):
+        profiles = " or ".join(map(repr, get_args(AgUiProfile)))
+        message = f"profile= must be {profiles}, got {options['profile']!r}"
+        raise UsageError(message)

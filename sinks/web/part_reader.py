@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
+from ...events.provider_event import ProviderEvent
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ...events.tool_invocation import InvocationFailed, ToolInvocation
 from ...events.tool_result import ToolResult
@@ -27,7 +28,8 @@ class PartReader:
 
     The END of a call waits for the next event, because its invocation or failure, which says whether it may be run,
     follows directly. Ids are unique in the stream: one that was there before gets its turn in front. The events of
-    segments that show a file or a command pass, beside the parts of their call; so does every other event.
+    segments that show a file or a command pass, beside the parts of their call; so does every other event. What passes
+    names segments by the same ids as the parts.
     """
 
     def __init__(self) -> None:
@@ -50,8 +52,9 @@ class PartReader:
         if isinstance(event, AnswerEnd):
             return [*parts, *self._begun(event), event]
         if isinstance(event, ToolResult):
-            known = self._ids.get((event.turn_id, event.id)) or self._last.get(event.id, event.id)
-            return [*parts, replace(event, id=known)]
+            return [*parts, replace(event, id=self._wire_id(event.turn_id, event.id))]
+        if isinstance(event, ProviderEvent) and event.segment_id is not None:
+            return [*parts, replace(event, segment_id=self._wire_id(event.turn_id, event.segment_id))]
         if isinstance(event, ChunkResponse):
             message = "got a ChunkResponse, which is no event; put to_segments() behind the source"
             raise UsageError(message)
@@ -81,7 +84,7 @@ class PartReader:
         if event.segment_type in _TEXTS:
             return self._of_text(event, cast("TextKind", event.segment_type))
         if (media := self._media.get(identity)) is None:
-            return [event]
+            return [self._beside(event)]
         kind, pieces = media
         if isinstance(event, SegmentContent):
             pieces.append(event.delta)
@@ -99,7 +102,7 @@ class PartReader:
             self._media[identity] = (str(event.metadata.get("media_type", "")), [])
             return []
         if tool_of(event) is None:
-            return [event]
+            return [self._beside(event)]
         call = self._calls[identity] = OpenCall(event, wire_id)
         return [CallStart(call.call), *self._of_call(call, event)]
 
@@ -114,7 +117,7 @@ class PartReader:
         parts: list[Any] = [CallDelta(call.call, delta)] if delta else []
         if isinstance(event, SegmentEnd):
             self._ended = call, event
-        return [*parts, *(() if event.segment_type == "tool_call" else (event,))]
+        return [*parts, *(() if event.segment_type == "tool_call" else (self._beside(event),))]
 
     def _verdict(self, verdict: Verdict) -> list[Any]:
         """Give a call its verdict; a verdict without a segment is a whole call."""
@@ -131,6 +134,16 @@ class PartReader:
         self._ended = None
         del self._calls[end.turn_id, end.segment_id]
         return [call.end(end)]
+
+    def _beside(self, event: AnySegmentEvent) -> AnySegmentEvent:
+        """Return an event of a segment that is no part, with the ids that it and its call have here."""
+        event = replace(event, segment_id=self._ids[event.turn_id, event.segment_id])
+        if isinstance(event, SegmentContent) or not isinstance(call_id := event.metadata.get("call_id"), str):
+            return event
+        return replace(event, metadata={**event.metadata, "call_id": self._wire_id(event.turn_id, call_id)})
+
+    def _wire_id(self, turn_id: str | None, given: str) -> str:
+        return self._ids.get((turn_id, given)) or self._last.get(given, given)
 
     def _new_id(self, identity: Identity) -> str:
         turn_id, given = identity

@@ -38,4 +38,4 @@ def client_answers(script: str, requests: Sequence[dict[str, Any]]) -> list[dict
         timeout=SECONDS,
     )
     assert ran.returncode == 0, ran.stderr[-4000:]
-    return [json.loads(line) for line in ran.stdout.splitlines()]
+    return [json.loads(line) for line in ran.stdout.split("\n") if line]

@@ -11,7 +11,7 @@ from .running.sink import Sink, SyncSink, Target, TwinSink, each_event
 from .running.sink_line import SlowSinkError, StuckSinkError
 from .terminal_view import terminal_view
 from .thread_queue import ThreadQueue, thread_queue
-from .to_sse import SSE_HEADERS, to_sse
+from .to_sse import SSE_HEADERS, sse_headers, to_sse
 from .to_websocket import to_websocket
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "notebook_view",
     "plain_view",
     "read_json_lines",
+    "sse_headers",
     "terminal_view",
     "thread_queue",
     "to_sse",

@@ -49,15 +49,18 @@ def to_sse(
     - `protocol`: "segments" sends every event in its JSON form, but for live values, `AnswerEnd.message`, and what a
       `ProviderEvent` has under names that begin with `encrypted_`. "tool_call_updates" sends calls as
       `assistant_streaming_tool_call` objects, with their raw argument text, instead of their segments; text, reasoning,
-      refusals and media stay segments. Each update is sent once, even if the stream has updates of its own.
+      refusals and media stay segments. Each update is sent once, even if the stream has updates of its own. "ai-sdk"
+      sends the UI message stream of the Vercel AI SDK for its clients 5, 6 and 7; it ends with `finish` and `[DONE]`.
     - `heartbeat`: seconds without an event after which a comment keeps the connection alive; None for never.
     - `ids`: number the events from 1. A browser that reconnects sends the last number as `Last-Event-ID`.
     - `select`: a predicate for the events to send, by default all. Dictionaries are sent unchanged.
-    - `message_id`: the `messageId` of tool call updates, by default the turn's id.
+    - `message_id`: the `messageId` of tool call updates, by default the turn's id; of "ai-sdk" the message's id, by
+      default the client's own.
     - `describe_error`: a function that makes the `error` of STREAM_ERROR from the exception. If it raises, or its
       result is not JSON, only the class is sent, and then that exception is raised.
 
     The framing is that of the HTML standard with LF; https://html.spec.whatwg.org/multipage/server-sent-events.html
+    "ai-sdk" follows https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol
     """
     if heartbeat is not None and heartbeat <= 0:
         message = f"heartbeat= must be a number of seconds above 0 or None, got {heartbeat}"

@@ -9,9 +9,10 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypedDi
 
 from ...events.errors import UsageError
 from ...operators.engine.stage import How
+from .ai_sdk_frames import AiSdk
 from .segment_frames import Segments, ToolCallUpdates
 
-UiProtocol: TypeAlias = Literal["segments", "tool_call_updates"]
+UiProtocol: TypeAlias = Literal["segments", "tool_call_updates", "ai-sdk"]
 
 
 class ProtocolOptions(TypedDict, total=False):
@@ -44,6 +45,7 @@ class ProtocolRow(NamedTuple):
 PROTOCOLS: Final[Mapping[UiProtocol, ProtocolRow]] = {
     "segments": ProtocolRow(Segments),
     "tool_call_updates": ProtocolRow(ToolCallUpdates),
+    "ai-sdk": ProtocolRow(AiSdk, ending=b"[DONE]", headers={"x-vercel-ai-ui-message-stream": "v1"}),
 }
 
 

@@ -53,11 +53,13 @@ def to_sse(
       `assistant_streaming_tool_call` objects, with their raw argument text, instead of their segments; text, reasoning,
       refusals and media stay segments. Each update is sent once, even if the stream has updates of its own.
       "openai-chat", "openai-responses" and "anthropic-messages" send the answer as the streams of these APIs, with
-      their own last data; what each can carry is in docs/re-emission.md.
+      their own last data; what each can carry is in docs/re-emission.md. "ai-sdk" sends the UI message stream of the
+      Vercel AI SDK for its clients 5, 6 and 7; it ends with `finish` and `[DONE]`.
     - `heartbeat`: seconds without an event after which a comment keeps the connection alive; None for never.
     - `ids`: number the events from 1. A browser that reconnects sends the last number as `Last-Event-ID`.
     - `select`: a predicate for the events to send, by default all. Dictionaries are sent unchanged.
-    - `message_id`: the `messageId` of tool call updates, or the id of Anthropic's message; by default the turn's id.
+    - `message_id`: the `messageId` of tool call updates, or the id of Anthropic's message; by default the turn's id. Of
+      "ai-sdk" the message's id, by default the client's own.
     - `model`: the model that the streams of other APIs name; OpenAI's have by default the provider's, once it is known.
     - `include_usage`: whether "openai-chat" sends the tokens, in a last chunk without choices.
     - `protocol`: "ag-ui" is a run of AG-UI 1.0, https://docs.ag-ui.com; its last object is RUN_FINISHED or RUN_ERROR.
@@ -67,6 +69,7 @@ def to_sse(
       result is not JSON, only the class is sent, and then that exception is raised.
 
     The framing is that of the HTML standard with LF; https://html.spec.whatwg.org/multipage/server-sent-events.html
+    "ai-sdk" follows https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol
     """
     checked_heartbeat(heartbeat)
     frames = UiFrames(protocol, select=select, describe_error=describe_error, **options)

@@ -11,7 +11,7 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...events.provider_event import ProviderEvent
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
-from ...events.tool_invocation import InvocationFailed, ToolInvocation
+from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...events.tool_result import ToolResult
 from ...operators.calls.segment_end import OpenSegments
 from ...operators.engine.stage import How
@@ -35,7 +35,8 @@ class PartReader:
     def __init__(self) -> None:
         self._turn: tuple[str | None] | None = None
         self._ids: dict[Identity, str] = {}
-        self._types: dict[Identity, str | None] = {}
+        self._types: dict[Identity, str] = {}
+        """The type of each open segment: events from foreign JSON may have it at START only."""
         self._last: dict[str, str] = {}
         """Segment id -> its last id here, for results that do not say their turn."""
         self._media: dict[Identity, tuple[str, list[str]]] = {}
@@ -47,6 +48,8 @@ class PartReader:
         """Return the parts that an event makes."""
         if isinstance(event, ToolInvocation | InvocationFailed):
             return self._verdict(event)
+        if isinstance(event, Notice):
+            return [event]  # it may stand before the invocation that it is about
         parts = self._end_of_call()
         if isinstance(event, SegmentEvent):
             return [*parts, *self._begun(event), *self._segment(cast("AnySegmentEvent", event))]
@@ -57,7 +60,7 @@ class PartReader:
         if isinstance(event, ProviderEvent) and event.segment_id is not None:
             return [*parts, replace(event, segment_id=self._wire_id(event.turn_id, event.segment_id))]
         if isinstance(event, ChunkResponse):
-            message = "got a ChunkResponse, which is not an event; put to_segments() behind the source"
+            message = "got a ChunkResponse, which is no event; put to_segments() behind the source"
             raise UsageError(message)
         return [*parts, event]
 
@@ -76,39 +79,41 @@ class PartReader:
         if isinstance(event, SegmentStart):
             return self._start(event)
         identity = (event.turn_id, event.segment_id)
-        if identity not in self._ids:
+        if (kind := self._types.get(identity)) is None:
             return []  # of a segment whose START was filtered out
-        if event.segment_type is None:  # of an event that was read from JSON
-            event = replace(event, segment_type=self._types[identity])
         if isinstance(event, SegmentEnd):
+            del self._types[identity]
             self._open.note(event)
         if (call := self._calls.get(identity)) is not None:
-            return self._of_call(call, event)
-        if event.segment_type in _TEXTS:
-            return self._of_text(event, cast("TextKind", event.segment_type))
+            return self._of_call(call, event, kind)
+        if kind in _TEXTS:
+            return self._of_text(event, cast("TextKind", kind))
         if (media := self._media.get(identity)) is None:
-            return [self._beside(event)]
-        kind, pieces = media
+            return [self._beside(event, kind)]
+        media_type, pieces = media
         if isinstance(event, SegmentContent):
             pieces.append(event.delta)
             return []
         del self._media[identity]
-        return [Media(self._ids[identity], kind, "".join(pieces))] if pieces else []
+        return [Media(self._ids[identity], media_type, "".join(pieces))] if pieces else []
 
     def _start(self, event: SegmentStart) -> list[Any]:
-        self._open.note(event)
         identity = (event.turn_id, event.segment_id)
+        if identity in self._types:  # it begins again, and its END is missing
+            end = SegmentEnd(event.segment_id, None, "truncated", turn_id=event.turn_id)
+            return [*self._segment(end), *self._end_of_call(), *self._start(event)]
+        self._open.note(event)
+        kind = self._types[identity] = event.segment_type or ""
         wire_id = self._new_id(identity)
-        self._types[identity] = event.segment_type
-        if event.segment_type in _TEXTS:
-            return [TextStart(wire_id, cast("TextKind", event.segment_type))]
-        if event.segment_type == "media":
+        if kind in _TEXTS:
+            return [TextStart(wire_id, cast("TextKind", kind))]
+        if kind == "media":
             self._media[identity] = (str(event.metadata.get("media_type", "")), [])
             return []
         if tool_of(event) is None:
-            return [self._beside(event)]
+            return [self._beside(event, kind)]
         call = self._calls[identity] = OpenCall(event, wire_id)
-        return [CallStart(call.call), *self._of_call(call, event)]
+        return [CallStart(call.call), *self._of_call(call, event, kind)]
 
     def _of_text(self, event: SegmentContent | SegmentEnd, kind: TextKind) -> list[Any]:
         wire_id = self._ids[event.turn_id, event.segment_id]
@@ -116,12 +121,12 @@ class PartReader:
             return [TextDelta(wire_id, kind, event.delta)] if event.delta else []
         return [TextEnd(wire_id, kind, event.status or "complete", event.metadata)]
 
-    def _of_call(self, call: OpenCall, event: AnySegmentEvent) -> list[Any]:
+    def _of_call(self, call: OpenCall, event: AnySegmentEvent, kind: str) -> list[Any]:
         delta = call.delta(event)
         parts: list[Any] = [CallDelta(call.call, delta)] if delta else []
         if isinstance(event, SegmentEnd):
             self._ended = call, event
-        return [*parts, *(() if event.segment_type == "tool_call" else (self._beside(event),))]
+        return parts if kind == "tool_call" else [*parts, self._beside(event, kind)]
 
     def _verdict(self, verdict: Verdict) -> list[Any]:
         """Give a call its verdict; a verdict without a segment is a whole call."""
@@ -139,9 +144,9 @@ class PartReader:
         del self._calls[end.turn_id, end.segment_id]
         return [call.end(end)]
 
-    def _beside(self, event: AnySegmentEvent) -> AnySegmentEvent:
-        """Return an event of a segment that is no part, with the ids that it and its call have here."""
-        event = replace(event, segment_id=self._ids[event.turn_id, event.segment_id])
+    def _beside(self, event: AnySegmentEvent, kind: str) -> AnySegmentEvent:
+        """Return an event of a segment that is no part, with its type, and the ids that it and its call have here."""
+        event = replace(event, segment_id=self._ids[event.turn_id, event.segment_id], segment_type=kind)
         if isinstance(event, SegmentContent) or not isinstance(call_id := event.metadata.get("call_id"), str):
             return event
         return replace(event, metadata={**event.metadata, "call_id": self._wire_id(event.turn_id, call_id)})

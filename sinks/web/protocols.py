@@ -10,13 +10,14 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypedDi
 from ...events.errors import UsageError
 from ...operators.engine.stage import How
 from .ag_ui.ag_ui_frames import AgUi, AgUiProfile
+from .ai_sdk_frames import AiSdk
 from .anthropic_frames import AnthropicFrames
 from .reemission.openai_chat_frames import ChatChunks
 from .reemission.openai_responses_frames import ResponseEvents
 from .segment_frames import Segments, ToolCallUpdates
 
 UiProtocol: TypeAlias = Literal[
-    "segments", "tool_call_updates", "ag-ui", "openai-chat", "openai-responses", "anthropic-messages"
+    "segments", "tool_call_updates", "ag-ui", "ai-sdk", "openai-chat", "openai-responses", "anthropic-messages"
 ]
 
 
@@ -64,6 +65,9 @@ PROTOCOLS: Final[Mapping[UiProtocol, ProtocolRow]] = {
     "segments": ProtocolRow(Segments, goes_on_after_gap=True),
     "tool_call_updates": ProtocolRow(ToolCallUpdates, goes_on_after_gap=True),
     "ag-ui": ProtocolRow(AgUi, nothing_to_resume=404),
+    "ai-sdk": ProtocolRow(
+        AiSdk, ending=b"[DONE]", headers={"x-vercel-ai-ui-message-stream": "v1"}, resumes_ended=False
+    ),
     "openai-chat": ProtocolRow(ChatChunks, ending=b"[DONE]"),
     "openai-responses": ProtocolRow(ResponseEvents, is_named=True),
     "anthropic-messages": ProtocolRow(AnthropicFrames, is_named=True),

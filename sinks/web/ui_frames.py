@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, cast, get_args
 
@@ -81,6 +82,10 @@ def _json_form(event: Any) -> bytes:
     if isinstance(event, _EVENTS):
         return to_json(cast("Event", for_browsers(event)))
     if isinstance(event, dict):
-        return msgspec.json.encode(event)
+        try:
+            return msgspec.json.encode(event)
+        except UnicodeEncodeError:  # half of a surrogate pair: a model may escape it, and so does this
+            plain = json.loads(json.dumps(msgspec.to_builtins(event)), parse_constant=lambda _: None)
+            return json.dumps(plain, separators=(",", ":")).encode()
     message = f"cannot write a {type(event).__name__} as JSON, only events and dicts; filter it out with select="
     raise UsageError(message)

@@ -187,3 +187,9 @@ def test_a_browser_gets_neither_the_message_nor_what_is_encrypted():
         told, end = (msgspec.json.decode(frame) for event in events for frame in frames.feed(event))
         assert told["data"] == {"n": [{"title": "t"}]}
         assert (end["type"], end["turn_id"], end["message"], end["api"]) == ("ANSWER_END", "t", None, None)
+
+
+def test_half_of_a_surrogate_pair_in_a_dictionary_is_escaped():
+    [frame] = UiFrames().feed({"type": "MINE", "text": "ä\ud83d", "n": float("inf")})
+    assert frame == b'{"type":"MINE","text":"\\u00e4\\ud83d","n":null}'
+    assert msgspec.json.encode({"type": "MINE", "text": "ä"}) == UiFrames().feed({"type": "MINE", "text": "ä"})[0]

@@ -1,18 +1,18 @@
-"""`PartReader`: what refers to a segment names it by the id that its parts have; only its START has to say its type."""
+"""`PartReader`: what refers to a segment names it by the id that its parts have."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from segment_events import content, end, start, whole
+from segment_events import content, end, start
 
-from penstock.events import Notice, ProviderEvent, SegmentEnd, SegmentEvent, SegmentStart, ToolResult
+from penstock.events import ProviderEvent, SegmentEvent, ToolResult
 from penstock.sinks.web.answer_parts import CallStart
 from penstock.sinks.web.part_reader import PartReader
 
 
 def turn(turn_id: str) -> list[Any]:
-    argument: Any = {"call_id": "c", "tool_name": "edit_file", "path": ["edits"]}
+    argument = {"call_id": "c", "tool_name": "edit_file", "path": ["edits"]}
     return [
         start("write_file", "c", turn_id, tool_name="write_file", path="a.py"),
         content("x", "c", turn_id),
@@ -33,8 +33,7 @@ def test_an_id_that_comes_again_in_the_next_turn_is_the_same_in_all_that_names_i
         assert [part.call.id for part in parts if isinstance(part, CallStart)] == [call]
         segments = [part for part in parts if isinstance(part, SegmentEvent)]
         assert [each.segment_id for each in segments] == [call, call, argument, argument, argument, call]
-        told = [each.metadata for each in segments if isinstance(each, SegmentStart | SegmentEnd)]
-        named = [each["call_id"] for each in told if "call_id" in each]
+        named = [each.metadata["call_id"] for each in segments if "call_id" in getattr(each, "metadata", {})]
         assert named == [call, call]
         assert [part.segment_id for part in parts if isinstance(part, ProviderEvent)] == [call]
         assert [part.id for part in parts if isinstance(part, ToolResult)] == [call]
@@ -44,19 +43,12 @@ def test_an_argument_whose_own_id_is_new_names_its_call_as_it_is_here():
     reader = PartReader()
     for event in (start("tool_call", "c", "t1", tool_name="f"), end("complete", "c", "t1")):
         reader.feed(event)
-    passed = [part for event in turn("t2") for part in reader.feed(event)]
-    told = [each for each in passed if isinstance(each, SegmentStart | SegmentEnd) and "call_id" in each.metadata]
-    assert [(each.segment_id, each.metadata["call_id"]) for each in told] == 2 * [("c/edits", "t2:c")]
+    segments = [part for event in turn("t2") for part in reader.feed(event) if isinstance(part, SegmentEvent)]
+    assert [(each.segment_id, each.metadata["call_id"]) for each in (segments[2], segments[4])] == 2 * [
+        ("c/edits", "t2:c")
+    ]
 
 
 def test_what_names_no_segment_passes_as_it_is():
     for event in (ProviderEvent("citation", {}), ProviderEvent("tool_result", {}, segment_id="other")):
         assert PartReader().feed(event) == [event]
-
-
-def test_events_without_a_type_are_of_the_type_of_their_start():
-    reader = PartReader()
-    events = [*whole("text", "Hi", segment_id="s"), *whole("tool_call", "{}", segment_id="c", tool_name="f")]
-    parts = [part for event in [*events, Notice("x", "y")] for part in reader.feed(event)]
-    kinds = [type(part).__name__ for part in parts]
-    assert kinds == ["TurnStart", "TextStart", "TextDelta", "TextEnd", "CallStart", "CallDelta", "CallEnd", "Notice"]

@@ -2,7 +2,6 @@
 
 from .async_queue import AsyncQueue, async_queue
 from .callbacks import callbacks
-from .coalesce import coalesce
 from .collect import Collected, Segment, acollect, collect
 from .json_lines import json_lines, read_json_lines
 from .notebook_view import notebook_view
@@ -11,6 +10,7 @@ from .resume.stream_routes import stream_routes
 from .resume.stream_run import StreamRun
 from .resume.stream_runs import StreamRuns
 from .running.channel import StreamCutError
+from .running.coalesce import coalesce
 from .running.sink import Sink, SyncSink, Target, TwinSink, each_event
 from .running.sink_line import SlowSinkError, StuckSinkError
 from .telemetry.log_answers import log_answers

@@ -33,7 +33,7 @@ class Segment(Struct):
     reason: str | None = None
     turn_id: str | None = None
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.segment_card", "segment_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.segment_card", "segment_bundle")
 
 
 E = TypeVar("E", default=Any)
@@ -71,7 +71,7 @@ class Collected(Struct, Generic[E]):
         """Return the content of all segments of a type, joined."""
         return "".join(segment.content for segment in self.segments if segment.type == segment_type)
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.segment_card", "collected_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.segment_card", "collected_bundle")
 
 
 def total_usage(ends: Iterable[AnswerEnd]) -> TokenUsage | None:

@@ -60,7 +60,7 @@ class PartReader:
         if isinstance(event, ProviderEvent) and event.segment_id is not None:
             return [*parts, replace(event, segment_id=self._wire_id(event.turn_id, event.segment_id))]
         if isinstance(event, ChunkResponse):
-            message = "got a ChunkResponse, which is no event; put to_segments() behind the source"
+            message = "got a ChunkResponse, not an event; put to_segments() after the source"
             raise UsageError(message)
         return [*parts, event]
 

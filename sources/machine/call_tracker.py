@@ -145,7 +145,7 @@ class CallTracker(Stateful):
         if call.index < 0:
             return None
         text = _argument_text(arguments)
-        if text and (not call.length or (call.is_compared and "".join(call.kept).isspace())):
+        if text and (not call.length or (call.is_compared and "".join(call.kept).isspace() and not text.isspace())):
             call.source = source
             return self.delta(key, arguments=text)
         kept, text = _joined(call.kept), without_halves(text)

@@ -37,7 +37,7 @@ from penstock.events.showing.excerpt import CHARACTERS, beginning, ending, shown
 from penstock.operators import drive
 from penstock.pipeline.strategies.strategies import api_tool_call
 from penstock.sinks.collect import Collected, Segment, collect
-from penstock.sinks.notebook.segment_card import segment_card
+from penstock.sinks.segment_card import segment_card
 
 ROOT = Path(__file__).parents[2]
 EVIL = "<script>alert(1)</script>\"'></style></pre></td><img src=x onerror=alert(1)>&amp;"

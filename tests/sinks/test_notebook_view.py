@@ -27,8 +27,8 @@ from penstock.events import (
 from penstock.events.showing.card import MimeBundle
 from penstock.operators import drive
 from penstock.pipeline.strategies.strategies import api_tool_call
-from penstock.sinks.notebook.open_card import LINES_OPEN
 from penstock.sinks.notebook_view import NotebookView, TextView, notebook_view
+from penstock.sinks.open_card import LINES_OPEN
 
 ROOT = Path(__file__).parents[2]
 CALL = ToolCallDelta(0, "w", "write_file", '{"path": "a.py", "content": "x = 1\\n')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -17,6 +17,7 @@ from penstock.events import (
     AnswerEnd,
     ChunkResponse,
     ProviderError,
+    ProviderEvent,
     SegmentContent,
     SegmentEnd,
     SegmentStart,
@@ -40,12 +41,8 @@ APIS = {
 WITH_CHOICES = frozenset(("openai-chat", "gemini"))
 
 # What becomes of our finish reasons: written here once more, as what a reader of each API gets back.
-CHAT = {"refusal": "content_filter", "pause": "stop", "other": "stop", "error": None}
-RESPONSES = {"refusal": "content_filter", "pause": "stop", "other": "stop", "error": None, None: "length"}
-
-
-UNSEEN = frozenset(("contradiction",))
-"""Reasons of calls that failed although their arguments are whole."""
+CHAT: dict[Any, str | None] = {"refusal": "content_filter", "pause": "stop", "other": "stop", "error": None}
+RESPONSES: dict[Any, str | None] = {**CHAT, "tool_calls": "stop", None: "length"}
 
 
 class SaidCall(NamedTuple):
@@ -63,7 +60,11 @@ class Said(NamedTuple):
     refusal: str = ""
     calls: tuple[SaidCall, ...] = ()
     whole: tuple[bool | None, ...] = ()
-    """Of each call: whether it ended as complete; None if its text does not show that it must not be run."""
+    """Of each call: whether it ended as complete; None if it did not, and its arguments do not show it."""
+    is_cut: bool = False
+    """Whether a call was cut although its arguments do not show it."""
+    unopened: frozenset[str] = frozenset()
+    """The ids of calls whose arguments begin as no JSON does; those of tools with a streamed field come as nothing."""
     finish: str | None = None
     usage: TokenUsage | None = None
     speech: str = ""
@@ -74,6 +75,8 @@ class Read(NamedTuple):
     answers: dict[int, Said]
     error: ProviderError | None
     """What broke the stream."""
+    first: int = 0
+    """The answer that spoke first."""
 
 
 def own_streams() -> Iterator[tuple[str, str]]:
@@ -89,16 +92,16 @@ def wire_chunks(api: str, body: bytes) -> tuple[list[ChunkResponse], ProviderErr
     options: dict[str, Any] = {"choices": "all"} if api in WITH_CHOICES else {}
     chunks: list[ChunkResponse] = []
     try:
-        for chunk in drive([body], decode_wire(api, turn_id="t", **options)):  # type: ignore[call-overload] # as given
+        for chunk in drive([body], decode_wire(api, turn_id="t", **options)):
             chunks.append(chunk)  # noqa: PERF402 - a copy would keep nothing of what came before
     except ProviderError as error:
         return chunks, error
     return chunks, None
 
 
-async def broken(chunks: Iterable[ChunkResponse], error: ProviderError | None) -> AsyncIterator[ChunkResponse]:
-    for chunk in chunks:
-        yield chunk
+def broken(chunks: Iterable[ChunkResponse], error: ProviderError | None) -> Iterator[ChunkResponse]:
+    """Yield chunks, then raise the error that breaks the stream."""
+    yield from chunks
     if error is not None:
         raise error
 
@@ -119,16 +122,15 @@ def body_of(events: Any, target: Target, **options: Any) -> bytes:
 def read(chunks: Iterable[ChunkResponse], error: ProviderError | None) -> Read:
     """Return what chunks say."""
     events: list[Any] = []
-
-    async def main() -> None:
-        async for event in adrive(broken(chunks, error), to_segments(turn_id="t")):
-            events.append(event)  # noqa: PERF401 - a comprehension would keep nothing of what came before
-
     try:
-        asyncio.run(main())
+        for event in drive(broken(chunks, error), to_segments(turn_id="t")):
+            events.append(event)  # noqa: PERF402 - a copy would keep nothing of what came before
     except ProviderError:
         assert error is not None
-    return Read(_said(events), error)
+    spoken = (event for event in events if isinstance(event, SegmentStart | ProviderEvent | AnswerEnd))
+    first = next(iter(spoken), None)
+    choice = first.metadata.get("choice", 0) if isinstance(first, SegmentStart) else getattr(first, "choice", 0)
+    return Read(_said(events), error, choice)
 
 
 def read_back(body: bytes, target: Target) -> Read:
@@ -173,13 +175,29 @@ def _with(said: Said, start: SegmentStart, text: str, end: SegmentEnd) -> Said:
             if kind == "data:audio/pcm;":
                 return said._replace(speech=said.speech + data)
             return said._replace(images=(*said.images, text)) if kind.startswith("data:image/") else said
-        case _ if start.metadata.get("executed_by") == "provider":
+        case _ if start.metadata.get("executed_by") == "provider":  # left out
             return said
         case _:
             is_free_form = start.metadata.get("kind") == "text"
-            call = SaidCall(start.segment_id, start.metadata["tool_name"], text, is_free_form)
-            whole = None if end.reason in UNSEEN else end.status == "complete"
-            return said._replace(calls=(*said.calls, call), whole=(*said.whole, whole))
+            segment_id, is_whole_json = start.segment_id, not is_free_form and _is_json(text)
+            call = SaidCall(segment_id, start.metadata["tool_name"], text, is_free_form)
+            whole = True if end.status == "complete" else None if is_whole_json else False
+            shows_nothing = is_free_form or not text.strip()
+            is_unopened = not shows_nothing and not is_whole_json and text.strip()[0] not in '{["'
+            return said._replace(
+                calls=(*said.calls, call),
+                whole=(*said.whole, whole),
+                is_cut=said.is_cut or (end.status == "truncated" and shows_nothing),
+                unopened=said.unopened | ({segment_id} if is_unopened else set()),
+            )
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text, parse_constant=int)  # which refuses NaN and Infinity, as JSON does
+    except ValueError:
+        return False
+    return True
 
 
 def carried(truth: Read, target: Target) -> Read:
@@ -188,22 +206,29 @@ def carried(truth: Read, target: Target) -> Read:
     if truth.error is not None and target == "openai-responses":  # a failed response has no other finish
         answers = {number: said._replace(finish=None) for number, said in answers.items()}
     if target == "openai-responses":
-        answers = dict([next(iter(answers.items()))]) if answers else {}
-    return Read(answers, truth.error)
+        answers = {0: answers[truth.first]}
+    return truth._replace(answers=answers)
 
 
 def _carried(said: Said, target: Target) -> Said:
-    table: dict[Any, str | None] = CHAT if target == "openai-chat" else RESPONSES
-    finish = table.get(said.finish, said.finish)
-    if said.calls and finish == "stop" and (said.finish != "other" or target == "openai-responses"):
-        finish = "tool_calls"
     calls = tuple(
-        call._replace(arguments="{}") if whole and not call.is_free_form and not call.arguments.strip() else call
+        call._replace(arguments=f"{call.arguments}{{}}")
+        if whole and not call.is_free_form and not call.arguments.strip()
+        else call
         for call, whole in zip(said.calls, said.whole, strict=True)
     )
-    images = () if target == "openai-chat" else said.images
-    speech = "" if target == "openai-responses" else said.speech
-    return said._replace(finish=finish, calls=calls, images=images, speech=speech)
+    if target == "openai-responses":
+        finish = RESPONSES.get(said.finish, said.finish)
+        return said._replace(finish="tool_calls" if calls and finish == "stop" else finish, calls=calls, speech="")
+    # Of a call whose text shows nothing, nothing but the finish of the answer says whether it was finished.
+    whole = tuple(
+        None if call.is_free_form or not call.arguments.strip() else each
+        for call, each in zip(calls, said.whole, strict=True)
+    )
+    finish = "tool_calls" if calls and said.finish in ("stop", "pause") else CHAT.get(said.finish, said.finish)
+    if said.is_cut and finish in ("stop", "tool_calls"):
+        finish = "length"
+    return said._replace(finish=finish, calls=calls, whole=whole, images=())
 
 
 def data_of(body: bytes) -> list[Any]:

@@ -157,8 +157,8 @@ class AgUi:
     def _arguments(self, part: CallDelta) -> Iterator[Placed]:
         """Yield the next piece of the arguments.
 
-        The text of a free-form tool is sent as the object `{"input": …}`. Blanks and `null` wait, because some models
-        write them where there are no arguments, and a client expects an object.
+        The text of a free-form tool is sent as the object `{"input": …}`. `null` waits and blanks before the value are
+        left out: some models write them where there are no arguments, and a client expects an object.
         """
         call, delta = part.call, part.delta
         if call.form == "text":
@@ -166,9 +166,9 @@ class AgUi:
             if call.id not in self._begun_calls:
                 delta = f'{{"input": "{delta}'
         elif call.id not in self._begun_calls:
-            delta = self._held.pop(call.id, "") + delta
-            if "null".startswith(delta.strip()):
-                self._held[call.id] = delta
+            delta = (self._held.pop(call.id, "") + delta).lstrip()
+            if "null".startswith(delta) or delta.rstrip() == "null":
+                self._held[call.id] = delta.rstrip()
                 return
         self._begun_calls.add(call.id)
         for piece in pieces_of(delta):
@@ -255,7 +255,7 @@ def _check(**options: Any) -> None:
     for name in ("thread_id", "run_id"):
         value = options[name]
         if value is not None and not (isinstance(value, str) and value):
-            message = f"{name}= must be a text that is not empty, or None for a made one, got {value!r}"
+            message = f"{name}= must be a str that is not empty, or None for a made one, got {value!r}"
             raise UsageError(message)
     for name in ("interleave", "reasoning"):
         if not isinstance(options[name], bool):

@@ -31,6 +31,8 @@ FINISHES: Final[Mapping[FinishReason, str | None]] = {
 """The API's words for our finish reasons."""
 _WITH_CALLS: Final = frozenset(("stop", "pause"))
 """Finish reasons that are `tool_calls` in this API if the answer has calls."""
+_WHOLE: Final = frozenset(("stop", "tool_calls"))
+"""The API's words from which a reader takes that the model finished its calls."""
 _TEXTS: Final[Mapping[TextKind, str]] = {"text": "content", "reasoning": "reasoning_content", "refusal": "refusal"}
 _SPEECH: Final = "data:audio/pcm;base64,"
 
@@ -114,15 +116,15 @@ class _Choice:
         self.parts = PartReader()
         self.has_begun = False
         self.end: AnswerEnd | None = None
-        self._has_calls = False
-        """Whether the last turn has calls."""
+        self._has_calls = self._is_cut = False
+        """Whether the last turn has calls, and one that was cut although its arguments do not show it."""
         self._indexes: dict[str, int] = {}
 
     def delta(self, part: Any) -> dict[str, Any] | None:
         """Return the delta of a part; None for one that has none."""
         match part:
             case TurnStart():
-                self.end, self._has_calls = None, False
+                self.end, self._has_calls, self._is_cut = None, False, False
             case AnswerEnd():
                 self.end = part
             case TextDelta(kind=kind, delta=text):
@@ -134,8 +136,11 @@ class _Choice:
                 return self._call(call, {"id": call.id, "type": key, key: {"name": call.name, argument_key: ""}})
             case CallDelta(call=call, delta=text) if call.id in self._indexes:
                 return self._arguments(call, text)
-            case CallEnd(call=call) if call.id in self._indexes and (text := missing_arguments(part)):
-                return self._arguments(call, text)
+            case CallEnd(call=call) if call.id in self._indexes:
+                shows_nothing = call.form == "text" or not part.text.strip()
+                self._is_cut = self._is_cut or (shows_nothing and part.status == "truncated")
+                if text := missing_arguments(part):
+                    return self._arguments(call, text)
             case Media(url=url) if url.startswith(_SPEECH):
                 return {"audio": {"data": url.removeprefix(_SPEECH)}}
             case _:
@@ -146,7 +151,8 @@ class _Choice:
         """Return the API's word for how the answer ended; None if it was broken off without a word, or failed."""
         if (finish := finish_of(self.end)) is None:
             return None
-        return "tool_calls" if self._has_calls and finish in _WITH_CALLS else FINISHES[finish]
+        word = "tool_calls" if self._has_calls and finish in _WITH_CALLS else FINISHES[finish]
+        return "length" if self._is_cut and word in _WHOLE else word
 
     def entry(self, delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
         # The API demands the finish reason, so null is written.

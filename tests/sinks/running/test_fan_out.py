@@ -19,12 +19,12 @@ import pytest
 from penstock.events import Notice, UsageError
 from penstock.sinks.async_queue import async_queue
 from penstock.sinks.callbacks import callbacks
-from penstock.sinks.coalesce import coalesce
 from penstock.sinks.collect import acollect, collect
 from penstock.sinks.json_lines import json_lines
 from penstock.sinks.notebook_view import notebook_view
 from penstock.sinks.plain_view import plain_view
 from penstock.sinks.running.channel import StreamCutError
+from penstock.sinks.running.coalesce import coalesce
 from penstock.sinks.running.fan_out import AsyncFanOut, FanOut
 from penstock.sinks.running.sink import TwinSink, each_event
 from penstock.sinks.running.sink_line import SlowSinkError

@@ -25,22 +25,22 @@ METRICS = set(OtelInstruments.__struct_fields__)
 OPERATIONS = {"chat", "execute_tool"}
 
 
-def given(conventions: str, *, metrics: bool) -> set[str]:
+def stated(conventions: str, *, metrics: bool) -> set[str]:
     names = asdict(NAMES["latest" if conventions == "latest" else "released"])
     fields = [name for name in names if (name in METRICS) is metrics and name not in OPERATIONS]
     return {names[field] for field in fields if names[field] and not names[field].startswith("penstock.")}
 
 
 def test_the_released_names_are_those_of_the_package():
-    assert given("released", metrics=True) <= constants(gen_ai_metrics)
+    assert stated("released", metrics=True) <= constants(gen_ai_metrics)
     known = constants(gen_ai_attributes) | constants(error_attributes)
-    assert given("released", metrics=False) - known == {"gen_ai.token.modality"}  # of the latest ones only
+    assert stated("released", metrics=False) - known == {"gen_ai.token.modality"}  # of the latest ones only
     assert {each.value for each in gen_ai_attributes.GenAiOperationNameValues} >= OPERATIONS
 
 
 def test_the_latest_names_differ_in_metrics_only():
-    assert given("latest", metrics=False) == given("released", metrics=False)
-    assert given("latest", metrics=True) == {
+    assert stated("latest", metrics=False) == stated("released", metrics=False)
+    assert stated("latest", metrics=True) == {
         "gen_ai.client.inference.duration",
         "gen_ai.client.inference.time_to_first_chunk",
         "gen_ai.client.inference.time_per_output_chunk",

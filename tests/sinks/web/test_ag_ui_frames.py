@@ -271,8 +271,8 @@ def test_arguments_of_which_there_are_none_are_an_empty_object(pieces: tuple[str
 
 def test_what_only_began_like_none_is_sent_as_it_is():
     failed = InvocationFailed("c", "t", "f", "nul", "malformed")
-    assert inside(sent(*call(" nu", "l"), failed))[1] == arguments(" nul")
-    assert [each.get("delta") for each in inside(sent(*call(" n", "x")))[1:3]] == [" nx", None]
+    assert inside(sent(*call(" nu", "l"), failed))[1] == arguments("nul")
+    assert [each.get("delta") for each in inside(sent(*call(" n", "x")))[1:3]] == ["nx", None]
 
 
 def test_the_text_of_a_free_form_tool_is_an_object_with_one_member():
@@ -428,15 +428,15 @@ def test_the_older_profile_gives_a_call_a_parent_of_its_own_behind_another_messa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"thread_id": ""}, "thread_id= must be a text that is not empty, or None for a made one, got ''"),
-        ({"run_id": 7}, "run_id= must be a text that is not empty, or None for a made one, got 7"),
+        ({"thread_id": ""}, "thread_id= must be a str that is not empty, or None for a made one, got ''"),
+        ({"run_id": 7}, "run_id= must be a str that is not empty, or None for a made one, got 7"),
         ({"interleave": "no"}, "interleave= must be True or False, got 'no'"),
         ({"reasoning": None}, "reasoning= must be True or False, got None"),
         ({"profile": "2"}, "profile= must be '1.0' or '0.0.35', got '2'"),
         (
             {"message_id": "m"},
             (
-                "message_id= is no option of protocol='ag-ui'; its options are: "
+                "message_id= is not an option of protocol='ag-ui'; its options are: "
                 "thread_id=, run_id=, interleave=, reasoning=, profile="
             ),
         ),

@@ -304,6 +304,12 @@ def test_blanks_are_no_arguments_that_others_could_contradict():
     assert it.done(0) == ToolCallDelta(0, done=True)
 
 
+def test_blanks_that_come_again_are_no_more_arguments():
+    it = tracker()
+    it.delta(0, " ", "a", "f")
+    assert it.whole(0, " ") is None
+
+
 def test_of_a_call_over_the_limit_nothing_is_kept():
     it = CallTracker(lambda: "t", limits=Limits(arguments_length=10), compares=True)
     it.delta(0, call_id="a", name="f")

@@ -8,10 +8,10 @@ from typing import Any, TypeVar, cast, overload
 
 from reactivex import Observable, abc
 
-from ..events.errors import UsageError
-from .running.coalesced_observable import coalesced_observable
-from .running.coalesced_stream import CoalescedStream, coalesced
-from .running.coalescer import Bounds
+from ...events.errors import UsageError
+from .coalesced_observable import coalesced_observable
+from .coalesced_stream import CoalescedStream, coalesced
+from .coalescer import Bounds
 
 T = TypeVar("T")
 

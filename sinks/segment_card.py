@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...events.answer_end import AnswerEnd
-from ...events.event_card import PROSE, TONES, brief_card, short_value
-from ...events.output import Output, OutputFailed
-from ...events.provider_event import ProviderEvent
-from ...events.segment_event import SegmentStart
-from ...events.showing.card import Card, MimeBundle, first_of, mime_bundle
-from ...events.showing.excerpt import Excerpt, counted
-from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from ...events.tool_result import ToolResult
-from ..collect import Collected, Segment
-from ..wording.event_words import subject
+from ..events.answer_end import AnswerEnd
+from ..events.event_card import PROSE, TONES, brief_card, short_value
+from ..events.output import Output, OutputFailed
+from ..events.provider_event import ProviderEvent
+from ..events.segment_event import SegmentStart
+from ..events.showing.card import Card, MimeBundle, first_of, mime_bundle
+from ..events.showing.excerpt import Excerpt, counted
+from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from ..events.tool_result import ToolResult
+from .collect import Collected, Segment
+from .wording.event_words import subject
 
 FOR_PROGRAMS = frozenset(("native", "kind", "error", "call_id", "streamed"))
 """Keys of metadata that are not shown; an error is shown with the failure that follows."""

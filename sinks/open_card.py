@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
-from ...events.showing.card import Card, MimeBundle
-from ...events.showing.excerpt import Excerpt, counted, ending
-from ...events.url_secrets import without_credentials
-from ..collect import Segment
+from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
+from ..events.showing.card import Card, MimeBundle
+from ..events.showing.excerpt import Excerpt, counted, ending
+from ..events.url_secrets import without_credentials
+from .collect import Segment
 from .segment_card import segment_card
 
 LINES_OPEN, CHARACTERS_OPEN = 16, 4_000

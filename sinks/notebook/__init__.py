@@ -1,1 +1,0 @@
-"""Cards of segments for notebooks."""

@@ -305,9 +305,9 @@ def test_blanks_are_no_arguments_that_others_could_contradict():
 
 
 def test_blanks_that_come_again_are_no_more_arguments():
-    it = tracker()
-    it.delta(0, " ", "a", "f")
-    assert it.whole(0, " ") is None
+    it = comparing(arguments=" ")
+    assert it.whole(0, " ", "done") is None
+    assert it.done(0) == ToolCallDelta(0, done=True)
 
 
 def test_of_a_call_over_the_limit_nothing_is_kept():

@@ -13,7 +13,6 @@ from .anthropic.call_input import CallInput
 from .anthropic.message_end import error_event, stop_reason, usage
 from .part_reader import PartReader
 
-_API: Final = "anthropic-messages"
 _PROVIDERS: Final = ("server_tool_use", "mcp_tool_use")
 _RESULT: Final = "_tool_result"
 _OF_DELTA: Final = ("container", "stop_sequence")
@@ -33,8 +32,8 @@ class AnthropicFrames:
     one that was cut before them would look like a call without arguments.
     """
 
-    def __init__(self, *, model: str = "unknown", message_id: str | None = None) -> None:
-        self._model = model
+    def __init__(self, *, model: str | None = None, message_id: str | None = None) -> None:
+        self._model = model or "unknown"
         self._message_id = message_id
         self._parts = PartReader()
         self._has_begun = self._has_refused = self._has_calls = self._has_cut_call = False

@@ -19,7 +19,7 @@ class ProtocolOptions(TypedDict, total=False):
     """The options of single protocols, as `to_sse` describes them."""
 
     message_id: str | None
-    model: str
+    model: str | None
 
 
 class Encoder(Protocol):

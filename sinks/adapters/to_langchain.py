@@ -138,7 +138,8 @@ class _Chunks:
         )
 
     def _made(self, **said: Any) -> AIMessageChunk:
-        return self._chunk(**{"content": "", "id": self._turn_id, **said})
+        fields: dict[str, Any] = {"content": "", "id": self._turn_id, **said}
+        return self._chunk(**fields)
 
 
 def _usage(usage: TokenUsage) -> dict[str, Any]:

@@ -234,10 +234,11 @@ def asked_by_sdk(protocol: str, url: str) -> tuple[str, str, Any]:
     question: Any = [{"role": "user", "content": "How late is it?"}]
     if protocol == "anthropic-messages":
         with (
-            anthropic.Anthropic(base_url=url, api_key="-", max_retries=0) as client,
-            client.messages.stream(model="mine", max_tokens=9, messages=question) as stream,
+            anthropic.Anthropic(base_url=url, api_key="-", max_retries=0) as asking,
+            asking.messages.stream(model="mine", max_tokens=9, messages=question) as stream,
         ):
-            text, call = stream.get_final_message().content
+            content: list[Any] = [*stream.get_final_message().content]
+        text, call = content
         assert (text.type, call.type) == ("text", "tool_use")
         return text.text, call.name, call.input
     with openai.OpenAI(base_url=f"{url}/v1", api_key="-", max_retries=0) as client:

@@ -27,6 +27,7 @@ def test_every_recording_told_again_is_the_same_and_the_sdk_reads_it(shared: Pat
             continue
         stream = heard_body(api, (folder / entry["file"]).read_bytes())
         try:
+            frame: Any
             snapshot: Any = None
             buffers: dict[int, bytes] = {}
             for frame in checked(stream):

@@ -65,7 +65,7 @@ def assert_same(stream: Heard) -> None:
         each.get("signature") or each.get("data") for each in whole.natives if "thinking" in str(each.get("type"))
     ]
     assert signatures == theirs
-    calls = {part.tool_call_id: part for part in parts if isinstance(part, ToolCallPart)}
+    calls: dict[str, Any] = {part.tool_call_id: part for part in parts if isinstance(part, ToolCallPart)}
     for call_id, (name, arguments) in whole.calls.items():
         assert calls[call_id].tool_name == name
         assert same_value(loaded(calls[call_id].args or "{}") or {}, arguments)

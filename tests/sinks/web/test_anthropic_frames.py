@@ -132,6 +132,7 @@ def test_every_own_stream_is_read_by_the_sdk(api: str, path: Path):
 def test_the_sdk_never_raises_because_of_an_answer(drawn: list[list[ChunkResponse]], how: How):
     for chunks in drawn:
         stream = heard_chunks([chunk for chunk in chunks if chunk.choice == 0], how)
+        frame: Any
         snapshot: Any = None
         buffers: dict[int, bytes] = {}
         for frame in retold(stream):

@@ -1,5 +1,8 @@
 """Sinks: functions that collect, show, store or send the events of a stream."""
 
+from .adapters.to_acp import to_acp
+from .adapters.to_langchain import to_langchain
+from .adapters.to_pydantic_ai import to_pydantic_ai
 from .async_queue import AsyncQueue, async_queue
 from .callbacks import callbacks
 from .collect import Collected, Segment, acollect, collect
@@ -54,7 +57,10 @@ __all__ = [
     "stream_routes",
     "terminal_view",
     "thread_queue",
+    "to_acp",
     "to_json_lines",
+    "to_langchain",
+    "to_pydantic_ai",
     "to_sse",
     "to_websocket",
 ]

@@ -13,7 +13,6 @@ from .anthropic.call_input import CallInput
 from .anthropic.message_end import error_event, stop_reason, usage
 from .part_reader import PartReader
 
-_API: Final = "anthropic-messages"
 _PROVIDERS: Final = ("server_tool_use", "mcp_tool_use")
 _RESULT: Final = "_tool_result"
 _OF_DELTA: Final = ("container", "stop_sequence")
@@ -105,7 +104,13 @@ class AnthropicFrames:
             return
         self._has_begun = True
         message_id = self._message_id or turn_id or "msg_0"
-        about = {"id": message_id, "type": "message", "role": "assistant", "model": self._model, "content": []}
+        about: dict[str, Any] = {
+            "id": message_id,
+            "type": "message",
+            "role": "assistant",
+            "model": self._model,
+            "content": [],
+        }
         yield {"type": "message_start", "message": {**about, "usage": self._usage()}}
 
     def _usage(self) -> dict[str, Any]:
@@ -153,7 +158,7 @@ class AnthropicFrames:
         kind = native.get("type") if call.executed_by == "provider" else "tool_use"
         if kind == "tool_use" or kind in _PROVIDERS:
             of_block = native if native.get("type") == kind else {}
-            block = {"type": kind, "id": call.id, "name": call.name, "input": {}, **of_block}
+            block: dict[str, Any] = {"type": kind, "id": call.id, "name": call.name, "input": {}, **of_block}
             self._calls[call.id] = CallInput(call.form), block
 
     def _input(self, call_id: str, text: str) -> Iterator[dict[str, Any]]:

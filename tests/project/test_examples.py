@@ -9,13 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anthropic
 import httpx2
+import openai
 import pytest
 from app_server import serving
 from every_sdk import nothing_left
 
 from penstock.pipeline import api_tool_call
 from penstock.sinks import Collected, collect
+from penstock.sinks.web.protocols import PROTOCOLS
 from penstock.sources import from_recording
 from penstock.sources.testing import ReplayServer
 
@@ -221,3 +224,43 @@ def test_the_custom_chain_tells_of_lines_files_and_the_end(capsys: pytest.Captur
     assert any(line.startswith("call_a1, line 6: <h1>") for line in lines)
     assert lines[-2].startswith("complete, ")
     assert lines[-1] == "True"
+
+
+# The gateway
+
+
+def asked_by_sdk(protocol: str, url: str) -> tuple[str, str, Any]:
+    """Return the text, and the name and the arguments of the call, that the SDK of a protocol reads."""
+    question: Any = [{"role": "user", "content": "How late is it?"}]
+    if protocol == "anthropic-messages":
+        with (
+            anthropic.Anthropic(base_url=url, api_key="-", max_retries=0) as asking,
+            asking.messages.stream(model="mine", max_tokens=9, messages=question) as stream,
+        ):
+            content: list[Any] = [*stream.get_final_message().content]
+        text, call = content
+        assert (text.type, call.type) == ("text", "tool_use")
+        return text.text, call.name, call.input
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="-", max_retries=0) as client:
+        if protocol == "openai-chat":
+            with client.chat.completions.stream(model="mine", messages=question) as chat:
+                message = chat.get_final_completion().choices[0].message
+            [tool_call] = message.tool_calls or []
+            return message.content or "", tool_call.function.name, json.loads(tool_call.function.arguments)
+        with client.responses.stream(model="mine", input=question) as responses:
+            response = responses.get_final_response()
+    [item] = (each for each in response.output if each.type == "function_call")
+    return response.output_text, item.name, json.loads(item.arguments)
+
+
+@pytest.mark.parametrize("protocol", ["anthropic-messages", "openai-chat", "openai-responses"])
+def test_the_gateway_answers_the_sdk_of_each_protocol(protocol: Any):
+    if protocol not in PROTOCOLS:
+        pytest.skip(f"there is no protocol {protocol} yet")
+    with nothing_left(), serving(run("gateway.py", "gateway")["app"]) as address:
+        text, name, arguments = asked_by_sdk(protocol, f"http://{address}")
+    assert (text.strip(), name, arguments) == ("mine asks:", "now", {"zone": "CET"})
+
+
+def test_the_gateway_has_at_most_forty_lines():
+    assert len((EXAMPLES / "gateway.py").read_text(encoding="utf-8").splitlines()) <= 40

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import anthropic
+from anthropic.lib.streaming._messages import accumulate_event
 from anthropic_retold import checked
 from retold import heard_body
 
@@ -27,13 +27,12 @@ def test_every_recording_told_again_is_the_same_and_the_sdk_reads_it(shared: Pat
             continue
         stream = heard_body(api, (folder / entry["file"]).read_bytes())
         try:
+            frame: Any
             snapshot: Any = None
             buffers: dict[int, bytes] = {}
             for frame in checked(stream):
                 if frame["type"] != "error":
-                    snapshot = anthropic.lib.streaming._messages.accumulate_event(
-                        event=frame, current_snapshot=snapshot, json_bufs=buffers
-                    )
+                    snapshot = accumulate_event(event=frame, current_snapshot=snapshot, json_bufs=buffers)
         except Exception as error:
             error.add_note(entry["file"])
             raise

@@ -11,6 +11,7 @@ from typing import Any
 
 import anthropic
 import pytest
+from anthropic.lib.streaming._messages import accumulate_event
 from anthropic_retold import API, body_of, checked, retold
 from app_server import serving
 from body_server import BodyServer
@@ -131,14 +132,13 @@ def test_every_own_stream_is_read_by_the_sdk(api: str, path: Path):
 def test_the_sdk_never_raises_because_of_an_answer(drawn: list[list[ChunkResponse]], how: How):
     for chunks in drawn:
         stream = heard_chunks([chunk for chunk in chunks if chunk.choice == 0], how)
+        frame: Any
         snapshot: Any = None
         buffers: dict[int, bytes] = {}
         for frame in retold(stream):
             if frame["type"] == "error":
                 break
-            snapshot = anthropic.lib.streaming._messages.accumulate_event(
-                event=frame, current_snapshot=snapshot, json_bufs=buffers
-            )
+            snapshot = accumulate_event(event=frame, current_snapshot=snapshot, json_bufs=buffers)
 
 
 def test_the_async_sdk_reads_the_same():

@@ -1,0 +1,1 @@
+"""Events as other frameworks have them."""

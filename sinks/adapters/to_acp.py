@@ -1,0 +1,130 @@
+"""`to_acp`: events as the updates of an Agent Client Protocol session."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from functools import partial
+from posixpath import join
+from typing import Any, Final, overload
+
+from ...events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
+from ...events.tool_result import ToolResult
+from ...operators.calls.segment_metadata import is_argument
+from ...operators.engine.stage import How
+from ..web.answer_parts import CallEnd, CallStart, TextDelta
+from ..web.part_reader import PartReader
+from .adapted import adapted
+
+_KINDS: Final = {"write_file": "edit", "edit_file": "edit", "patch_file": "edit", "run_bash": "execute"}
+"""The kind of a tool by the type of the segment that shows it."""
+
+
+@overload
+def to_acp(events: Iterable[Any], session_id: str, *, folder: str = "") -> Iterator[dict[str, Any]]: ...
+@overload
+def to_acp(events: AsyncIterable[Any], session_id: str, *, folder: str = "") -> AsyncIterator[dict[str, Any]]: ...
+def to_acp(
+    events: Iterable[Any] | AsyncIterable[Any], session_id: str, *, folder: str = ""
+) -> Iterator[dict[str, Any]] | AsyncIterator[dict[str, Any]]:
+    r"""Return events as the parameters of ACP's notification `session/update`, version 1.
+
+        events  S C "Hi" E           S write_file C "x" E ToolInvocation     ToolResult
+        to_acp  agent_message_chunk  tool_call tool_call_update (its diff)   tool_call_update: completed
+
+    >>> events = [SegmentStart("s", "text"), SegmentContent("s", "text", "Hi"), SegmentEnd("s", "text", "complete")]
+    >>> [update["update"] for update in to_acp(events, "sess_1")]
+    [{'sessionUpdate': 'agent_message_chunk', 'content': {'type': 'text', 'text': 'Hi'}}]
+
+    A file is shown while it is written, as a diff at its location; a patch and a command as text. A call is `pending`
+    until its `ToolResult`, and has its `rawInput` once it may be run; one that must not be run is `failed`, with the
+    reason. Each update has the whole content so far, as version 1 wants it, so that showing a file costs the square of
+    its length: join the deltas of a fast model before.
+
+    - `session_id`: the session of the updates.
+    - `folder`: the absolute folder of the paths in calls, since locations have absolute paths.
+
+    Pictures, notices, tokens and what only a provider has are left out; the stop reason belongs into your response to
+    `session/prompt`. An exception of the events is raised after what came before it. Follows
+    https://agentclientprotocol.com/protocol/tool-calls.
+    """
+    return adapted(events, partial(_Updates, session_id, folder))
+
+
+class _Updates:
+    def __init__(self, session_id: str, folder: str) -> None:
+        self._session_id = session_id
+        self._folder = folder
+        self._parts = PartReader()
+        self._shown: dict[tuple[str | None, str], tuple[str, str, list[str]]] = {}
+        """Of each file or command that is being written its call, its path, and its pieces."""
+        self._last_call = ""
+
+    def feed(self, event: Any) -> Iterator[dict[str, Any]]:
+        for part in self._parts.feed(event):
+            for update in self._updates(part):
+                yield {"sessionId": self._session_id, "update": update}
+
+    def close(self, how: How) -> Iterator[dict[str, Any]]:
+        for part in self._parts.close(how):
+            for update in self._updates(part):
+                yield {"sessionId": self._session_id, "update": update}
+
+    def _updates(self, part: Any) -> Iterator[dict[str, Any]]:
+        match part:
+            case TextDelta(_, kind, delta):
+                said = "agent_thought_chunk" if kind == "reasoning" else "agent_message_chunk"
+                yield {"sessionUpdate": said, "content": {"type": "text", "text": delta}}
+            case CallStart(call):
+                self._last_call = call.id
+                about = {"toolCallId": call.id, "title": call.name, "kind": "other", "status": "pending"}
+                yield {"sessionUpdate": "tool_call", **about}
+            case CallEnd(call):
+                yield self._call_end(part)
+            case ToolResult():
+                yield _result(part)
+            case SegmentStart() | SegmentContent() | SegmentEnd():
+                yield from self._segment(part)
+            case _:
+                pass
+
+    def _call_end(self, end: CallEnd) -> dict[str, Any]:
+        if end.arguments is None:
+            return _update(end.call.id, status="failed", content=[_text(f"not run: {end.error}")])
+        if end.call.executed_by == "provider":
+            return _update(end.call.id, rawInput=end.arguments, status="completed")
+        return _update(end.call.id, rawInput=end.arguments)
+
+    def _segment(self, event: SegmentEvent) -> Iterator[dict[str, Any]]:
+        """Show a file or a command beside its call."""
+        identity = (event.turn_id, event.segment_id)
+        if isinstance(event, SegmentStart):
+            if (kind := _KINDS.get(event.segment_type or "")) is None:
+                return
+            path = event.metadata.get("path")
+            whole_path = join(self._folder, path) if isinstance(path, str) else ""
+            call_id = event.metadata["call_id"] if is_argument(event) else self._last_call
+            self._shown[identity] = call_id, whole_path, []
+            yield _update(call_id, kind=kind, **({"locations": [{"path": whole_path}]} if whole_path else {}))
+        elif isinstance(event, SegmentContent) and identity in self._shown:
+            call_id, path, pieces = self._shown[identity]
+            pieces.append(event.delta)
+            text = "".join(pieces)
+            is_file = event.segment_type == "write_file" and path
+            shown = {"type": "diff", "path": path, "newText": text} if is_file else _text(text)
+            yield _update(call_id, content=[shown])
+        elif isinstance(event, SegmentEnd):
+            self._shown.pop(identity, None)
+
+
+def _update(call_id: str, **said: Any) -> dict[str, Any]:
+    return {"sessionUpdate": "tool_call_update", "toolCallId": call_id, **said}
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "content", "content": {"type": "text", "text": text}}
+
+
+def _result(result: ToolResult) -> dict[str, Any]:
+    if result.is_error:
+        return _update(result.id, status="failed", content=[_text(result.error or result.denied or "")])
+    return _update(result.id, status="completed", **({} if result.value is None else {"rawOutput": result.value}))

@@ -1,0 +1,158 @@
+"""`to_pydantic_ai`: events as those of pydantic-ai. Needs the extra `pydantic-ai`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+from ...events.errors import UsageError
+from ...operators.engine.stage import How
+from ..web.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextKind
+from ..web.anthropic.call_input import CallInput
+from ..web.part_reader import PartReader
+from .adapted import adapted
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import PartDeltaEvent, PartEndEvent, PartStartEvent
+
+    PartEvent: TypeAlias = PartStartEvent | PartDeltaEvent | PartEndEvent
+
+
+@overload
+def to_pydantic_ai(events: Iterable[Any]) -> Iterator[PartEvent]: ...
+@overload
+def to_pydantic_ai(events: AsyncIterable[Any]) -> AsyncIterator[PartEvent]: ...
+def to_pydantic_ai(events: Iterable[Any] | AsyncIterable[Any]) -> Iterator[PartEvent] | AsyncIterator[PartEvent]:
+    """Return events as pydantic-ai's `PartStartEvent`, `PartDeltaEvent` and `PartEndEvent`.
+
+        events          S C "H" C "i" E                      S tool_call C '{"a": 1}' E
+        to_pydantic_ai  PartStart("H") PartDelta("i") PartEnd("Hi")  PartStart(f) PartDelta PartEnd
+
+        async for event in to_pydantic_ai(pipeline.astream(source)): ...
+
+    They are what `UIEventStream.transform_stream` of pydantic-ai takes. The parts of a stream are numbered from 0, and
+    calls that a model writes at the same time alternate. Arguments are JSON text; the text of a free-form tool becomes
+    `{"input": text}`. Arguments that were cut stay as they came, so that pydantic-ai refuses them when it validates. A
+    refusal is text; thinking has its signature if it is Anthropic's. Data URLs are `FilePart`s; other URLs, calls that
+    the provider runs itself, tokens and what only a provider has are left out.
+
+    An exception of the events is raised after what came before it. `UsageError` if pydantic-ai is not installed.
+    Follows pydantic-ai 2.68.
+    """
+    try:
+        import_module("pydantic_ai.messages")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pydantic_ai":
+            raise
+        message = 'to_pydantic_ai needs pydantic-ai; from a clone, pip install ".[pydantic-ai]"'
+        raise UsageError(message) from error
+    return adapted(events, _PartEvents)
+
+
+class _PartEvents:
+    """Makes the events of parts, and keeps each open part as its events have it."""
+
+    def __init__(self) -> None:
+        from pydantic_ai import messages  # noqa: PLC0415 - an extra
+
+        self._made = messages
+        self._parts = PartReader()
+        self._count = 0
+        self._open: dict[str, tuple[int, Any, list[str]]] = {}
+        """Of each open part its index, what it is made from at the end, and the pieces of its text."""
+        self._texts: dict[str, CallInput] = {}
+        """Of each open call of a free-form tool: what writes its text as JSON."""
+
+    def feed(self, event: Any) -> Iterator[PartEvent]:
+        for part in self._parts.feed(event):
+            yield from self._events(part)
+
+    def close(self, how: How) -> Iterator[PartEvent]:
+        for part in self._parts.close(how):
+            yield from self._events(part)
+
+    def _events(self, part: Any) -> Iterator[PartEvent]:
+        match part:
+            case TextDelta(part_id, kind, delta):
+                yield self._text(part_id, kind, delta)
+            case TextEnd():
+                yield from self._text_end(part)
+            case CallStart(call) if call.executed_by == "client":
+                yield self._call(call)
+            case CallDelta(call, delta) if call.id in self._open:
+                given = self._texts.get(call.id)
+                yield self._arguments(call, delta if given is None else given.feed(delta))
+            case CallEnd(call) if call.id in self._open:
+                yield from self._call_end(part)
+            case Media(_, _, url) if ";base64," in url:
+                file = self._made.FilePart(self._made.BinaryContent.from_data_uri(url))
+                index = self._next_index()
+                yield self._made.PartStartEvent(index=index, part=file)
+                yield self._made.PartEndEvent(index=index, part=file)
+            case _:
+                pass
+
+    def _next_index(self) -> int:
+        self._count += 1
+        return self._count - 1
+
+    def _text(self, part_id: str, kind: TextKind, text: str) -> PartEvent:
+        is_thinking = kind == "reasoning"
+        if part_id not in self._open:
+            made = self._made.ThinkingPart if is_thinking else self._made.TextPart
+            index = self._next_index()
+            self._open[part_id] = index, made, [text]
+            return self._made.PartStartEvent(index=index, part=made(text))
+        index, _, pieces = self._open[part_id]
+        pieces.append(text)
+        delta = self._made.ThinkingPartDelta if is_thinking else self._made.TextPartDelta
+        return self._made.PartDeltaEvent(index=index, delta=delta(content_delta=text))
+
+    def _text_end(self, end: TextEnd) -> Iterator[PartEvent]:
+        native: dict[str, Any] = end.metadata.get("native") or {}
+        opened = self._open.pop(end.id, None)
+        signed: dict[str, Any] = {}
+        if native.get("type") == "thinking" and native.get("signature"):
+            signed = {"signature": native["signature"], "provider_name": "anthropic"}
+        if opened is not None:
+            index, made, pieces = opened
+            if signed and end.kind == "reasoning":
+                signature = native["signature"]
+                delta = self._made.ThinkingPartDelta(signature_delta=signature, provider_name="anthropic")
+                yield self._made.PartDeltaEvent(index=index, delta=delta)
+            yield self._made.PartEndEvent(index=index, part=made("".join(pieces), **signed))
+        elif signed:
+            yield from self._whole(self._made.ThinkingPart("", **signed))
+        if native.get("type") == "redacted_thinking":
+            signed = {"signature": native.get("data"), "provider_name": "anthropic"}
+            yield from self._whole(self._made.ThinkingPart("", id="redacted_thinking", **signed))
+
+    def _whole(self, part: Any) -> Iterator[PartEvent]:
+        index = self._next_index()
+        yield self._made.PartStartEvent(index=index, part=part)
+        yield self._made.PartEndEvent(index=index, part=part)
+
+    def _call(self, call: Call) -> PartEvent:
+        if call.form == "text":
+            self._texts[call.id] = CallInput("text")
+        index = self._next_index()
+        self._open[call.id] = index, call, []
+        return self._made.PartStartEvent(index=index, part=self._call_part(call, None))
+
+    def _call_part(self, call: Call, arguments: str | None) -> Any:
+        return self._made.ToolCallPart(call.name, arguments, call.id)
+
+    def _arguments(self, call: Call, text: str) -> PartEvent:
+        index, _, pieces = self._open[call.id]
+        pieces.append(text)
+        delta = self._made.ToolCallPartDelta(args_delta=text, tool_call_id=call.id)
+        return self._made.PartDeltaEvent(index=index, delta=delta)
+
+    def _call_end(self, end: CallEnd) -> Iterator[PartEvent]:
+        if (given := self._texts.pop(end.call.id, None)) is not None:
+            rest = given.close(end.arguments, is_complete=end.status == "complete")
+            if rest:
+                yield self._arguments(end.call, rest)
+        index, _, pieces = self._open.pop(end.call.id)
+        yield self._made.PartEndEvent(index=index, part=self._call_part(end.call, "".join(pieces) or None))

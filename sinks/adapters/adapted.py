@@ -36,7 +36,7 @@ def adapted(
         return _async(events, adapter())
     if isinstance(events, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers err
         return _plain(events, adapter())
-    message = f"got {type(events).__name__}, which is no stream of events; pass pipeline.stream(...) or astream(...)"
+    message = f"got {type(events).__name__}, not a stream of events; pass pipeline.stream(...) or pipeline.astream(...)"
     raise UsageError(message)
 
 

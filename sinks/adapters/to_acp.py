@@ -11,8 +11,8 @@ from ...events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, Se
 from ...events.tool_result import ToolResult
 from ...operators.calls.segment_metadata import is_argument
 from ...operators.engine.stage import How
-from ..web.answer_parts import CallEnd, CallStart, TextDelta
-from ..web.part_reader import PartReader
+from ..parts.answer_parts import CallEnd, CallStart, TextDelta
+from ..parts.part_reader import PartReader
 from .adapted import adapted
 
 _KINDS: Final = {"write_file": "edit", "edit_file": "edit", "patch_file": "edit", "run_bash": "execute"}

@@ -11,9 +11,9 @@ from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import TokenUsage
 from ...events.errors import UsageError
 from ...operators.engine.stage import How
-from ..web.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextKind, TurnStart
+from ..parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextKind, TurnStart
+from ..parts.part_reader import PartReader
 from ..web.anthropic.call_input import CallInput
-from ..web.part_reader import PartReader
 from .adapted import adapted
 
 if TYPE_CHECKING:

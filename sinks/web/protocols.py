@@ -10,8 +10,8 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypedDi
 from ...events.errors import UsageError
 from ...operators.engine.stage import How
 from .ag_ui.ag_ui_frames import AgUi, AgUiProfile
-from .ai_sdk_frames import AiSdk
-from .anthropic_frames import AnthropicFrames
+from .ai_sdk.ai_sdk_frames import AiSdk
+from .anthropic.anthropic_frames import AnthropicFrames
 from .reemission.openai_chat_frames import ChatChunks
 from .reemission.openai_responses_frames import ResponseEvents
 from .segment_frames import Segments, ToolCallUpdates

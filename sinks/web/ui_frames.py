@@ -12,8 +12,8 @@ from typing_extensions import Unpack
 from ...events.errors import ProviderError, UsageError, error_fields
 from ...events.json_form import Event, to_json
 from ...operators.engine.stage import Failed, How
+from ..parts.for_browsers import for_browsers
 from .final_events import LIVE
-from .for_browsers import for_browsers
 from .protocols import ProtocolOptions, UiProtocol, encoder_of
 
 Select: TypeAlias = Callable[[Any], bool]

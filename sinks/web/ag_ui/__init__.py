@@ -1,1 +1,1 @@
-"""Events in the form that servers send."""
+"""Events as AG-UI has them."""

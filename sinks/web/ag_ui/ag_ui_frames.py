@@ -16,9 +16,9 @@ from ....events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, S
 from ....events.tool_result import ToolResult
 from ....operators.calls.call_arguments import as_json
 from ....operators.engine.stage import Failed, How, Interrupted
-from ..answer_parts import CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart
-from ..for_browsers import for_browsers
-from ..part_reader import PartReader
+from ...parts.answer_parts import CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart
+from ...parts.for_browsers import for_browsers
+from ...parts.part_reader import PartReader
 from .adjacent_parents import AdjacentParents
 from .ag_ui_values import Frame, custom, custom_event, pieces_of, result_text, shortened, usage_of
 from .one_at_a_time import OneAtATime

@@ -13,7 +13,7 @@ from ....events.errors import UsageError
 from ....events.json_form import to_dict
 from ....events.tool_result import ToolResult
 from ....operators.calls.call_arguments import as_json
-from ..for_browsers import for_browsers
+from ...parts.for_browsers import for_browsers
 
 Frame: TypeAlias = dict[str, Any]
 

@@ -1,1 +1,1 @@
-"""What the Messages protocol of Anthropic needs beside its frames."""
+"""The stream of Anthropic's Messages API."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..answer_parts import CallEnd
+from ...parts.answer_parts import CallEnd
 
 
 def missing_arguments(end: CallEnd) -> str:

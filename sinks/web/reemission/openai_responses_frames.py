@@ -13,10 +13,10 @@ from ....events.chunk_response import FinishReason, TokenUsage
 from ....events.segment_event import Status
 from ....events.tool_result import ToolResult
 from ....operators.engine.stage import How
+from ...parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart
+from ...parts.part_reader import PartReader
 from ...wording.event_words import ending
 from ...wording.result_text import result_text
-from ..answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart
-from ..part_reader import PartReader
 from .event_choices import EventChoices
 from .failure import Failure, failure_of
 from .finish import finish_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from ..answer_parts import ArgumentForm, TextKind
+from ...parts.answer_parts import ArgumentForm, TextKind
 
 ItemStatus: TypeAlias = Literal["completed", "incomplete"]
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})

@@ -6,8 +6,8 @@ from typing import Any
 
 from penstock.events import Notice, ProviderEvent, SegmentContent, SegmentEnd, SegmentStart, ToolInvocation
 from penstock.operators.engine.stage import Completed
-from penstock.sinks.web.answer_parts import CallDelta, CallEnd, CallStart, TextDelta, TextEnd, TextStart, TurnStart
-from penstock.sinks.web.part_reader import PartReader
+from penstock.sinks.parts.answer_parts import CallDelta, CallEnd, CallStart, TextDelta, TextEnd, TextStart, TurnStart
+from penstock.sinks.parts.part_reader import PartReader
 
 WRITE = {"tool_name": "write_file", "path": "a.py"}
 

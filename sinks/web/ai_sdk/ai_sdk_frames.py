@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias, get_args
 
-from ...events.answer_end import AnswerEnd
-from ...events.chunk_response import FinishReason
-from ...events.json_form import Event, to_dict
-from ...events.provider_event import ProviderEvent
-from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
-from ...events.tool_invocation import Notice
-from ...events.tool_result import ToolResult
-from ...operators.calls.segment_metadata import RESERVED
-from ...operators.engine.stage import Completed, Failed, How, Interrupted
+from ....events.answer_end import AnswerEnd
+from ....events.chunk_response import FinishReason
+from ....events.json_form import Event, to_dict
+from ....events.provider_event import ProviderEvent
+from ....events.segment_event import SegmentContent, SegmentEnd, SegmentStart
+from ....events.tool_invocation import Notice
+from ....events.tool_result import ToolResult
+from ....operators.calls.segment_metadata import RESERVED
+from ....operators.engine.stage import Completed, Failed, How, Interrupted
+from ...parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart
+from ...parts.for_browsers import for_browsers
+from ...parts.part_reader import PartReader
 from .ai_sdk_sources import failure_in, file_frames, media_frame, source_frames
-from .answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart
-from .for_browsers import for_browsers
-from .part_reader import PartReader
 
 Frame: TypeAlias = dict[str, Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 from segment_events import content, end, start
 
 from penstock.events import ProviderEvent, SegmentEvent, ToolResult
-from penstock.sinks.web.answer_parts import CallStart
-from penstock.sinks.web.part_reader import PartReader
+from penstock.sinks.parts.answer_parts import CallStart
+from penstock.sinks.parts.part_reader import PartReader
 
 
 def turn(turn_id: str) -> list[Any]:

@@ -41,7 +41,7 @@ from penstock.operators import parse_text, stream_fields, to_invocations, to_seg
 from penstock.sources.decode_wire import decode_wire
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 STREAMS = ROOT / "tests" / "streams"
 BODIES = [path for path in sorted(STREAMS.glob("*/*")) if path.suffix != ".json"]
 INVOKED = to_invocations(keep_segments=True)

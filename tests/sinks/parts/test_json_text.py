@@ -12,7 +12,7 @@ from strategies.cuts import cut_at
 from penstock.events.fragment import Fragment
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.machines.json_machine import JsonMachine
-from penstock.sinks.web.json_text import JsonText
+from penstock.sinks.parts.json_text import JsonText
 
 VALUES = st.recursive(
     st.none()

@@ -26,7 +26,7 @@ from penstock.events import (
 )
 from penstock.operators import drive, parse_text, stream_fields, to_invocations, to_segments
 from penstock.operators.engine.stage import Completed, How, Interrupted
-from penstock.sinks.web.answer_parts import (
+from penstock.sinks.parts.answer_parts import (
     CallDelta,
     CallEnd,
     CallStart,
@@ -36,7 +36,7 @@ from penstock.sinks.web.answer_parts import (
     TextStart,
     TurnStart,
 )
-from penstock.sinks.web.part_reader import PartReader
+from penstock.sinks.parts.part_reader import PartReader
 
 
 def parts_of(events: Iterable[Any], how: How | None = None) -> list[Any]:

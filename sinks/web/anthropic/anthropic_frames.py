@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
-from ...events.answer_end import AnswerEnd
-from ...events.provider_event import ProviderEvent
-from ...operators.engine.stage import Failed, How
-from .answer_parts import Call, CallDelta, CallEnd, CallStart, TextDelta, TextEnd, TextKind, TurnStart
-from .anthropic.call_input import CallInput
-from .anthropic.message_end import error_event, stop_reason, usage
-from .part_reader import PartReader
+from ....events.answer_end import AnswerEnd
+from ....events.provider_event import ProviderEvent
+from ....operators.engine.stage import Failed, How
+from ...parts.answer_parts import Call, CallDelta, CallEnd, CallStart, TextDelta, TextEnd, TextKind, TurnStart
+from ...parts.part_reader import PartReader
+from .call_input import CallInput
+from .message_end import error_event, stop_reason, usage
 
 _PROVIDERS: Final = ("server_tool_use", "mcp_tool_use")
 _RESULT: Final = "_tool_result"

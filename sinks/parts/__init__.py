@@ -1,0 +1,1 @@
+"""The parts of an answer, in which the streams of other protocols are written."""

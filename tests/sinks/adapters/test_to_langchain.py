@@ -145,7 +145,7 @@ def test_async_events_make_an_async_stream_and_leaving_it_closes_them():
 
 
 def test_what_is_no_stream_is_refused():
-    with pytest.raises(UsageError, match="got int, which is no stream of events"):
+    with pytest.raises(UsageError, match="got int, not a stream of events"):
         to_langchain(7)  # type: ignore[call-overload]
 
 

@@ -37,8 +37,8 @@ def gap_frames(
 
 
 def _type_of(frame: bytes) -> str | None:
-    value = msgspec.json.decode(frame)
-    return value.get("type") if isinstance(value, dict) else None
+    value: dict[str, Any] = msgspec.json.decode(frame)
+    return value.get("type")
 
 
 def _describe(error: Exception) -> dict[str, Any]:

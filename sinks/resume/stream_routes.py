@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from typing_extensions import Unpack
 
@@ -27,7 +27,7 @@ def id_in_request(request: Any) -> str | None:
     >>> id_in_request({"id": "chat_1", "messages": []}), id_in_request([])
     ('chat_1', None)
     """
-    value = request.get("id") if isinstance(request, dict) else None
+    value: object = cast("dict[str, Any]", request).get("id") if isinstance(request, dict) else None
     return value if isinstance(value, str) and 0 < len(value) <= 200 else None
 
 

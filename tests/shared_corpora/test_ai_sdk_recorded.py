@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -62,7 +63,7 @@ def test_every_recording_keeps_the_rules_whole_and_cut_anywhere(recorded: Record
 @pytest.mark.parametrize("chain", [FIELDS, BARE], ids=["with files", "bare"])
 def test_the_official_clients_read_every_recording(recorded: Recorded, chain: Any) -> None:
     read = {name: recorded.read(name, *chain) for name in recorded.bodies}
-    answers = every_version({name: lambda each=each: sent(*each) for name, each in read.items()})
+    answers = every_version({name: partial(sent, *each) for name, each in read.items()})
     assert len(answers) >= 3 * 250
     for name, version, answer in answers:
         events, error = read[name]

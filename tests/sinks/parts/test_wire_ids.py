@@ -12,7 +12,7 @@ from penstock.sinks.parts.part_reader import PartReader
 
 
 def turn(turn_id: str) -> list[Any]:
-    argument = {"call_id": "c", "tool_name": "edit_file", "path": ["edits"]}
+    argument: dict[str, Any] = {"call_id": "c", "tool_name": "edit_file", "path": ["edits"]}
     return [
         start("write_file", "c", turn_id, tool_name="write_file", path="a.py"),
         content("x", "c", turn_id),
@@ -31,7 +31,7 @@ def test_an_id_that_comes_again_in_the_next_turn_is_the_same_in_all_that_names_i
     second = [part for event in turn("t2") for part in reader.feed(event)]
     for parts, call, argument in ((first, "c", "c/edits"), (second, "t2:c", "t2:c/edits")):
         assert [part.call.id for part in parts if isinstance(part, CallStart)] == [call]
-        segments = [part for part in parts if isinstance(part, SegmentEvent)]
+        segments: list[Any] = [part for part in parts if isinstance(part, SegmentEvent)]
         assert [each.segment_id for each in segments] == [call, call, argument, argument, argument, call]
         named = [each.metadata["call_id"] for each in segments if "call_id" in getattr(each, "metadata", {})]
         assert named == [call, call]
@@ -43,7 +43,9 @@ def test_an_argument_whose_own_id_is_new_names_its_call_as_it_is_here():
     reader = PartReader()
     for event in (start("tool_call", "c", "t1", tool_name="f"), end("complete", "c", "t1")):
         reader.feed(event)
-    segments = [part for event in turn("t2") for part in reader.feed(event) if isinstance(part, SegmentEvent)]
+    segments: list[Any] = [
+        part for event in turn("t2") for part in reader.feed(event) if isinstance(part, SegmentEvent)
+    ]
     assert [(each.segment_id, each.metadata["call_id"]) for each in (segments[2], segments[4])] == 2 * [
         ("c/edits", "t2:c")
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def test_every_stream_of_ours_becomes_the_message_that_it_stands_for():
         name: read_by(path, *chain, choices=truth.get("choices", 0))
         for (name, truth), path in zip(truths.items(), BODIES, strict=True)
     }
-    streams = {name: lambda each=each: sent(*each) for name, each in read.items()}
+    streams = {name: partial(sent, *each) for name, each in read.items()}
     for name, version, answer in every_version(streams):
         (events, error), truth, message = read[name], truths[name], answer["message"]
         where = f"{name}, client {version}"
@@ -84,7 +85,7 @@ def test_each_piece_of_arguments_is_a_delta_where_nothing_holds_calls_back():
     """`stream_fields` does: it passes the pieces of a file, and holds what stands before and between them."""
     read = {f"{path.parent.name}/{path.stem}": read_by(path, to_segments(turn_id="t"), INVOKED) for path in BODIES}
     sources = {f"{path.parent.name}/{path.stem}": argument_deltas(read_by(path)[0]) for path in BODIES}
-    for name, version, answer in every_version({name: lambda each=each: sent(*each) for name, each in read.items()}):
+    for name, version, answer in every_version({name: partial(sent, *each) for name, each in read.items()}):
         assert sum(answer["deltas"].values()) >= sources[name], (name, version)
 
 
@@ -111,7 +112,7 @@ def test_calls_side_by_side_in_pieces_and_cut_anywhere():
         for number in range(len(chunks) + 1)
         for is_lost in (False, True)
     }
-    for name, version, answer in every_version({name: lambda each=each: sent(*each) for name, each in read.items()}):
+    for name, version, answer in every_version({name: partial(sent, *each) for name, each in read.items()}):
         assert len(answer["errors"]) == name.endswith("True"), (name, version)
         if "message" in answer:
             assert_settled(answer["message"])
@@ -134,7 +135,7 @@ def two_turns(api: str) -> list[Any]:
 
 def test_turns_with_results_between_them_are_steps_of_one_message():
     read = {api: two_turns(api) for api in ("openai-chat", "openai-responses", "anthropic", "gemini", "ollama")}
-    streams = {api: lambda events=events: sent(events, None) for api, events in read.items()}
+    streams = {api: partial(sent, events, None) for api, events in read.items()}
     for api, version, answer in every_version(streams):
         message = answer["message"]
         assert answer["errors"] == [], (api, version)
@@ -161,13 +162,13 @@ def test_a_call_that_a_model_writes_into_its_text_has_json_input():
         read[f"{dialect} cut"] = events_of(
             chunks[: -len(call.text) // 2], parse_text(dialect, tools=call.tools), INVOKED
         )
-    for name, version, answer in every_version({name: lambda each=each: sent(*each) for name, each in read.items()}):
+    for name, version, answer in every_version({name: partial(sent, *each) for name, each in read.items()}):
         assert answer["errors"] == [], (name, version)
         assert_settled(answer["message"])
         [found] = calls_in(answer["message"]).values()
         assert text_of(answer["message"], "text").startswith("So:")
-        if call := calls.get(name):
-            assert (found["toolName"], found["input"]) == (call.name, dict(call.arguments)), (name, version)
+        if (whole := calls.get(name)) is not None:
+            assert (found["toolName"], found["input"]) == (whole.name, dict(whole.arguments)), (name, version)
         else:
             assert (found["state"], type(found["input"])) == ("output-error", str), (name, version)
 

@@ -291,7 +291,7 @@ def test_files_of_a_provider_are_files_where_they_have_content_or_a_link():
 
 
 def test_a_file_that_is_written_is_a_data_part_and_its_pieces_are_transient():
-    metadata = {"tool_name": "write_file", "path": "a.py", "native": {"type": "tool_use"}}
+    metadata: dict[str, Any] = {"tool_name": "write_file", "path": "a.py", "native": {"type": "tool_use"}}
     frames = frames_of(segment("write_file", "x =", " 1", segment_id="c", **metadata))
     shown = [frame for frame in frames if frame["type"].startswith("data-")]
     told = {"type": "write_file", "metadata": {"path": "a.py"}}

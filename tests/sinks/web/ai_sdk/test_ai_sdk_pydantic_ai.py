@@ -43,12 +43,11 @@ def theirs() -> list[dict[str, Any]]:
     request = pytest.importorskip("pydantic_ai.ui.vercel_ai.request_types").SubmitMessage
 
     async def native() -> AsyncIterator[Any]:
-        for index, (part, delta, pieces) in enumerate(
-            (
-                (messages.ThinkingPart, messages.ThinkingPartDelta, THOUGHTS),
-                (messages.TextPart, messages.TextPartDelta, TEXTS),
-            )
-        ):
+        texts: list[tuple[Any, Any, tuple[str, ...]]] = [
+            (messages.ThinkingPart, messages.ThinkingPartDelta, THOUGHTS),
+            (messages.TextPart, messages.TextPartDelta, TEXTS),
+        ]
+        for index, (part, delta, pieces) in enumerate(texts):
             yield messages.PartStartEvent(index=index, part=part(pieces[0]))
             for piece in pieces[1:]:
                 yield messages.PartDeltaEvent(index=index, delta=delta(content_delta=piece))

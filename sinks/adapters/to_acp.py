@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from posixpath import join
 from typing import Any, Final, overload
@@ -17,6 +18,19 @@ from .adapted import adapted
 
 _KINDS: Final = {"write_file": "edit", "edit_file": "edit", "patch_file": "edit", "run_bash": "execute"}
 """The kind of a tool by the type of the segment that shows it."""
+
+
+@dataclass(slots=True)
+class _Shown:
+    """A file or a command that is being written."""
+
+    call_id: str
+    path: str
+    segment_type: str
+    pieces: list[str] = field(default_factory=list[str])
+    length: int = 0
+    sent: int = 0
+    """The length of the last content that was sent."""
 
 
 @overload
@@ -37,8 +51,8 @@ def to_acp(
 
     A file is shown while it is written, as a diff at its location; a patch and a command as text. A call is `pending`
     until its `ToolResult`, and has its `rawInput` once it may be run; one that must not be run is `failed`, with the
-    reason. Each update has the whole content so far, as version 1 wants it, so that showing a file costs the square of
-    its length: join the deltas of a fast model before.
+    reason. An update has the whole content so far, as version 1 wants it. The next one comes when the content has grown
+    by an eighth, and at the end, so that all updates of a file together are at most ten times as long as the file.
 
     - `session_id`: the session of the updates.
     - `folder`: the absolute folder of the paths in calls, since locations have absolute paths.
@@ -55,8 +69,7 @@ class _Updates:
         self._session_id = session_id
         self._folder = folder
         self._parts = PartReader()
-        self._shown: dict[tuple[str | None, str], tuple[str, str, list[str]]] = {}
-        """Of each file or command that is being written its call, its path, and its pieces."""
+        self._shown: dict[tuple[str | None, str], _Shown] = {}
         self._last_call = ""
 
     def feed(self, event: Any) -> Iterator[dict[str, Any]]:
@@ -98,22 +111,30 @@ class _Updates:
         """Show a file or a command beside its call."""
         identity = (event.turn_id, event.segment_id)
         if isinstance(event, SegmentStart):
-            if (kind := _KINDS.get(event.segment_type or "")) is None:
+            segment_type = event.segment_type or ""
+            if (kind := _KINDS.get(segment_type)) is None:
                 return
             path = event.metadata.get("path")
             whole_path = join(self._folder, path) if isinstance(path, str) else ""
             call_id = event.metadata["call_id"] if is_argument(event) else self._last_call
-            self._shown[identity] = call_id, whole_path, []
+            self._shown[identity] = _Shown(call_id, whole_path, segment_type)
             yield _update(call_id, kind=kind, **({"locations": [{"path": whole_path}]} if whole_path else {}))
-        elif isinstance(event, SegmentContent) and identity in self._shown:
-            call_id, path, pieces = self._shown[identity]
-            pieces.append(event.delta)
-            text = "".join(pieces)
-            is_file = event.segment_type == "write_file" and path
-            shown = {"type": "diff", "path": path, "newText": text} if is_file else _text(text)
-            yield _update(call_id, content=[shown])
+        elif isinstance(event, SegmentContent) and (shown := self._shown.get(identity)) is not None:
+            shown.pieces.append(event.delta)
+            shown.length += len(event.delta)
+            if shown.length * 8 >= shown.sent * 9:
+                yield _content(shown)
         elif isinstance(event, SegmentEnd):
-            self._shown.pop(identity, None)
+            shown = self._shown.pop(identity, None)
+            if shown is not None and shown.length > shown.sent:
+                yield _content(shown)
+
+
+def _content(shown: _Shown) -> dict[str, Any]:
+    text, shown.sent = "".join(shown.pieces), shown.length
+    is_file = shown.segment_type == "write_file" and shown.path
+    content = {"type": "diff", "path": shown.path, "newText": text} if is_file else _text(text)
+    return _update(shown.call_id, content=[content])
 
 
 def _update(call_id: str, **said: Any) -> dict[str, Any]:

@@ -82,5 +82,16 @@ def test_a_file_is_a_diff_while_it_is_written_and_a_result_completes_its_call():
     ]
 
 
+def test_what_is_sent_of_a_file_grows_with_the_file_and_not_with_its_square():
+    text = "".join(f"line {number}" for number in range(2000))
+    deltas = ['{"path": "x.py", "content": "', *text, '"}']
+    chunks = [ChunkResponse(tool_calls=(ToolCallDelta(0, "a", "write_file", each),)) for each in deltas]
+    stream = heard([*chunks, ChunkResponse(finish_reason="tool_calls", is_complete=True)])
+    shown = [each["content"][0]["newText"] for each in updates_of(stream) if "content" in each]
+    assert shown[:9] == [text[:length] for length in range(1, 10)]
+    assert shown[-1] == text
+    assert sum(map(len, shown)) <= 10 * len(text)
+
+
 def update(call_id: str, **said: Any) -> dict[str, Any]:
     return {"sessionUpdate": "tool_call_update", "toolCallId": call_id, **said}

@@ -1638,6 +1638,160 @@ MUTANTS: tuple[Mutant, ...] = (
         (Edit("operators/partial_output.py", "self._validated(raw[reader.span])", "self._validated(raw)"),),
         (f"{OUTPUT_TYPE} any_type",),
     ),
+    Mutant(
+        "what comes after content overtakes it",
+        (
+            Edit(
+                "sinks/running/coalescer.py",
+                "                self._shown.discard((event.turn_id, event.segment_id))\n            return [*self.release(), event]",
+                "                self._shown.discard((event.turn_id, event.segment_id))\n            return [event, *self.release()]",
+            ),
+        ),
+        ("tests/sinks/running/test_coalescer.py",),
+    ),
+    Mutant(
+        "what waits is lost with an error",
+        (
+            Edit(
+                "sinks/running/coalesced_stream.py",
+                "            yield from coalescer.release()\n            raise",
+                "            raise",
+            ),
+        ),
+        (
+            "tests/sinks/running/test_coalesce.py",
+            "tests/sinks/running/test_coalesced_stream.py",
+        ),
+    ),
+    Mutant(
+        "a reader that comes back misses a frame",
+        (
+            Edit(
+                "sinks/resume/run_reader.py",
+                "        self.taken = taken\n",
+                "        self.taken = taken + bool(taken)\n",
+            ),
+        ),
+        ("tests/sinks/resume/test_resuming.py",),
+    ),
+    Mutant(
+        "a gap is not told",
+        (Edit("sinks/resume/run_reader.py", "            self._gap.extend(frames)\n", ""),),
+        ("tests/sinks/resume/test_resuming.py",),
+    ),
+    Mutant(
+        "a stream that nobody reads goes on for ever",
+        (
+            Edit(
+                "sinks/resume/kept_stream.py",
+                "            self._call_later(self._lifetime.grace, self._stop)\n",
+                "            pass\n",
+            ),
+        ),
+        ("tests/sinks/resume/test_stream_runs.py",),
+    ),
+    Mutant(
+        "a failed call of the AI SDK may be run",
+        (
+            Edit(
+                "sinks/web/ai_sdk/ai_sdk_frames.py",
+                "    if end.error is not None:\n        return _of_call",
+                '    if end.error == "malformed":\n        return _of_call',
+            ),
+        ),
+        ("tests/sinks/web/ai_sdk/test_ai_sdk_frames.py",),
+    ),
+    Mutant(
+        "a step of the AI SDK ends before its parts",
+        (
+            Edit(
+                "sinks/web/ai_sdk/ai_sdk_frames.py",
+                "        yield from self._start()\n        for part in self._reader.close(how):",
+                "        yield from self._start()\n        yield from self._finish_step()\n        for part in self._reader.close(how):",
+            ),
+        ),
+        ("tests/sinks/web/ai_sdk/test_ai_sdk_frames.py",),
+    ),
+    Mutant(
+        "a failed call of AG-UI waits to be run",
+        (
+            Edit(
+                "sinks/web/ag_ui/ag_ui_frames.py",
+                "            if part.error is not None:\n                self._unanswered",
+                '            if part.error == "malformed":\n                self._unanswered',
+            ),
+        ),
+        ("tests/sinks/web/ag_ui/test_ag_ui_frames.py",),
+    ),
+    Mutant(
+        "an error of AG-UI comes while calls are open",
+        (
+            Edit(
+                "sinks/web/ag_ui/ag_ui_frames.py",
+                "        yield from self._in_order(placed for part in self._reader.close(how) for placed in self._frames(part))\n",
+                "",
+            ),
+        ),
+        ("tests/sinks/web/ag_ui/test_ag_ui_frames.py",),
+    ),
+    Mutant(
+        "a cut call is whole in chat",
+        (
+            Edit(
+                "sinks/web/reemission/openai_chat_frames.py",
+                '        return "length" if self._is_cut and word in _WHOLE else word\n',
+                "        return word\n",
+            ),
+        ),
+        ("tests/sinks/web/reemission/test_openai_chat_frames.py",),
+    ),
+    Mutant(
+        "a cut call is whole in Responses",
+        (
+            Edit(
+                "sinks/web/reemission/openai_responses_frames.py",
+                'item.end("completed" if status == "complete" else "incomplete")',
+                'item.end("completed")',
+            ),
+        ),
+        ("tests/sinks/web/reemission/test_reemission.py any_answer",),
+    ),
+    Mutant(
+        "a cut call is whole in Messages",
+        (
+            Edit(
+                "sinks/web/anthropic/call_input.py",
+                '        return "" if self.is_cut else "}"\n',
+                '        return "}" if self._is_over else ""\n',
+            ),
+        ),
+        ("tests/sinks/web/anthropic/test_anthropic_frames.py told_again",),
+    ),
+    Mutant(
+        "a repeated call may be run by a front end",
+        (
+            Edit(
+                "sinks/parts/open_call.py",
+                '        if (first := event.metadata.get("duplicate_of")) is not None:\n',
+                '        if (first := event.metadata.get("duplicate_of")) == "":\n',
+            ),
+        ),
+        (
+            "tests/sinks/parts/test_part_reader.py",
+            "tests/sinks/parts/test_odd_parts.py",
+        ),
+    ),
+    Mutant(
+        "spans have content that nobody asked for",
+        (
+            Edit(
+                "sinks/telemetry/otel_setup.py",
+                "if not (self.content and span.is_recording()):",
+                "if not span.is_recording():",
+            ),
+        ),
+        ("tests/sinks/telemetry",),
+    ),
 )
 
 

@@ -195,3 +195,10 @@ def test_what_is_no_part_passes_and_a_chunk_is_refused():
     assert parts_of([notice, own]) == [notice, own]
     with pytest.raises(UsageError, match="to_segments"):
         PartReader().feed(ChunkResponse(content="x"))
+
+
+def test_a_call_that_repeats_another_is_not_to_be_run():
+    end = SegmentEnd("c", "tool_call", "complete", metadata={"tool_name": "f", "duplicate_of": "b"}, turn_id="t")
+    events = [SegmentStart("c", "tool_call", {"tool_name": "f"}, turn_id="t"), end]
+    [ended] = [part for part in parts_of(events) if isinstance(part, CallEnd)]
+    assert (ended.arguments, ended.error) == (None, "a repetition of b")

@@ -113,6 +113,12 @@ def test_a_cut_call_is_sent_as_it_came():
     assert words_of(sent) == ["length"]
 
 
+@pytest.mark.parametrize("delta", [ToolCallDelta(0, "a", "f"), ToolCallDelta(0, "a", "f", "ls", kind="text")])
+def test_the_end_of_the_answer_says_that_a_call_was_cut_whose_text_does_not_show_it(delta: ToolCallDelta):
+    end = ChunkResponse(finish_reason="stop", is_complete=True, is_cut=True)
+    assert words_of(chunks_of(ChunkResponse(tool_calls=(delta,)), end)) == ["length"]
+
+
 def test_a_stream_that_is_broken_off_has_no_finish_reason():
     sent = chunks_of(ChunkResponse(content="Hi"), ChunkResponse(tool_calls=(CALL,)))
     assert words_of(sent) == []

@@ -14,7 +14,7 @@ A client's call is write_file with 20,000 characters, 50 at a time, 50 times a s
 
 `bare` is the same source in a generator of Starlette's, which sends the raw text of the arguments, one frame a delta.
 A delay is that from the time at which the source was due to make a piece until the client has it: a busy server counts,
-and with coalescing up to 70 ms are wanted. p99 and frames count while the load is steady, lost calls always.
+and with coalescing up to 50 ms are wanted. p99 and frames count while the load is steady, lost calls always.
 
 `memory` is what the server held most, above what it held idle, for each client. `cpu` is its share of one core. High
 `waited` (the server was ready, others had the core) or `lag` (p99 of the clients' own loop) mean that the machine was
@@ -31,7 +31,7 @@ import signal
 import sys
 from typing import Any
 
-from load_scenarios import QUICK, RATE, SCENARIOS, WAIT, Report, Row
+from load_scenarios import QUICK, SCENARIOS, WAIT, Report, Row
 
 FILES = 4096
 """Open files for a thousand connections and the search, in each of two processes."""
@@ -106,7 +106,7 @@ def main() -> int:
     busy = "/".join(f"{each:.1f}" for each in os.getloadavg())
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load of the machine {busy}\n")
     print(table(report.rows), end="\n\n")
-    print(f"With coalescing, up to {1000 * (WAIT + 1 / RATE):.0f} ms of a delay are wanted.")
+    print(f"With coalescing, up to {1000 * WAIT:.0f} ms of a delay are wanted.")
     if any(row.measured.waited > BUSY for row in report.rows):
         print(f"DISTURBED: other programs had the server's core for more than {BUSY:.0%} of a run.")
     for holds, text in report.verdicts:

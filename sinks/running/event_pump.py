@@ -54,7 +54,8 @@ class EventPump:
         """
         # A future and a timer, as asyncio.Event in asyncio.timeout costs each item twice the time.
         loop = asyncio.get_running_loop()
-        waiting = self._waiting = loop.create_future()
+        waiting: asyncio.Future[bool] = loop.create_future()
+        self._waiting = waiting
         timer = None if timeout is None else loop.call_later(timeout, partial(self.wake, has_changed=False))
         try:
             return await waiting

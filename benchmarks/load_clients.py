@@ -33,16 +33,12 @@ class Plan(msgspec.Struct):
     port: int
     path: str
     clients: int
-    seconds: float
-    """How long new calls are made, from the first."""
-    rate: float
-    """Pieces a second."""
+    seconds: float  # how long new calls are made, from the first
+    rate: float  # pieces a second
     size: int = 50
     pieces: int = 400
-    wait: float = 0
-    """For how long `coalesce` lets content wait; 0 for none."""
-    starts: float = 200
-    """How many clients begin in a second."""
+    wait: float = 0  # for how long `coalesce` lets content wait; 0 for none
+    starts: float = 200  # clients that begin in a second
     grace: float = 5
     """Seconds after which calls that are not over are given up."""
     stalled: int = 0
@@ -73,10 +69,8 @@ class Seen(msgspec.Struct):
     """The nanoseconds in which the load is steady, and delays, lags and frames count."""
     frames: int = 0
     calls: int = 0
-    lost: int = 0
-    """Calls of which something is missing or wrong."""
-    late: int = 0
-    """Calls that were not over in time."""
+    lost: int = 0  # calls of which something is missing or wrong
+    late: int = 0  # calls that were not over in time
 
 
 class Call(asyncio.Protocol):

@@ -12,6 +12,7 @@ VENV ?= .venv
 VERSIONS ?= 3.11 3.12 3.13
 EXAMPLES ?= 10000
 SHARED ?=
+LOAD ?=
 
 ROOMS := command events operators pipeline sinks sources
 READY := $(VENV)/.ready
@@ -22,7 +23,7 @@ ALL_CORES := -n auto --dist worksteal
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test laws check lint types clients test-all test-shared mutants fuzz bench docs wheel clean
+.PHONY: help demo test laws check lint types clients test-all test-shared mutants fuzz bench load docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -96,6 +97,9 @@ fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones
 
 bench: $(READY) ## measure in plain function calls of the same run, against bounds
 	$(COMPILE_ONCE) $(RUN)/python benchmarks/bench.py
+
+load: $(READY) ## measure a server under load, beside one without the library; LOAD=--help lists the options
+	$(COMPILE_ONCE) $(RUN)/python benchmarks/load.py $(LOAD)
 
 docs: $(READY) ## write the page of strategies anew, and the whole pages of operators and dialects into build/docs
 	$(RUN)/python docs/make_operators_page.py

@@ -88,7 +88,8 @@ def stream_fields(
     by_tool = specs_by_tool(checked, tools, ignore_case=ignore_case)
     fields = {kind: spec.field for kind, spec in spec_by_type(checked).items()}
     deferred = start == "deferred"
-    return lift(partial(_StreamFields, by_tool, fields, limits, deferred=deferred, ignore_case=ignore_case))
+    of_one_kind = {tool: _of_one_kind(several, deferred=deferred) for tool, several in by_tool.items()}
+    return lift(partial(_StreamFields, of_one_kind, fields, limits, deferred=deferred, ignore_case=ignore_case))
 
 
 class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
@@ -102,9 +103,7 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
         ignore_case: bool,
     ) -> None:
         super().__init__(keep_segments=True)
-        self._specs = {tool: _of_one_kind(several, deferred=deferred) for tool, several in specs.items()}
-        paths = {tool: several[0].paths for tool, several in self._specs.items() if several[0].paths}
-        self._trees = {tool: path_tree(map(read_path, those)) for tool, those in paths.items()}
+        self._specs = specs
         self._fields = fields
         """The fields that segments have by their type; others are named in the metadata."""
         self._ignore_case = ignore_case
@@ -148,8 +147,8 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
 
     def _followed(self, tool: str, start: SegmentStart, name: str) -> FieldCall | StreamedArguments:
         specs = self._specs[tool]
-        if tool in self._trees:
-            return StreamedArguments(specs[0], self._trees[tool], self._limits, start, name)
+        if specs[0].paths:
+            return StreamedArguments(specs[0], path_tree(map(read_path, specs[0].paths)), self._limits, start, name)
         markers = specs[0].markers
         stripping = None if markers is None else stage(strip_markers(*markers))
         return FieldCall(specs, self._limits, start, name, stripping)

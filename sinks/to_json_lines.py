@@ -41,7 +41,7 @@ def to_json_lines(
 
     The objects, the other options, and what happens when the stream fails or the reader leaves, are those of `to_sse`.
 
-    - `heartbeat`: seconds without an event after which an empty line keeps the connection alive. The default is None,
+    - `heartbeat`: seconds without a line after which an empty line keeps the connection alive. The default is None,
       never, because some readers of JSON lines refuse empty ones.
 
     The media type is that of https://github.com/ndjson/ndjson-spec

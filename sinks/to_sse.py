@@ -55,7 +55,7 @@ def to_sse(
       "openai-chat", "openai-responses" and "anthropic-messages" send the answer as the streams of these APIs, with
       their own last data; what each can carry is in docs/re-emission.md. "ai-sdk" sends the UI message stream of the
       Vercel AI SDK for its clients 5, 6 and 7; it ends with `finish` and `[DONE]`.
-    - `heartbeat`: seconds without an event after which a comment keeps the connection alive; None for never.
+    - `heartbeat`: seconds without a frame after which a comment keeps the connection alive; None for never.
     - `ids`: number the events from 1. A browser that reconnects sends the last number as `Last-Event-ID`.
     - `select`: a predicate for the events to send, by default all. Dictionaries are sent unchanged.
     - `message_id`: the `messageId` of tool call updates, or the id of Anthropic's message; by default the turn's id. Of

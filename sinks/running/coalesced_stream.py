@@ -84,7 +84,14 @@ async def _coalesced(events: AsyncIterable[Any], coalescer: Coalescer) -> AsyncG
             errors.append(how.error)
         return coalescer.release()
 
-    pump = EventPump(events, lambda event: coalescer.feed(event, now()), close, ahead=1)
+    def feed(event: Any) -> list[Any]:
+        due = coalescer.due
+        released = coalescer.feed(event, now())
+        if coalescer.due != due:
+            pump.wake()
+        return released
+
+    pump = EventPump(events, feed, close, ahead=1)
     try:
         while True:
             while pump.items:

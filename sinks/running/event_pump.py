@@ -7,6 +7,7 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import AsyncIterable, Callable, Iterable
+from functools import partial
 from typing import Any
 
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
@@ -38,7 +39,8 @@ class EventPump:
         """The exception that `close` raised."""
         self.is_over = self.is_left = False
         """Whether the last item is queued; whether the reader has left, and nobody takes items."""
-        self._arrived, self._room = asyncio.Event(), asyncio.Event()
+        self._waiting: asyncio.Future[bool] | None = None
+        self._room = asyncio.Event()
         self._is_reading = False
         self._reason: str | None = None
         self._task = asyncio.get_running_loop().create_task(self._run())
@@ -46,14 +48,25 @@ class EventPump:
         self._task.add_done_callback(_RUNNING.discard)
 
     async def changed(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what timed out is no error here
-        """Wait until an event was read or the end came; return False after `timeout` seconds without."""
-        self._arrived.clear()
+        """Wait for an item, the end or `wake`; return False after `timeout` seconds without.
+
+        One task waits at a time.
+        """
+        # A future and a timer, as asyncio.Event in asyncio.timeout costs each item twice the time.
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[bool] = loop.create_future()
+        self._waiting = waiting
+        timer = None if timeout is None else loop.call_later(timeout, partial(self.wake, has_changed=False))
         try:
-            async with asyncio.timeout(timeout):
-                await self._arrived.wait()
-        except TimeoutError:
-            return False
-        return True
+            return await waiting
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def wake(self, *, has_changed: bool = True) -> None:
+        """Let `changed` return, if it waits."""
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(has_changed)
 
     def take(self) -> Any:
         """Return the next item; there must be one."""
@@ -90,7 +103,7 @@ class EventPump:
             self.error = error
         finally:
             self.is_over = True
-            self._arrived.set()
+            self.wake()
 
     async def _read(self) -> How:
         """Read to the end, and close the events in every case."""
@@ -101,7 +114,8 @@ class EventPump:
                 self._is_reading = self._reason is None and not self.is_left
                 while self._is_reading:
                     self.items.extend(self._feed(await anext(iterator)))
-                    self._arrived.set()
+                    if self.items:
+                        self.wake()
                     while len(self.items) >= self._ahead:
                         self._room.clear()
                         await self._room.wait()

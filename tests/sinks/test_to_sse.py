@@ -320,6 +320,11 @@ def test_comments_come_while_nothing_else_does_and_what_is_awaited_still_comes()
     ]
 
 
+def test_comments_come_while_what_comes_is_not_sent():
+    sent = timed(with_pauses(10, 10, 10, 10), select=lambda event: isinstance(event, ToolInvocation))
+    assert [at for at, chunk in sent if chunk == HEARTBEAT] == [15, 30]
+
+
 def test_without_a_heartbeat_there_are_no_comments():
     assert [at for at, _ in timed(with_pauses(40, 10, 20), heartbeat=None)] == [40, 50, 70, 70]
 

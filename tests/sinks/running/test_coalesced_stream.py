@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import virtual_time
+from counted_calls import counted
 from segment_events import content, end, start
 
 from penstock.events import ChunkResponse, ProviderError, SegmentContent
@@ -337,3 +338,15 @@ def test_it_takes_what_drive_gives():
     chunks = [ChunkResponse(content=each) for each in "tide"]
     events = coalesce(chars=2)(drive(chunks, to_segments()))
     assert [event.delta for event in events if isinstance(event, SegmentContent)] == ["t", "id", "e"]
+
+
+def test_the_reader_is_not_woken_by_pieces_that_wait():
+    def calls(pieces: int) -> int:
+        async def main() -> None:
+            stream = Stream(START, A, *[0.001, B] * pieces, END)
+            assert len([event async for event in coalesce(seconds=60)(stream)]) == 4
+
+        return counted(lambda: virtual_time.run(main()))
+
+    a_piece = (calls(1100) - calls(100)) / 1000
+    assert a_piece < 110  # 158 if it is

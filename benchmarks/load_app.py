@@ -1,0 +1,130 @@
+"""The server under load: /penstock and /bare send the same source, the one through the library, the other without.
+
+Started by load.py. Prints its port. /state has what the process used so far, and how many streams are open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import uvicorn
+from load_text import HEAD, TAIL, piece
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from penstock.events import ChunkResponse, ToolCallDelta
+from penstock.pipeline import Pipeline
+from penstock.sinks import SSE_HEADERS, coalesce, to_sse
+
+PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
+
+pipeline = Pipeline()
+yielded: Counter[str] = Counter()
+"""How many pieces each stream that has a name has yielded."""
+open_streams = 0
+
+
+class Asked(msgspec.Struct):
+    pieces: int
+    rate: float
+    size: int = 50
+    seconds: float = 0
+    """For how long `coalesce` lets content wait; 0 for none."""
+    name: str = ""
+
+
+async def deltas(asked: Asked) -> AsyncIterator[str]:
+    """Yield the text of a call's arguments at a steady pace.
+
+    A piece says when it was due, not when it was made: what a busy loop delays here is delay, too.
+    """
+    global open_streams  # noqa: PLW0603 - the server is one process and one loop
+    open_streams += 1
+    try:
+        yield HEAD
+        begin = time.monotonic_ns()
+        for number in range(asked.pieces):
+            due = begin + round(number * 1e9 / asked.rate)
+            if (wait := due - time.monotonic_ns()) > 0:
+                await asyncio.sleep(wait / 1e9)
+            if asked.name:
+                yielded[asked.name] += 1
+            yield piece(number, due, asked.size)
+        yield TAIL
+    finally:
+        open_streams -= 1
+
+
+async def chunks(asked: Asked) -> AsyncIterator[ChunkResponse]:
+    yield ChunkResponse(tool_calls=(ToolCallDelta(0, "call_1", "write_file"),), response_id="r")
+    async for delta in deltas(asked):
+        yield ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta=delta),))
+    yield ChunkResponse(finish_reason="tool_calls", is_complete=True)
+
+
+def with_penstock(asked: Asked) -> AsyncIterator[bytes]:
+    events: Any = pipeline.astream(partial(chunks, asked))
+    return to_sse(coalesce(seconds=asked.seconds)(events) if asked.seconds else events)
+
+
+async def bare(asked: Asked) -> AsyncIterator[bytes]:
+    async for delta in deltas(asked):
+        yield b"data: %b\n\n" % msgspec.json.encode({"type": "delta", "delta": delta})
+    yield b'data: {"type":"end"}\n\n'
+
+
+def answering(stream: Callable[[Asked], AsyncIterator[bytes]]) -> Callable[[Request], Response]:
+    async def answer(request: Request) -> Response:
+        asked = msgspec.convert(dict(request.query_params), Asked, strict=False)
+        return StreamingResponse(stream(asked), headers=SSE_HEADERS)
+
+    return answer  # type: ignore[return-value]
+
+
+def used() -> dict[str, float]:
+    _, pages, *_ = Path("/proc/self/statm").read_text(encoding="ascii").split()
+    _, waited, *_ = Path("/proc/self/schedstat").read_text(encoding="ascii").split()
+    return {
+        "time": time.monotonic(),
+        "cpu": time.process_time(),
+        "waited": int(waited) / 1e9,
+        "memory": int(pages) * PAGE_KB,
+    }
+
+
+async def state(_: Request) -> Response:
+    return JSONResponse({**used(), "open": open_streams, "yielded": yielded})
+
+
+app = Starlette(
+    routes=[
+        Route("/penstock", answering(with_penstock)),
+        Route("/bare", answering(bare)),
+        Route("/state", state),
+    ]
+)
+
+
+def main() -> None:
+    send_buffer = int(sys.argv[1])
+    with socket.create_server(("127.0.0.1", 0), backlog=2048) as listening:
+        if send_buffer:  # connections have the listener's
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
+        print(listening.getsockname()[1], flush=True)
+        uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listening])
+
+
+if __name__ == "__main__":
+    main()

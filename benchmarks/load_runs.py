@@ -1,0 +1,125 @@
+"""One run: a server process, a process of clients, and what both say of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import msgspec
+from load_clients import SETTLE, Plan
+
+HERE = Path(__file__).parent
+LOOK = 0.25
+"""Seconds between two looks at the server."""
+IDLE_WITHIN = 30
+
+
+class State(msgspec.Struct):
+    """What the server says of itself: seconds, kilobytes, open streams and the pieces of those that have names."""
+
+    time: float
+    cpu: float
+    waited: float
+    memory: int
+    open: int
+    yielded: dict[str, int]
+
+
+class Measured(msgspec.Struct):
+    """Delays and lag in milliseconds, frames a second, memory in KB.
+
+    cpu is the server's share of one core, waited the time in which it would have had one and others had it.
+    """
+
+    p50: float
+    p99: float
+    lag: float
+    frames: float
+    calls: int
+    lost: int
+    late: int
+    memory: float = 0
+    """What the server held most, above what it held before."""
+    cpu: float = 0
+    waited: float = 0
+    states: list[State] = []
+    """What the server said while the load was steady."""
+
+
+class Server:
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    def state(self) -> State:
+        with urlopen(f"http://127.0.0.1:{self.port}/state", timeout=60) as answer:
+            return msgspec.json.decode(answer.read(), type=State)
+
+    def when_idle(self) -> State:
+        """Return the state once no stream is open."""
+        give_up = time.monotonic() + IDLE_WITHIN
+        while (state := self.state()).open:
+            if time.monotonic() > give_up:
+                message = f"{state.open} streams are still open {IDLE_WITHIN} s after their clients left"
+                raise TimeoutError(message)
+            time.sleep(LOOK)
+        return state
+
+    def run(self, path: str, **options: Any) -> Measured:
+        """Return what the clients of a plan saw, and what the server used meanwhile."""
+        plan = Plan(port=self.port, path=f"/{path}", **options)
+        before = self.when_idle()
+        states: list[State] = []
+        with _process("load_clients.py", stdin=subprocess.PIPE) as clients:
+            clients.stdin.write(msgspec.json.encode(plan))
+            clients.stdin.close()
+            begin = time.monotonic()
+            while clients.poll() is None:
+                states.append(self.state())
+                time.sleep(LOOK)
+            if clients.returncode:
+                message = "the clients failed; their error stands above"
+                raise RuntimeError(message)
+            seen = json.loads(clients.stdout.read())
+        settled = begin + plan.clients / plan.starts + SETTLE
+        steady = [each for each in states if settled < each.time < begin + plan.seconds] or states
+        first, last = steady[0], steady[-1]
+        spent = last.time - first.time or 1
+        return Measured(
+            **seen,
+            memory=max(each.memory for each in steady) - before.memory,
+            cpu=(last.cpu - first.cpu) / spent,
+            waited=(last.waited - first.waited) / spent,
+            states=steady,
+        )
+
+
+@contextmanager
+def serving(path: str, *, send_buffer: int = 0) -> Iterator[Server]:
+    """Start a server, and let it answer once, so that what is loaded on demand is no memory of the clients."""
+    with _process("load_app.py", str(send_buffer)) as process:
+        line = process.stdout.readline()
+        if not line:
+            message = "the server did not start; its error stands above"
+            raise RuntimeError(message)
+        server = Server(int(line))
+        server.run(path, clients=1, seconds=0.1, rate=50)
+        yield server
+
+
+@contextmanager
+def _process(name: str, *arguments: str, **options: Any) -> Iterator[Any]:
+    """Start a program of this folder in a session of its own: Ctrl-C reaches the command alone, which ends all."""
+    command = [sys.executable, str(HERE / name), *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, **options)
+    with process:  # which waits for its end
+        try:
+            yield process
+        finally:
+            process.kill()

@@ -1,0 +1,154 @@
+"""The scenarios: what is run for each, the rows of the table, and what must hold."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from load_runs import Measured, serving
+
+APPS = ("penstock", "bare")
+P99 = 250
+"""The bound of delays, in milliseconds."""
+SLOWER, NOISE = 1.5, 10
+"""How much slower, and how many milliseconds more, the p99 may be beside clients that stop reading."""
+SEND_BUFFER = 16384
+"""The kernel's buffer of a connection where clients stop reading; it has room for megabytes by default."""
+READ_AHEAD, HELD = 400, 1500
+"""For a client that stopped reading: the most KB read from its source, and the most that the server's memory grows."""
+STEPS = 3
+MOST = 3200
+RATE = 50
+WAIT = 0.05
+
+
+class Row(NamedTuple):
+    name: str
+    app: str
+    clients: int
+    measured: Measured
+
+
+class Verdict(NamedTuple):
+    holds: bool
+    text: str
+
+
+class Report(NamedTuple):
+    rows: list[Row]
+    verdicts: list[Verdict]
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def beside_bare(name: str, clients: int, **options: Any) -> Report:
+    """Run the same load with the library and without."""
+    report = Report([], [])
+    for app in APPS:
+        say(f"{name}: {app}, {clients} clients, {options['seconds']} s ...")
+        with serving(app) as server:
+            row = Row(name, app, clients, server.run(app, clients=clients, **options))
+        report.rows.append(row)
+        report.verdicts.append(nothing_lost(row))
+    p99 = report.rows[0].measured.p99
+    report.verdicts.append(Verdict(p99 < P99, f"{name}: p99 of penstock is {p99:.0f} ms, less than {P99} ms"))
+    return report
+
+
+def nothing_lost(row: Row) -> Verdict:
+    seen = row.measured
+    text = f"{row.name}: nothing lost in {seen.calls} calls of {row.app}"
+    if seen.lost or seen.late:
+        text = f"{row.name}: {seen.lost} of {seen.calls} calls of {row.app} are not whole, {seen.late} came to no end"
+    return Verdict(seen.calls > 0 and not seen.lost and not seen.late, text)
+
+
+def coalesced(clients: int = 150, seconds: float = 14) -> Report:
+    return beside_bare("coalesced", clients, seconds=seconds, rate=RATE, wait=WAIT)
+
+
+def each_delta(clients: int = 50, seconds: float = 10) -> Report:
+    return beside_bare("each-delta", clients, seconds=seconds, rate=RATE)
+
+
+def connected(clients: int = 1000, seconds: float = 12) -> Report:
+    return beside_bare("connected", clients, seconds=seconds, rate=2, starts=clients / seconds * 3)
+
+
+def highest(clients: int = 50, seconds: float = 4) -> Report:
+    """Search for the most clients with a p99 below the bound: double, then halve the gap."""
+    report = Report([], [])
+    for app in APPS:
+        with serving(app) as server:
+            passed = list(_passing(server, app, clients, seconds))
+        if passed:
+            report.rows.append(passed[-1])
+    found = ", ".join(f"{row.app} {row.clients} clients ({row.clients * RATE} chunks/s)" for row in report.rows)
+    is_found = any(row.app == "penstock" for row in report.rows)
+    report.verdicts.append(Verdict(is_found, f"highest: p99 < {P99} ms with {found or 'no load'}"))
+    return report
+
+
+def _passing(server: Any, app: str, clients: int, seconds: float) -> Iterator[Row]:
+    low, high = 0, 0
+    steps = STEPS
+    while steps and clients <= MOST:
+        time = seconds + clients / 200
+        seen = server.run(app, clients=clients, seconds=time, rate=RATE, wait=WAIT, grace=2)
+        passes = seen.p99 < P99 and not seen.lost and not seen.late
+        say(f"highest: {app}, {clients} clients: p99 {seen.p99:.0f} ms{'' if passes else ', too much'}")
+        if passes:
+            yield Row("highest", app, clients, seen)
+        low, high = (clients, high) if passes else (low, clients)
+        steps -= high > 0
+        clients = (low + high) // 2 if high else 2 * clients
+
+
+def stalled(clients: int = 100, seconds: float = 8) -> Report:
+    """Let one client in ten stop reading, on a server that has served the other nine alone before."""
+    stopping = max(1, clients // 10)
+    reading = clients - stopping
+    load = {"clients": reading, "seconds": seconds, "rate": RATE, "wait": WAIT}
+    with serving("penstock", send_buffer=SEND_BUFFER) as server:
+        say(f"stalled: {reading} clients, {seconds} s ...")
+        alone = Row("stalled: none", "penstock", reading, server.run("penstock", **load))
+        say(f"stalled: {reading} clients and {stopping} that stop reading, {seconds} s ...")
+        beside = Row("stalled: 1 in 10", "penstock", clients, server.run("penstock", stalled=stopping, **load))
+    states = beside.measured.states
+    before = next(each for each in states if each.time > states[-1].time - 1)
+    size = 2
+    most = max(states[-1].yielded.values()) * size
+    grown = (max(each.memory for each in states) - max(each.memory for each in alone.measured.states)) / stopping
+    p99, without = beside.measured.p99, alone.measured.p99
+    slow = f"{p99:.0f} ms of the others, {without:.0f} ms without them: {p99 / without:.2f} times"
+    has_stopped = len(states[-1].yielded) == stopping and before.yielded == states[-1].yielded
+    return Report(
+        [alone, beside],
+        [
+            nothing_lost(alone),
+            nothing_lost(beside),
+            Verdict(has_stopped, "stalled: the sources of clients that stop reading have stopped"),
+            Verdict(most <= READ_AHEAD, f"stalled: {most} KB read ahead for one, at most {READ_AHEAD} KB"),
+            Verdict(grown <= HELD, f"stalled: memory grows by {grown:.0f} KB for one, at most {HELD} KB"),
+            Verdict(p99 < without * SLOWER + NOISE, f"stalled: p99 {slow}"),
+        ],
+    )
+
+
+SCENARIOS = {
+    "coalesced": coalesced,
+    "each-delta": each_delta,
+    "connected": connected,
+    "stalled": stalled,
+    "highest": highest,
+}
+QUICK: dict[str, dict[str, float]] = {
+    "coalesced": {"seconds": 3},
+    "each-delta": {"seconds": 3},
+    "connected": {"seconds": 6},
+    "stalled": {"seconds": 5},
+}
+"""The shorter run; the search is left out."""

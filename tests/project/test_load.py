@@ -1,0 +1,25 @@
+"""`make load` with a few clients: real processes on the loopback, without its bounds of time."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LOAD = Path(__file__).parents[2] / "benchmarks/load.py"
+NUMBERS = r" +3" + r" +[\d.]+" * 4 + r" +\d+%" * 2 + r" +[\d.]+"
+
+
+@pytest.mark.slow
+def test_a_small_load_loses_nothing_and_prints_its_table():
+    command = [sys.executable, str(LOAD), "--scenario", "coalesced", "--clients", "3", "--seconds", "0.8"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    assert re.search(r"^scenario +app +clients +p50 ms +p99 ms +frames/s", done.stdout, re.MULTILINE)
+    for app in ("penstock", "bare"):
+        assert re.search(rf"^coalesced +{app}{NUMBERS}$", done.stdout, re.MULTILINE), done.stdout
+        assert re.search(rf"^PASS coalesced: nothing lost in \d+ calls of {app}$", done.stdout, re.MULTILINE)
+    assert re.search(r"^ +penstock / bare +1\.00 ", done.stdout, re.MULTILINE)

@@ -1,9 +1,8 @@
-"""A React chat with `useChat` of the AI SDK that shows files while a model writes them, and survives a reload.
+"""A chat with `useChat` of the AI SDK that shows files while a model writes them, and survives a reload.
 
-From a clone: `make page` once (it needs npm), then `python examples/ai_sdk_chat.py`, and open http://127.0.0.1:8000.
-In a project of your own: `npm install ai @ai-sdk/react react react-dom esbuild`, and
-`npx esbuild ai_sdk_chat.jsx --bundle --jsx=automatic --outfile=build/ai_sdk_chat.js`. With OPENAI_API_KEY the model of
-OPENAI_MODEL answers; without, a recorded answer is played. Needs: pip install fastapi ".[cli]"
+`make page` in a clone, or `npm install ai @ai-sdk/react react react-dom esbuild` and `npx esbuild ai_sdk_chat.jsx
+--bundle --jsx=automatic --outfile=build/ai_sdk_chat.js`; then `python examples/ai_sdk_chat.py`. With OPENAI_API_KEY the
+model of OPENAI_MODEL answers; without, a recorded answer is played. Needs: pip install fastapi ".[cli]"
 """
 
 import os
@@ -30,7 +29,6 @@ pipeline, runs = Pipeline(tools=[write_file]), StreamRuns()
 
 
 def start(request: dict[str, Any]) -> AsyncIterator[Any]:
-    """Ask with the texts of the chat so far."""
     said = [
         {"role": each["role"], "content": "".join(part["text"] for part in each["parts"] if part["type"] == "text")}
         for each in request["messages"]

@@ -102,13 +102,13 @@ def box(page: Page, name: str) -> Locator:
 def expect_answer(page: Page) -> None:
     """Expect the whole answer as the last of the page."""
     answer = page.locator("article.assistant").last
+    expect(answer.locator("footer")).to_have_text("herbalist-1, 50 tokens")
+    expect(page.get_by_role("button")).to_have_text("Send")
     expect(answer.locator("p")).to_have_text(["A small bed first.", "Here is the page."])
     expect(box(page, "look_up").locator("i")).to_have_text("unknown_tool (known tools: write_file)")
     expect(box(page, "write_file").locator("i")).to_have_text("complete")
     assert box(page, "write_file").locator("pre").text_content() == FILE
     expect(answer.locator("figcaption span").nth(1)).to_have_text("herbs.html")
-    expect(answer.locator("footer")).to_have_text("herbalist-1, 50 tokens")
-    expect(page.get_by_role("button")).to_have_text("Send")
 
 
 def test_texts_calls_and_files_grow_while_the_model_writes_them(

@@ -16,15 +16,13 @@ function Part({ part, parts, written }) {
   if (part.type === "reasoning") return <p className="thought">{part.text}</p>;
   if (part.type !== "dynamic-tool") return null;
   const file = parts.find((each) => each.type === "data-segment" && each.id === part.toolCallId)?.data;
-  const shown = file ? (file.content ?? written[part.toolCallId]) : JSON.stringify(part.input, null, 1);
-  return (
-    <figure className={part.state}>
-      <figcaption>
-        <b>{part.toolName}</b> <span>{file?.metadata?.path}</span> <i>{part.errorText ?? WORDS[part.state]}</i>
-      </figcaption>
-      <div><pre>{shown}</pre></div>
-    </figure>
-  );
+  const input = typeof part.input === "string" ? part.input : JSON.stringify(part.input, null, 1);
+  return <figure className={part.state}>
+    <figcaption>
+      <b>{part.toolName}</b> <span>{file?.metadata?.path}</span> <i>{part.errorText ?? WORDS[part.state]}</i>
+    </figcaption>
+    <div><pre>{file ? (file.content ?? written[part.toolCallId]) : input}</pre></div>
+  </figure>;
 }
 
 function Chat() {
@@ -57,4 +55,5 @@ function Chat() {
     </form>
   </main>;
 }
+
 createRoot(document.getElementById("root")).render(<Chat />);

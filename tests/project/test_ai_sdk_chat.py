@@ -106,6 +106,7 @@ def expect_answer(page: Page) -> None:
     expect(page.get_by_role("button")).to_have_text("Send")
     expect(answer.locator("p")).to_have_text(["A small bed first.", "Here is the page."])
     expect(box(page, "look_up").locator("i")).to_have_text("unknown_tool (known tools: write_file)")
+    expect(box(page, "look_up").locator("pre")).to_have_text('{"word": "tide"}')
     expect(box(page, "write_file").locator("i")).to_have_text("complete")
     assert box(page, "write_file").locator("pre").text_content() == FILE
     expect(answer.locator("figcaption span").nth(1)).to_have_text("herbs.html")

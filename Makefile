@@ -23,7 +23,7 @@ ALL_CORES := -n auto --dist worksteal
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test laws check lint types clients test-all test-shared mutants fuzz bench load docs wheel clean
+.PHONY: help demo test laws check lint types clients page test-all test-shared mutants fuzz bench load docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -50,6 +50,11 @@ $(CLIENTS)/.ready: tests/clients/package.json
 	test -x $(CLIENTS)/node_modules/.bin/node
 	touch $@
 
+page: build/ai_sdk_chat.js ## bundle the React page that examples/ai_sdk_chat.py serves; needs npm
+
+build/ai_sdk_chat.js: examples/ai_sdk_chat.jsx $(CLIENTS)/.ready
+	NODE_PATH=$(CLIENTS)/node_modules $(CLIENTS)/node_modules/.bin/esbuild $< --bundle --jsx=automatic --outfile=$@
+
 lint: $(READY)
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
@@ -61,7 +66,7 @@ types: $(READY)
 	@for each in penstock/__init__.py penstock/py.typed $(ROOMS); do ln -sfn ../../../$$each build/types/penstock/; done
 	$(RUN)/mypy
 	$(RUN)/mypy $(LOOSER) tests
-	$(RUN)/mypy $(addprefix examples/,agent_loop.py chat_with_files.py custom_chain.py fastapi_live_files.py gateway.py)
+	$(RUN)/mypy $(addprefix examples/,agent_loop.py ai_sdk_chat.py chat_with_files.py custom_chain.py fastapi_live_files.py gateway.py)
 	$(RUN)/pyright --pythonpath $(RUN)/python
 
 # Tests are checked inside and out, but need not say what a test function returns or a fixture's type.

@@ -1,12 +1,13 @@
 // Lets an official AG-UI client read a run: {"client": "ag-ui-client-1", "url": …} -> what it saw, and what it warned of.
+// With "messages": […] these come before the run.
 import { createInterface } from "node:readline";
 
 const warnings = [];
 for (const level of ["warn", "error"]) console[level] = (...said) => warnings.push(said.map(String).join(" "));
 
-async function read({ client, url }) {
+async function read({ client, url, messages = [] }) {
   const { HttpAgent } = await import(client);
-  const agent = new HttpAgent({ url, threadId: "thread" });
+  const agent = new HttpAgent({ url, threadId: "thread", initialMessages: messages });
   const events = [];
   let error = null;
   let pending = null;

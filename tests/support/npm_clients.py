@@ -39,3 +39,21 @@ def client_answers(script: str, requests: Sequence[dict[str, Any]]) -> list[dict
     )
     assert ran.returncode == 0, ran.stderr[-4000:]
     return [json.loads(line) for line in ran.stdout.split("\n") if line]  # JSON may have other line ends in its texts
+
+
+def bundle(page: Path, target: Path) -> None:
+    """Make one script of a React page and its packages, as `make page` does; skip where they are not installed."""
+    esbuild = FOLDER / "node_modules" / ".bin" / "esbuild"
+    if not esbuild.exists():
+        pytest.skip("needs the official clients of npm: make clients")
+    packages = {**os.environ, "NODE_PATH": str(FOLDER / "node_modules")}
+    command: list[str | Path] = [
+        esbuild,
+        page,
+        "--bundle",
+        "--jsx=automatic",
+        "--log-level=warning",
+        f"--outfile={target}",
+    ]
+    ran = subprocess.run(command, capture_output=True, check=False, encoding="utf-8", env=packages, timeout=SECONDS)
+    assert (ran.returncode, ran.stderr) == (0, "")

@@ -21,11 +21,7 @@ from ai_sdk_served import (
     sent,
     text_of,
 )
-from app_server import serving
-from body_server import BodyServer
-from chat_client import async_client
 from dialect_calls import written
-from npm_clients import client_answers
 from two_turns import CALLS, SAID, first_turn, second_turn
 
 from penstock.events import (
@@ -219,18 +215,3 @@ def test_pieces_of_a_file_reach_a_chat_and_do_not_stay_in_its_messages():
         assert deltas == ["x =", " 1"]
         shown = [part["data"] for part in answer["messages"][-1]["parts"] if part["type"] == "data-segment"]
         assert [(data["status"], data["content"]) for data in shown] == [("truncated", "x = 1")]
-
-
-def test_the_endpoint_of_the_page_answers_a_chat():
-    page = (ROOT / "docs/ai-sdk.md").read_text(encoding="utf-8")
-    names: dict[str, Any] = {}
-    exec(page.partition("```python\n")[2].partition("```")[0], names)
-    body = (STREAMS / "openai_chat/write_file.sse").read_bytes()
-    with BodyServer(body) as provider, serving(names["application"](async_client(provider.url))) as address:
-        api = f"http://{address}/api/chat"
-        for answer in client_answers("ai_sdk.mjs", [{"version": 7, "chat": True, "api": api}]):
-            assert (answer["errors"], answer["status"]) == ([], "ready")
-            assert [call["toolName"] for call in calls_in(answer["messages"][-1]).values()] == [
-                "write_file",
-                "run_bash",
-            ]

@@ -1,0 +1,203 @@
+"""The React page of the AI SDK in a real browser: what it shows while a model writes, and after a reload, a stop, a cut."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app_server import serving
+from browser import Tab, browser_tab
+from every_sdk import nothing_left
+from npm_clients import bundle
+from playwright.sync_api import Locator, Page, expect
+
+from penstock.sources.testing import ReplayServer
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+pytestmark = pytest.mark.slow
+FILE = "<h1>Herbs</h1>\n<p>Mint 🌿</p>\n"
+
+
+def event(delta: dict[str, Any], finish: str | None = None, **beside: Any) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "herbalist-1"}
+    return f"data: {json.dumps(head | {'choices': [choice]} | beside)}\n\n".encode()
+
+
+def call(index: int, text: str, call_id: str | None = None, name: str | None = None) -> bytes:
+    begin = {"id": call_id, "type": "function"} if call_id else {}
+    function = {"arguments": text} | ({"name": name} if name else {})
+    return event({"tool_calls": [{"index": index, "function": function} | begin]})
+
+
+EVENTS = [
+    event({"role": "assistant", "reasoning_content": "A small bed first."}),
+    event({"content": "Here is "}),
+    event({"content": "the page."}),
+    call(0, '{"word": "ti', "call_word", "look_up"),
+    call(0, 'de"}'),
+    call(1, '{"path": "herbs.html", "content": "<h1>Her', "call_file", "write_file"),
+    call(1, "bs</h1>\\n<p>Mi"),
+    call(1, json.dumps("nt 🌿</p>\n")[1:] + "}"),
+    event({}, "tool_calls", usage={"prompt_tokens": 20, "completion_tokens": 30, "total_tokens": 50}),
+    b"data: [DONE]\n\n",
+]
+IN_THE_FILE = 7
+"""So many events have been sent when the file is half written."""
+HALF = "<h1>Herbs</h1>\n<p>Mi"
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("page") / "build" / "ai_sdk_chat.js"
+    bundle(EXAMPLES / "ai_sdk_chat.jsx", made)
+    return made
+
+
+@pytest.fixture
+def tab() -> Iterator[Tab]:
+    with browser_tab() as opened:
+        yield opened
+
+
+@contextmanager
+def chat(
+    tab: Tab, script: Path, monkeypatch: pytest.MonkeyPatch, provider: ReplayServer | None = None
+) -> Iterator[str]:
+    """Serve the example with a provider, or with none; open it, and yield its address."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.chdir(script.parents[1])
+    monkeypatch.setenv("NO_PROXY", "*")
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    if provider is not None:
+        monkeypatch.setenv("OPENAI_API_KEY", "a key")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
+    app = runpy.run_path(str(EXAMPLES / "ai_sdk_chat.py"))["app"]
+    with serving(app) as address:
+        tab.page.goto(f"http://{address}/")
+        yield f"http://{address}/"
+        tab.page.goto("about:blank")  # a server that ends waits for its readers
+
+
+def replay(**options: Any) -> ReplayServer:
+    return ReplayServer({"chat": b"".join(EVENTS)}, **options)
+
+
+def ask(page: Page, text: str) -> None:
+    page.get_by_role("textbox").fill(text)
+    page.get_by_role("textbox").press("Enter")
+
+
+def box(page: Page, name: str) -> Locator:
+    """Return the box of the last call of a name."""
+    return page.locator("figure", has=page.get_by_text(name, exact=True)).last
+
+
+def expect_answer(page: Page) -> None:
+    """Expect the whole answer as the last of the page."""
+    answer = page.locator("article.assistant").last
+    expect(answer.locator("footer")).to_have_text("herbalist-1, 50 tokens")
+    expect(page.get_by_role("button")).to_have_text("Send")
+    expect(answer.locator("p")).to_have_text(["A small bed first.", "Here is the page."])
+    expect(box(page, "look_up").locator("i")).to_have_text("unknown_tool (known tools: write_file)")
+    expect(box(page, "look_up").locator("pre")).to_have_text('{"word": "tide"}')
+    expect(box(page, "write_file").locator("i")).to_have_text("complete")
+    assert box(page, "write_file").locator("pre").text_content() == FILE
+    expect(answer.locator("figcaption span").nth(1)).to_have_text("herbs.html")
+
+
+def test_texts_calls_and_files_grow_while_the_model_writes_them(
+    tab: Tab, script: Path, monkeypatch: pytest.MonkeyPatch
+):
+    page = tab.page
+    with nothing_left(), replay().gated() as provider, chat(tab, script, monkeypatch, provider):
+        for turn in (1, 2):
+            ask(page, "A page about herbs")
+            expect(page.get_by_role("button")).to_have_text("Stop")
+            provider.allow(2)
+            expect(page.locator("article.assistant").last.locator("p")).to_have_text(["A small bed first.", "Here is "])
+            provider.allow(1)
+            expect(page.get_by_text("Here is the page.")).to_have_count(turn)
+            provider.allow(1)
+            expect(box(page, "look_up").locator("pre")).to_have_text('{ "word": "ti" }')
+            expect(box(page, "look_up").locator("i")).to_have_text("writing")
+            provider.allow(2)
+            expect(box(page, "write_file").locator("pre")).to_have_text("<h1>Her")
+            provider.allow(1)
+            expect(box(page, "write_file").locator("pre")).to_have_text(HALF)
+            expect(box(page, "write_file").locator("i")).to_have_text("writing")
+            assert [entry.outcome for entry in provider.log] == ["finished"] * (turn - 1) + ["open"]
+            provider.allow(len(EVENTS) - IN_THE_FILE)
+            expect_answer(page)
+            assert provider.wait_for("finished", request=turn)
+    assert tab.complaints == []
+
+
+def test_a_page_that_is_loaded_again_resumes_the_answer_and_the_model_is_asked_once(
+    tab: Tab, script: Path, monkeypatch: pytest.MonkeyPatch
+):
+    page = tab.page
+    with nothing_left(), replay().gated() as provider, chat(tab, script, monkeypatch, provider) as address:
+        ask(page, "A page about herbs")
+        provider.allow(IN_THE_FILE)
+        expect(box(page, "write_file").locator("pre")).to_have_text(HALF)
+        page.reload()
+        expect(box(page, "write_file").locator("pre")).to_have_text(HALF)
+        expect(page.locator("article.user")).to_have_text("A page about herbs")
+        page.goto("about:blank")
+        provider.allow(len(EVENTS) - IN_THE_FILE)
+        provider.wait_for("finished")
+        page.goto(address)
+        expect_answer(page)
+        page.reload()  # what is complete is the page's own
+        expect_answer(page)
+        expect(page.locator("article")).to_have_count(2)
+        assert len(provider.log) == 1
+    assert tab.complaints == []
+
+
+def test_the_button_stops_the_model_and_what_is_open_ends(tab: Tab, script: Path, monkeypatch: pytest.MonkeyPatch):
+    page = tab.page
+    with nothing_left(), replay().gated() as provider, chat(tab, script, monkeypatch, provider):
+        ask(page, "A page about herbs")
+        provider.allow(IN_THE_FILE)
+        expect(box(page, "write_file").locator("pre")).to_have_text(HALF)
+        page.get_by_role("button", name="Stop").click()
+        left = provider.wait_for("client_left")
+        assert left.bytes_sent < left.bytes_total
+        expect(page.get_by_role("button")).to_have_text("Send")
+        expect(box(page, "write_file").locator("i")).to_contain_text("interrupted")
+        expect(box(page, "write_file").locator("pre")).to_have_text(HALF)
+        expect(page.get_by_role("alert")).to_have_count(0)
+        assert [entry.outcome for entry in provider.log] == ["client_left"]
+    assert tab.complaints == []
+
+
+def test_an_answer_whose_provider_breaks_off_says_so(tab: Tab, script: Path, monkeypatch: pytest.MonkeyPatch):
+    page = tab.page
+    cut = len(b"".join(EVENTS[:IN_THE_FILE]))
+    with nothing_left(), replay(fault=f"cut:{cut}") as provider, chat(tab, script, monkeypatch, provider):
+        ask(page, "A page about herbs")
+        expect(page.get_by_role("alert")).to_contain_text("peer closed connection")
+        expect(box(page, "write_file").locator("i")).to_contain_text("interrupted")
+        expect(box(page, "write_file").locator("pre")).to_have_text(HALF)
+        expect(page.get_by_text("Here is the page.")).to_be_visible()
+        expect(page.get_by_role("button")).to_have_text("Send")
+    assert tab.complaints == []
+
+
+def test_without_a_key_a_recorded_answer_is_played(tab: Tab, script: Path, monkeypatch: pytest.MonkeyPatch):
+    with nothing_left(), chat(tab, script, monkeypatch):
+        monkeypatch.setattr("recordings.PACE", 0)
+        ask(tab.page, "Write a page about herbs")
+        expect(tab.page.locator("figcaption")).to_have_text(
+            ["write_file herbs.html complete", "write_file herbs.css complete"]
+        )
+        expect(tab.page.locator("pre").first).to_contain_text("<h1>🌿 Herbs on the balcony</h1>")
+    assert tab.complaints == []

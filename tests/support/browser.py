@@ -1,0 +1,50 @@
+"""A real browser for pages: Chromium without a window, driven by Playwright."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+ALONE = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+"""It runs as root in a container, and asks nobody but the page's server."""
+PATIENCE = 30_000
+"""Milliseconds until what a test expects must be there."""
+
+
+class Tab(NamedTuple):
+    """A page, and the warnings and errors of its console so far."""
+
+    page: Page
+    complaints: list[str]
+
+
+@contextmanager
+def browser_tab() -> Iterator[Tab]:
+    """Yield a tab of a fresh browser; skip the test where there is none."""
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip("needs a browser: apt-get install chromium")
+    expect.set_options(timeout=PATIENCE)
+    complaints: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ALONE)
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("console", lambda said: complaints.append(said.text) if said.type in ("warning", "error") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        yield Tab(page, complaints)
+        browser.close()

@@ -108,7 +108,7 @@ def expect_answer(page: Page) -> None:
     expect(box(page, "look_up").locator("i")).to_have_text("unknown_tool (known tools: write_file)")
     expect(box(page, "look_up").locator("pre")).to_have_text('{"word": "tide"}')
     expect(box(page, "write_file").locator("i")).to_have_text("complete")
-    assert box(page, "write_file").locator("pre").text_content() == FILE
+    expect(box(page, "write_file").locator("pre")).to_have_js_property("textContent", FILE)
     expect(answer.locator("figcaption span").nth(1)).to_have_text("herbs.html")
 
 

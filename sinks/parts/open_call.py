@@ -41,7 +41,7 @@ class OpenCall:
         )
         self.verdict: Verdict | None = None
         self._arguments = CallArguments(start, name, _SPECS)
-        self._written = None if _is_bare(start) else JsonText()
+        self._written = None if _is_bare(start, name) else JsonText()
         self._pieces: list[str] = []
 
     def delta(self, event: AnySegmentEvent) -> str:
@@ -91,13 +91,15 @@ def tool_of(start: SegmentStart) -> str | None:
     return name or "" if start.segment_type == "tool_call" else name
 
 
-def _is_bare(start: SegmentStart) -> bool:
-    """Return whether the source of a call is its arguments and nothing else, as in a provider's own calls.
+def _is_bare(start: SegmentStart, name: str) -> bool:
+    """Return whether a call's source is its arguments and nothing else, as in a provider's own calls.
 
-    A call in text begins with markup: before the arguments open, there is more than blanks.
+    The source of a call in text begins with markup, and has the tool's name before the arguments open.
     """
     opened = next((each.at for each in start.fragments or () if not each.path), None)
-    return not (start.raw if opened is None else start.raw[:opened]).strip() or start.metadata.get("kind") == "text"
+    if opened is None and name and name not in start.raw:
+        return True
+    return not start.raw[:opened].strip() or start.metadata.get("kind") == "text"
 
 
 def _object(text: str) -> dict[str, Any] | None:

@@ -202,3 +202,9 @@ def test_a_call_that_repeats_another_is_not_to_be_run():
     events = [SegmentStart("c", "tool_call", {"tool_name": "f"}, turn_id="t"), end]
     [ended] = [part for part in parts_of(events) if isinstance(part, CallEnd)]
     assert (ended.arguments, ended.error) == (None, "a repetition of b")
+
+
+@pytest.mark.parametrize("text", ["nul", "[1", "tru", "hello"])
+def test_the_text_of_arguments_that_are_no_object_stays_as_it_came(text: str):
+    [ended] = [part for part in parts_of(answer(call(text, name="write_file"), END)) if isinstance(part, CallEnd)]
+    assert (ended.text, ended.arguments) == (text, None)

@@ -6,9 +6,11 @@ import { createRoot } from "react-dom/client";
 
 const id = (sessionStorage.id ??= crypto.randomUUID());
 const before = JSON.parse(sessionStorage.messages ?? "[]"); // without an answer that was not read to its end
+const keep = (messages) => (sessionStorage.messages = JSON.stringify(messages));
 const answer = `/api/chat/${id}/stream`;
 const prepareReconnectToStreamRequest = () => ({ api: `${answer}?last_event_id=0` }); // also one that has ended
 const transport = new DefaultChatTransport({ prepareReconnectToStreamRequest });
+const chat = { id, transport, messages: before, resume: before.at(-1)?.role === "user" };
 const WORDS = { "input-streaming": "writing", "input-available": "complete", "output-available": "done" };
 
 function Part({ part, parts, written }) {
@@ -31,13 +33,11 @@ function Chat() {
     if (type === "data-segment") setWritten((so) => ({ ...so, [id]: "" }));
     if (type === "data-segment-delta") setWritten((so) => ({ ...so, [data.id]: so[data.id] + data.delta }));
   };
-  const resume = before.at(-1)?.role === "user";
-  const { messages, sendMessage, status, error } = useChat({ id, messages: before, resume, transport, onData });
+  const onFinish = ({ messages, finishReason }) => finishReason && keep(messages); // not if the connection broke
+  const { messages, sendMessage, status, error } = useChat({ ...chat, onData, onFinish });
   const busy = status === "submitted" || status === "streaming";
-  useEffect(() => {
-    if (status === "submitted" || status === "ready") sessionStorage.messages = JSON.stringify(messages);
-    scrollTo(0, document.body.scrollHeight);
-  }, [messages, status, written]);
+  useEffect(() => void (messages.at(-1)?.role === "user" && keep(messages)), [messages]);
+  useEffect(() => void scrollTo(0, document.body.scrollHeight), [messages, status, written]);
   const send = (event) => {
     event.preventDefault();
     if (!busy) sendMessage({ text: event.target.text.value }), event.target.reset();

@@ -31,7 +31,7 @@ help: ## print this list
 demo: $(READY) ## show a file being written while the model is still writing it; needs no API key
 	@$(RUN)/penstock demo
 
-test: $(READY) ## run the tests, on two cores in less than four minutes: few examples, costly tables in part
+test: $(READY) ## run the tests, on two cores in less than eight minutes: few examples, costly tables in part
 	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=quick
 
 laws: $(READY) ## run in full what `make test` shortens: all examples, all texts; the two together run everything
@@ -91,7 +91,7 @@ test-shared: $(READY) ## run the tests over outside corpora: make test-shared SH
 	@test -d "$(SHARED)" || { echo 'name the folder of the corpora: make test-shared SHARED=FOLDER' >&2; exit 2; }
 	SHARED="$(SHARED)" $(RUN)/python -m pytest tests/shared_corpora
 
-mutants: $(READY) ## run the laws against deliberately broken copies; each must be caught
+mutants: $(READY) ## run the laws against deliberately broken copies; each must be caught; takes 15 minutes
 	$(RUN)/python tests/mutants.py
 
 # A test that asks for more or fewer than a hundred gets more or fewer here too.

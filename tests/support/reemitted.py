@@ -187,7 +187,9 @@ def _with(said: Said, start: SegmentStart, text: str, end: SegmentEnd) -> Said:
             return said._replace(
                 calls=(*said.calls, call),
                 whole=(*said.whole, whole),
-                is_cut=said.is_cut or (end.status == "truncated" and shows_nothing),
+                is_cut=said.is_cut
+                or (end.status == "truncated" and shows_nothing)
+                or (end.status == "failed" and (is_free_form or is_whole_json)),
                 unopened=said.unopened | ({segment_id} if is_unopened else set()),
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from time import time
 from typing import Any, Final
@@ -117,7 +118,7 @@ class _Choice:
         self.has_begun = False
         self.end: AnswerEnd | None = None
         self._has_calls = self._is_cut = False
-        """Whether the last turn has calls, and one that was cut although its arguments do not show it."""
+        """Whether the last turn has calls, and one that must not be run although its arguments do not show it."""
         self._indexes: dict[str, int] = {}
 
     def delta(self, part: Any) -> dict[str, Any] | None:
@@ -137,8 +138,7 @@ class _Choice:
             case CallDelta(call=call, delta=text) if call.id in self._indexes:
                 return self._arguments(call, text)
             case CallEnd(call=call) if call.id in self._indexes:
-                shows_nothing = call.form == "text" or not part.text.strip()
-                self._is_cut = self._is_cut or (shows_nothing and part.status == "truncated")
+                self._is_cut = self._is_cut or _looks_whole(part)
                 if text := missing_arguments(part):
                     return self._arguments(call, text)
             case Media(url=url) if url.startswith(_SPEECH):
@@ -188,3 +188,18 @@ def _error(failure: Failure) -> dict[str, Any]:
         "param": None,
         "code": failure.code,
     }
+
+
+def _looks_whole(end: CallEnd) -> bool:
+    """Return whether the arguments of a call that was cut, or that the provider contradicted, do not show it."""
+    if end.status == "truncated":
+        return end.call.form == "text" or not end.text.strip()
+    return end.status == "failed" and (end.call.form == "text" or _is_json(end.text))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

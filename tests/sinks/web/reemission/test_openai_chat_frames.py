@@ -119,6 +119,12 @@ def test_the_end_of_the_answer_says_that_a_call_was_cut_whose_text_does_not_show
     assert words_of(chunks_of(ChunkResponse(tool_calls=(delta,)), end)) == ["length"]
 
 
+def test_the_end_of_the_answer_says_that_the_provider_contradicted_a_call():
+    contradicted = ToolCallDelta(0, "a", "f", "{}", done=True, contradiction={"delta": "{}", "whole": "[]"})
+    end = ChunkResponse(finish_reason="tool_calls", is_complete=True)
+    assert words_of(chunks_of(ChunkResponse(tool_calls=(contradicted,)), end)) == ["length"]
+
+
 def test_a_stream_that_is_broken_off_has_no_finish_reason():
     sent = chunks_of(ChunkResponse(content="Hi"), ChunkResponse(tool_calls=(CALL,)))
     assert words_of(sent) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterable, Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from typing_extensions import Unpack
@@ -16,6 +16,10 @@ from .web.protocols import ProtocolOptions, UiProtocol
 from .web.ui_frames import DescribeError, Select, UiFrames, describe_error
 
 _LOGGER = logging.getLogger("penstock")
+
+
+NOT_JSON: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
+"""What decoding the bytes of a reader may raise."""
 
 
 class _Cancel(msgspec.Struct, tag="cancel", tag_field="type"):
@@ -90,7 +94,7 @@ async def _listen(source: FrameSource, receive: Callable[[], Awaitable[Any]]) ->
     while (message := await receive()) is not None:
         try:
             cancel = _cancel_in(message)
-        except msgspec.MsgspecError as error:
+        except NOT_JSON as error:
             _LOGGER.warning('a reader\'s message was ignored, it is no {"type": "cancel"}: %s', error)
         else:
             await source.cancel(cancel.reason)

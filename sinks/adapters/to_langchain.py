@@ -12,6 +12,7 @@ from ...events.chunk_response import TokenUsage
 from ...events.errors import UsageError
 from ...operators.engine.stage import How
 from ..parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextKind, TurnStart
+from ..parts.event_choices import EventChoices
 from ..parts.part_reader import PartReader
 from ..web.anthropic.call_input import CallInput
 from .adapted import adapted
@@ -41,8 +42,9 @@ def to_langchain(
     the provider's `finish_reason`.
 
     LangChain completes the arguments of a call that was cut, and lists it among `tool_calls`. The last chunk names the
-    calls that must not be run, with the reason, in `response_metadata["failed_tool_calls"]`. Calls that the provider
-    runs itself, and what only a provider has, are left out.
+    calls that must not be run, with the reason, in `response_metadata["failed_tool_calls"]`. Only the first of several
+    answers (`choices="all"`) is a message. Calls that the provider runs itself, and what only a provider has, are left
+    out.
 
     An exception of the events is raised after what came before it. `UsageError` if langchain-core is not installed.
     Follows langchain-core 1.7.
@@ -62,6 +64,7 @@ class _Chunks:
 
     def __init__(self, chunk: type[AIMessageChunk]) -> None:
         self._chunk = chunk
+        self._of_event = EventChoices()
         self._parts = PartReader()
         self._turn_id: str | None = None
         self._calls = Counter[str | None]()
@@ -74,12 +77,15 @@ class _Chunks:
         """Of each turn the calls that must not be run, with the reason."""
 
     def feed(self, event: Any) -> Iterator[AIMessageChunk]:
-        for part in self._parts.feed(event):
-            yield from self._chunks(part)
+        if self._of_event.choice_of(event) == 0:
+            for part in self._parts.feed(event):
+                yield from self._chunks(part)
 
     def close(self, how: How) -> Iterator[AIMessageChunk]:
         for part in self._parts.close(how):
             yield from self._chunks(part)
+        for turn_id, failed in self._failed.items():  # of a stream without the end of its answer
+            yield self._made(id=turn_id, response_metadata={"failed_tool_calls": failed})
 
     def _chunks(self, part: Any) -> Iterator[AIMessageChunk]:
         match part:
@@ -100,7 +106,7 @@ class _Chunks:
                 yield self._call(call, delta if given is None else given.feed(delta))
             case CallEnd(call) if call.id in self._indexes:
                 yield from self._call_end(part)
-            case AnswerEnd(choice=0):
+            case AnswerEnd():
                 yield self._end(part)
             case _:
                 pass

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 from ...events.errors import UsageError
 from ...operators.engine.stage import How
 from ..parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextKind
+from ..parts.event_choices import EventChoices
 from ..parts.part_reader import PartReader
 from ..web.anthropic.call_input import CallInput
 from .adapted import adapted
@@ -33,9 +34,10 @@ def to_pydantic_ai(events: Iterable[Any] | AsyncIterable[Any]) -> Iterator[PartE
 
     They are what `UIEventStream.transform_stream` of pydantic-ai takes. The parts of a stream are numbered from 0, and
     calls that a model writes at the same time alternate. Arguments are JSON text; the text of a free-form tool becomes
-    `{"input": text}`. Arguments that were cut stay as they came, so that pydantic-ai refuses them when it validates. A
-    refusal is text; thinking has its signature if it is Anthropic's. Data URLs are `FilePart`s; other URLs, calls that
-    the provider runs itself, tokens and what only a provider has are left out.
+    `{"input": text}`. A call that must not be run lacks its last bracket, so that pydantic-ai refuses it when it
+    validates. A refusal is text; thinking has its signature if it is Anthropic's. Data URLs are `FilePart`s; other
+    URLs, calls that the provider runs itself, tokens and what only a provider has are left out, and so are all answers
+    but the first (`choices="all"`).
 
     An exception of the events is raised after what came before it. `UsageError` if pydantic-ai is not installed.
     Follows pydantic-ai 2.68.
@@ -57,16 +59,18 @@ class _PartEvents:
         from pydantic_ai import messages  # noqa: PLC0415 - an extra
 
         self._made = messages
+        self._of_event = EventChoices()
         self._parts = PartReader()
         self._count = 0
         self._open: dict[str, tuple[int, Any, list[str]]] = {}
         """Of each open part its index, what it is made from at the end, and the pieces of its text."""
-        self._texts: dict[str, CallInput] = {}
-        """Of each open call of a free-form tool: what writes its text as JSON."""
+        self._inputs: dict[str, CallInput] = {}
+        """Of each open call what passes its arguments on, without the last bracket until it is sure that it may run."""
 
     def feed(self, event: Any) -> Iterator[PartEvent]:
-        for part in self._parts.feed(event):
-            yield from self._events(part)
+        if self._of_event.choice_of(event) == 0:
+            for part in self._parts.feed(event):
+                yield from self._events(part)
 
     def close(self, how: How) -> Iterator[PartEvent]:
         for part in self._parts.close(how):
@@ -81,8 +85,8 @@ class _PartEvents:
             case CallStart(call) if call.executed_by == "client":
                 yield self._call(call)
             case CallDelta(call, delta) if call.id in self._open:
-                given = self._texts.get(call.id)
-                yield self._arguments(call, delta if given is None else given.feed(delta))
+                if text := self._inputs[call.id].feed(delta):
+                    yield self._arguments(call, text)
             case CallEnd(call) if call.id in self._open:
                 yield from self._call_end(part)
             case Media(_, _, url) if ";base64," in url:
@@ -134,8 +138,7 @@ class _PartEvents:
         yield self._made.PartEndEvent(index=index, part=part)
 
     def _call(self, call: Call) -> PartEvent:
-        if call.form == "text":
-            self._texts[call.id] = CallInput("text")
+        self._inputs[call.id] = CallInput(call.form)
         index = self._next_index()
         self._open[call.id] = index, call, []
         return self._made.PartStartEvent(index=index, part=self._call_part(call, None))
@@ -150,9 +153,10 @@ class _PartEvents:
         return self._made.PartDeltaEvent(index=index, delta=delta)
 
     def _call_end(self, end: CallEnd) -> Iterator[PartEvent]:
-        if (given := self._texts.pop(end.call.id, None)) is not None:
-            rest = given.close(end.arguments, is_complete=end.status == "complete")
-            if rest:
-                yield self._arguments(end.call, rest)
+        given = self._inputs.pop(end.call.id)
+        if rest := given.close(end.arguments, is_complete=end.status == "complete"):
+            yield self._arguments(end.call, rest)
+        if end.arguments is None and not self._open[end.call.id][2]:  # without arguments it could be run
+            yield self._arguments(end.call, "{")
         index, _, pieces = self._open.pop(end.call.id)
         yield self._made.PartEndEvent(index=index, part=self._call_part(end.call, "".join(pieces) or None))

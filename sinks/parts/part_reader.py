@@ -26,10 +26,10 @@ Identity: TypeAlias = tuple[str | None, str]
 class PartReader:
     """Turns the events of a stream into the parts of its answers: `feed` each event, `close` once.
 
-    The END of a call waits for the next event, because its invocation or failure, which says whether it may be run,
-    follows directly. Ids are unique in the stream: one that was there before gets its turn in front. The events of
-    segments that show a file or a command pass, beside the parts of their call; so does every other event. What passes
-    names segments by the same ids as the parts.
+    The END of a call waits for the next event of its turn, because its invocation or failure, which says whether it may
+    be run, follows directly, unless another stream was merged into this one. Ids are unique in the stream: one that was
+    there before gets its turn in front. The events of segments that show a file or a command pass, beside the parts of
+    their call; so does every other event. What passes names segments by the same ids as the parts.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,10 @@ class PartReader:
         """Segment id -> its last id here, for results that do not say their turn."""
         self._media: dict[Identity, tuple[str, list[str]]] = {}
         self._calls: dict[Identity, OpenCall] = {}
-        self._ended: tuple[OpenCall, SegmentEnd] | None = None
+        self._ended: dict[str | None, tuple[OpenCall, SegmentEnd]] = {}
+        """By turn the call that waits for what follows its END."""
+        self._unjudged = set[Identity]()
+        """The calls that ended without a verdict, which may come behind events of another stream."""
         self._open = OpenSegments()
 
     def feed(self, event: Any) -> list[Any]:
@@ -50,7 +53,8 @@ class PartReader:
             return self._verdict(event)
         if isinstance(event, Notice):
             return [event]  # it may stand before the invocation that it is about
-        parts = self._end_of_call()
+        turn_id = getattr(event, "turn_id", None)
+        parts = self._end_of_call(turn_id) if turn_id is not None else self._ends_of_calls()
         if isinstance(event, SegmentEvent):
             return [*parts, *self._begun(event), *self._segment(cast("AnySegmentEvent", event))]
         if isinstance(event, AnswerEnd):
@@ -67,7 +71,7 @@ class PartReader:
     def close(self, how: How) -> list[Any]:
         """Return what ends everything that is open."""
         parts = [part for end in self._open.ends(how) for part in self.feed(end)]
-        return [*parts, *self._end_of_call()]
+        return [*parts, *self._ends_of_calls()]
 
     def _begun(self, event: SegmentEvent | AnswerEnd | Verdict) -> list[TurnStart]:
         if self._turn == (event.turn_id,):
@@ -101,7 +105,7 @@ class PartReader:
         identity = (event.turn_id, event.segment_id)
         if identity in self._types:  # it begins again, and its END is missing
             end = SegmentEnd(event.segment_id, None, "truncated", turn_id=event.turn_id)
-            return [*self._segment(end), *self._end_of_call(), *self._start(event)]
+            return [*self._segment(end), *self._end_of_call(event.turn_id), *self._start(event)]
         self._open.note(event)
         kind = self._types[identity] = event.segment_type or ""
         wire_id = self._new_id(identity)
@@ -125,7 +129,7 @@ class PartReader:
         delta = call.delta(event)
         parts: list[Any] = [CallDelta(call.call, delta)] if delta else []
         if isinstance(event, SegmentEnd):
-            self._ended = call, event
+            self._ended[event.turn_id] = call, event
         return parts if kind == "tool_call" else [*parts, self._beside(event, kind)]
 
     def _verdict(self, verdict: Verdict) -> list[Any]:
@@ -133,15 +137,26 @@ class PartReader:
         identity = (verdict.turn_id, verdict.id)
         if (call := self._calls.get(identity)) is not None:
             call.verdict = verdict
-            return self._end_of_call()
-        return [*self._end_of_call(), *self._begun(verdict), *whole_call(verdict, self._new_id(identity))]
+            return self._end_of_call(verdict.turn_id)
+        if identity in self._unjudged:
+            self._unjudged.remove(identity)
+            return self._end_of_call(verdict.turn_id)
+        return [
+            *self._end_of_call(verdict.turn_id),
+            *self._begun(verdict),
+            *whole_call(verdict, self._new_id(identity)),
+        ]
 
-    def _end_of_call(self) -> list[CallEnd]:
-        if self._ended is None:
+    def _ends_of_calls(self) -> list[CallEnd]:
+        return [end for turn_id in [*self._ended] for end in self._end_of_call(turn_id)]
+
+    def _end_of_call(self, turn_id: str | None) -> list[CallEnd]:
+        if turn_id not in self._ended:
             return []
-        call, end = self._ended
-        self._ended = None
+        call, end = self._ended.pop(turn_id)
         del self._calls[end.turn_id, end.segment_id]
+        if call.verdict is None:
+            self._unjudged.add((end.turn_id, end.segment_id))
         return [call.end(end)]
 
     def _beside(self, event: AnySegmentEvent, kind: str) -> AnySegmentEvent:

@@ -19,8 +19,10 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ...events.errors import UsageError
+from ..running.event_pump import close_stream
 from ..to_json_lines import JSON_LINES_HEADERS
 from ..to_sse import sse_headers
+from ..to_websocket import NOT_JSON
 from ..web.protocols import protocol_row
 from .stream_run import StreamRun, event_number
 from .stream_runs import StreamRuns
@@ -68,7 +70,7 @@ class RunEndpoints:
     async def post(self, request: Request) -> Response:
         try:
             asked = msgspec.json.decode(await request.body())
-        except msgspec.DecodeError as error:
+        except NOT_JSON as error:
             raise HTTPException(400, f"the body must be JSON: {error}") from error
         run, name = await self._begin(asked, request)
         return self._stream(run, name, 0)
@@ -94,9 +96,12 @@ class RunEndpoints:
         if (message := await _received(websocket)) is None:
             return
         try:
-            run, _ = await self._begin(msgspec.json.decode(message), websocket)
-        except msgspec.DecodeError:
+            asked = msgspec.json.decode(message)
+        except NOT_JSON:
             await websocket.close(_INVALID, "the first message must be JSON")
+            return
+        try:
+            run, _ = await self._begin(asked, websocket)
         except HTTPException as error:
             await websocket.close(4000 + error.status_code)
         else:
@@ -109,6 +114,9 @@ class RunEndpoints:
         except UsageError:
             await websocket.close(4400, "last_event_id must be the number of an event")
             return
+        except HTTPException as error:
+            await websocket.close(4000 + error.status_code)
+            return
         if run is None:
             await websocket.close(4404, "there is nothing to resume")
         else:
@@ -116,12 +124,18 @@ class RunEndpoints:
 
     async def _begin(self, asked: Any, connection: HTTPConnection[Any]) -> tuple[StreamRun, str]:
         """Start a run; return it, and its id as its readers know it."""
+        name = self._id_of(asked) or token_urlsafe(16)
+        key = self._key(name, connection)
+        how = self._how if self._options_of is None else {**self._how, **self._options_of(asked)}
+        # Last, because it may ask a provider: nothing is to be asked for a request that is refused.
         events = self._start(asked)
         if inspect.isawaitable(events):
             events = await events
-        name = self._id_of(asked) or token_urlsafe(16)
-        how = self._how if self._options_of is None else {**self._how, **self._options_of(asked)}
-        return self._runs.start(events, id=self._key(name, connection), **how), name
+        try:
+            return self._runs.start(events, id=key, **how), name
+        except BaseException:
+            await close_stream(events)
+            raise
 
     def _to_resume(self, name: str, connection: HTTPConnection[Any]) -> tuple[StreamRun | None, int]:
         """Return the run of an id, None if nothing of it is to come, and the number of the reader's last event."""

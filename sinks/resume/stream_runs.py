@@ -50,7 +50,9 @@ class StreamRuns:
             ("max_bytes", max_bytes, 1),
             ("max_frames", max_frames, 1),
         ):
-            if value is not None and not value >= least:
+            if value is None and name == "grace":
+                continue
+            if value is None or not value >= least:
                 message = f"{name}= must be at least {least}, got {value}"
                 raise UsageError(message)
         self._lifetime = Lifetime(grace, keep)
@@ -79,13 +81,14 @@ class StreamRuns:
 
         An exception of the events is sent to the readers as `to_sse` does, and logged instead of raised.
         """
+        run_id = token_urlsafe(16) if id is None else id
+        old = self._runs.get(run_id)
         frames = UiFrames(protocol, select=select, describe_error=describe_error, **options)
         pump = FramePump(checked(events, "StreamRuns.start"), frames)
         kept = FrameBuffer(max_bytes=self._max_bytes, max_frames=self._max_frames)
-        run_id = token_urlsafe(16) if id is None else id
         stream = KeptStream(pump, kept, self._lifetime, lambda: self._forget(run))
         run = StreamRun(run_id, protocol, options, stream)
-        if (old := self._runs.get(run_id)) is not None:
+        if old is not None:
             old.abandon()
         self._runs[run_id] = run
         self._all.add(run)

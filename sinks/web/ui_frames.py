@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, cast, get_args
 
 import msgspec
@@ -14,7 +14,7 @@ from ...events.json_form import Event, to_json
 from ...operators.engine.stage import Failed, How
 from ..parts.for_browsers import for_browsers
 from .final_events import LIVE
-from .protocols import ProtocolOptions, UiProtocol, encoder_of
+from .protocols import ProtocolOptions, UiProtocol, encoder_of, protocol_row
 
 Select: TypeAlias = Callable[[Any], bool]
 DescribeError: TypeAlias = Callable[[Exception], Mapping[str, Any]]
@@ -41,7 +41,7 @@ class UiFrames:
       only the class of the stream's error.
     """
 
-    __slots__ = ("_describe_error", "_encoder", "_select", "error")
+    __slots__ = ("_describe_error", "_encoder", "_is_named", "_select", "error")
 
     def __init__(
         self,
@@ -52,14 +52,19 @@ class UiFrames:
         **options: Unpack[ProtocolOptions],
     ) -> None:
         self._encoder = encoder_of(protocol, options)
+        self._is_named = protocol_row(protocol).is_named
         self._select = select
         self._describe_error = describe_error
         self.error: Exception | None = None
 
-    def feed(self, event: Any) -> list[bytes]:
+    def feed(self, event: Any) -> Iterator[bytes]:
+        """Yield the frames of an event; those before one that cannot be written are yielded before it raises."""
         if isinstance(event, LIVE) or (self._select is not None and not self._select(event)):
-            return []
-        return [*map(_json_form, self._encoder.feed(event))]
+            return
+        for frame in self._encoder.feed(event):
+            if self._is_named and isinstance(frame, dict):
+                _check_name(cast("dict[str, Any]", frame).get("type"))
+            yield _json_form(frame)
 
     def close(self, how: How) -> list[bytes]:
         return [*map(_json_form, self._encoder.close(how, self._described(how)))]
@@ -76,6 +81,13 @@ class UiFrames:
             self.error = error
             return {"class": type(how.error).__name__}
         return described
+
+
+def _check_name(name: Any) -> None:
+    """Raise an error for a type that cannot be the name of a server-sent event."""
+    if not (isinstance(name, str) and name.isprintable()):
+        message = f'a dictionary of your own needs a "type" that is a str in one line for this protocol, got {name!r}'
+        raise UsageError(message)
 
 
 def _json_form(event: Any) -> bytes:

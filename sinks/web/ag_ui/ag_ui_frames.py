@@ -75,8 +75,8 @@ class AgUi:
 
     def feed(self, event: Any) -> Iterator[Frame]:
         yield from self._start()
+        self._is_begun = True
         yield from self._in_order(placed for part in self._reader.feed(event) for placed in self._frames(part))
-        self._is_begun = True  # only now, since what comes before an event that cannot be written is not sent
 
     def close(self, how: How, error: Mapping[str, Any]) -> Iterator[Frame]:
         yield from self._start()

@@ -9,6 +9,7 @@ from ....events.answer_end import AnswerEnd
 from ....events.provider_event import ProviderEvent
 from ....operators.engine.stage import Failed, How
 from ...parts.answer_parts import Call, CallDelta, CallEnd, CallStart, TextDelta, TextEnd, TextKind, TurnStart
+from ...parts.event_choices import EventChoices
 from ...parts.part_reader import PartReader
 from .call_input import CallInput
 from .message_end import error_event, stop_reason, usage
@@ -35,6 +36,7 @@ class AnthropicFrames:
     def __init__(self, *, model: str | None = None, message_id: str | None = None) -> None:
         self._model = "unknown" if model is None else model
         self._message_id = message_id
+        self._of_event = EventChoices()
         self._parts = PartReader()
         self._has_begun = self._has_refused = self._has_calls = self._has_cut_call = False
         self._count = 0
@@ -49,8 +51,9 @@ class AnthropicFrames:
         self._of_delta: dict[str, Any] = {}
 
     def feed(self, event: Any) -> Iterator[dict[str, Any]]:
-        for part in self._parts.feed(event):
-            yield from self._frames(part)
+        if self._of_event.choice_of(event) == 0:
+            for part in self._parts.feed(event):
+                yield from self._frames(part)
 
     def close(self, how: How, error: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for part in self._parts.close(how):

@@ -14,10 +14,10 @@ from ....events.segment_event import Status
 from ....events.tool_result import ToolResult
 from ....operators.engine.stage import How
 from ...parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart
+from ...parts.event_choices import EventChoices
 from ...parts.part_reader import PartReader
 from ...wording.event_words import ending
 from ...wording.result_text import result_text
-from .event_choices import EventChoices
 from .failure import Failure, failure_of
 from .finish import finish_of
 from .missing_arguments import missing_arguments

@@ -17,7 +17,7 @@ from law_oracles import loaded, without_halves
 from retold import OWN, Heard, heard, heard_body, heard_chunks, said, same_value
 from strategies.answers import answers
 
-from penstock.events import ChunkResponse, ProviderError, TokenUsage, ToolCallDelta, UsageError
+from penstock.events import AnswerEnd, ChunkResponse, ProviderError, TokenUsage, ToolCallDelta, UsageError
 from penstock.operators import drive, to_invocations, to_segments
 from penstock.operators.engine.stage import Completed, Failed
 from penstock.pipeline import Pipeline
@@ -154,3 +154,17 @@ def test_without_langchain_the_error_says_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "langchain_core.messages", None)
     with pytest.raises(UsageError, match=r'pip install "\.\[langchain\]"'):
         to_langchain([])
+
+
+def test_of_several_answers_the_first_is_the_message_and_no_failure_gets_lost():
+    chunks = [
+        ChunkResponse(content="Paris", choice=0),
+        ChunkResponse(content="London", choice=1),
+        ChunkResponse(finish_reason="stop", is_complete=True, choice=0),
+        ChunkResponse(finish_reason="stop", is_complete=True, choice=1),
+    ]
+    message = summed(heard(chunks))
+    assert (message.content, message.response_metadata["finish_reason"]) == ("Paris", "stop")
+    cut = heard([ChunkResponse(tool_calls=(ToolCallDelta(0, "a", "f", '{"x": 1'),))])
+    without_end = Heard([event for event in cut.events if not isinstance(event, AnswerEnd)], Completed())
+    assert summed(without_end).response_metadata == {"failed_tool_calls": {"a": "truncated"}}

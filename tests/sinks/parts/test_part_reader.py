@@ -208,3 +208,22 @@ def test_a_call_that_repeats_another_is_not_to_be_run():
 def test_the_text_of_arguments_that_are_no_object_stays_as_it_came(text: str):
     [ended] = [part for part in parts_of(answer(call(text, name="write_file"), END)) if isinstance(part, CallEnd)]
     assert (ended.text, ended.arguments) == (text, None)
+
+
+def test_a_verdict_behind_events_of_another_stream_is_that_of_its_call():
+    one, other = (
+        list(drive([call("{}"), END], to_segments(turn_id=turn), stream_fields(), to_invocations(keep_segments=True)))
+        for turn in ("a", "b")
+    )
+    merged = [event for pair in zip(one, other, strict=True) for event in pair]
+    ends = [part for part in parts_of(merged) if isinstance(part, CallEnd)]
+    assert [(end.call.turn_id, end.arguments, end.error) for end in ends] == [("a", {}, None), ("b", {}, None)]
+
+
+def test_a_call_whose_failure_comes_behind_events_of_another_stream_never_looks_runnable():
+    begun = SegmentStart("c", "tool_call", {"tool_name": "f"}, turn_id="t")
+    ended = SegmentEnd("c", "tool_call", "complete", metadata={"tool_name": "f"}, turn_id="t")
+    failure = InvocationFailed("c", "t", "f", "{}", "invalid_arguments")
+    text = SegmentStart("s", "text", turn_id="other")
+    [end] = [part for part in parts_of([begun, ended, text, failure]) if isinstance(part, CallEnd)]
+    assert (end.status, end.arguments) == ("failed", None)

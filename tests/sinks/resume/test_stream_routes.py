@@ -305,3 +305,42 @@ except Exception as error:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout.startswith("UsageError stream_routes needs starlette"), done.stderr
     assert ".[server]" in done.stdout
+
+
+def test_a_request_that_is_refused_asks_no_provider_and_what_was_opened_is_closed():
+    provider = Provider()
+
+    def refusing(connection: Any) -> str:
+        raise HTTPException(401, "who are you?")
+
+    def id_in(request: Any) -> Any:
+        return request["chat"]
+
+    for options, status in (({"owner": refusing}, 401), ({"options_of": refusing}, 401)):
+        with serving(starlette(stream_routes("/chat", provider.start, **options))) as address:  # type: ignore[arg-type]
+            assert httpx.post(f"http://{address}/chat", json={}).status_code == status
+    assert provider.asked == []
+    runs = StreamRuns()
+    with serving(starlette(stream_routes("/chat", provider.start, runs=runs, id_of=id_in))) as address:
+        assert httpx.post(f"http://{address}/chat", json={"chat": ["no", "key"]}).status_code == 500
+    assert (len(provider.asked), len(runs)) == (1, 0)
+
+
+@pytest.mark.parametrize("body", [b"[" * 200_000, b'{"id": "\xff"}', b"{"])
+def test_a_body_that_cannot_be_read_is_the_clients_fault(body: bytes):
+    with serving(starlette(stream_routes("/chat", Provider().start))) as address:
+        assert httpx.post(f"http://{address}/chat", content=body).status_code == 400
+
+
+def test_a_websocket_of_somebody_else_is_closed_with_the_status_of_the_refusal():
+    def refusing(connection: Any) -> str:
+        raise HTTPException(401, "who are you?")
+
+    async def closing_code(url: str) -> int | None:
+        async with connect(url) as connection:
+            with pytest.raises(ConnectionClosed) as closed:
+                await connection.recv()
+            return closed.value.rcvd.code if closed.value.rcvd else None
+
+    with serving(starlette(stream_routes("/chat", Provider().start, owner=refusing))) as address:
+        assert asyncio.run(closing_code(f"ws://{address}/chat/a/stream")) == 4401

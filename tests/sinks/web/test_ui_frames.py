@@ -55,19 +55,19 @@ def test_a_call_that_is_open_at_the_end_is_completed_in_both_protocols():
         (Failed(OSError()), "interrupted"),
     ):
         segments = UiFrames()
-        segments.feed(START)
+        list(segments.feed(START))
         end, terminal = map(msgspec.json.decode, segments.close(how))
         assert (end["type"], end["payload"]["status"]) == ("SEGMENT_END", status)
         assert terminal["type"] == ("STREAM_ERROR" if isinstance(how, Failed) else "STREAM_END")
         updates = UiFrames("tool_call_updates")
-        updates.feed(START)
+        list(updates.feed(START))
         update, _ = map(msgspec.json.decode, updates.close(how))
         assert (update["toolCallId"], update["isComplete"], update["status"]) == ("s", True, status)
 
 
 def test_a_segment_that_was_not_selected_is_not_ended_either():
     frames = UiFrames(select=lambda event: event.segment_type != "tool_call")
-    assert (frames.feed(START), frames.close(Completed())) == ([], [STREAM_END])
+    assert ([*frames.feed(START)], frames.close(Completed())) == ([], [STREAM_END])
 
 
 def test_a_call_that_the_provider_runs_itself_has_no_updates_and_stays_a_segment():
@@ -76,14 +76,14 @@ def test_a_call_that_the_provider_runs_itself_has_no_updates_and_stays_a_segment
     content = SegmentContent("p", "tool_call", "{}", turn_id="t")
     end = SegmentEnd("p", "tool_call", "complete", turn_id="t")
     frames = UiFrames("tool_call_updates")
-    assert [frames.feed(event) for event in (start, content, end)] == [
+    assert [[*frames.feed(event)] for event in (start, content, end)] == [
         [to_json(each)] for each in (start, content, end)
     ]
 
 
 def test_an_id_that_starts_again_as_something_else_is_completed_first():
     frames = UiFrames("tool_call_updates")
-    frames.feed(START)
+    list(frames.feed(START))
     text = SegmentStart("s", "text", turn_id="t")
     update, start = frames.feed(text)
     assert (msgspec.json.decode(update)["isComplete"], start) == (True, to_json(text))
@@ -95,7 +95,7 @@ def test_an_id_that_was_a_text_and_starts_again_as_a_call_has_updates_only():
         SegmentStart("s", "text", turn_id="t"),
         SegmentEnd("s", None, None, turn_id="t"),
     ):
-        assert frames.feed(event) == [to_json(event)]
+        assert [*frames.feed(event)] == [to_json(event)]
     (update,) = frames.feed(START)
     assert msgspec.json.decode(update)["type"] == "assistant_streaming_tool_call"
 
@@ -153,7 +153,7 @@ def test_a_description_that_cannot_be_made_leaves_the_ends_and_the_class():
     described: list[Any] = [raises, lambda _: {"what": object()}, lambda _: 5, lambda _: {"half": "\ud800"}]
     for describe in described:
         frames = UiFrames(describe_error=describe)
-        frames.feed(START)
+        list(frames.feed(START))
         failure = OSError("secret")
         end, terminal = map(msgspec.json.decode, frames.close(Failed(failure)))
         assert end["type"] == "SEGMENT_END"
@@ -192,4 +192,4 @@ def test_a_browser_gets_neither_the_message_nor_what_is_encrypted():
 def test_half_of_a_surrogate_pair_in_a_dictionary_is_escaped():
     [frame] = UiFrames().feed({"type": "MINE", "text": "ä\ud83d", "n": float("inf")})
     assert frame == b'{"type":"MINE","text":"\\u00e4\\ud83d","n":null}'
-    assert msgspec.json.encode({"type": "MINE", "text": "ä"}) == UiFrames().feed({"type": "MINE", "text": "ä"})[0]
+    assert msgspec.json.encode({"type": "MINE", "text": "ä"}) == next(UiFrames().feed({"type": "MINE", "text": "ä"}))

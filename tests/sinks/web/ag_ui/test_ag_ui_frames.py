@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import deque
 from typing import Any
 
 import pytest
@@ -183,11 +184,11 @@ def test_the_tokens_of_all_turns_are_added_up_by_model():
 
 
 def test_what_cannot_be_written_fails_a_run_that_has_begun():
-    frames = UiFrames("ag-ui", **IDS)
+    frames, sent = UiFrames("ag-ui", **IDS), deque[bytes]()
     with pytest.raises(UsageError, match="cannot write a object as JSON"):
-        frames.feed(object())
-    sure = [json.loads(frame)["type"] for frame in frames.close(Failed(ValueError()))]
-    assert sure == ["RUN_STARTED", "RUN_ERROR"]
+        sent.extend(frames.feed(object()))
+    sent.extend(frames.close(Failed(ValueError())))
+    assert [json.loads(frame)["type"] for frame in sent] == ["RUN_STARTED", "RUN_ERROR"]
     with pytest.raises(UsageError, match="the result of call 'c' is not JSON"):
         frames_of(Run("", [ToolResult("c", value=object())]))
 

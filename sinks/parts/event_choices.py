@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....events.answer_end import AnswerEnd
-from ....events.provider_event import ProviderEvent
-from ....events.segment_event import SegmentContent, SegmentEnd, SegmentStart
-from ....events.tool_invocation import InvocationFailed, ToolInvocation
+from ...events.answer_end import AnswerEnd
+from ...events.provider_event import ProviderEvent
+from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
+from ...events.tool_invocation import InvocationFailed, ToolInvocation
 
 
 class EventChoices:

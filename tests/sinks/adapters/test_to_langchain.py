@@ -167,4 +167,5 @@ def test_of_several_answers_the_first_is_the_message_and_no_failure_gets_lost():
     assert (message.content, message.response_metadata["finish_reason"]) == ("Paris", "stop")
     cut = heard([ChunkResponse(tool_calls=(ToolCallDelta(0, "a", "f", '{"x": 1'),))])
     without_end = Heard([event for event in cut.events if not isinstance(event, AnswerEnd)], Completed())
-    assert summed(without_end).response_metadata == {"failed_tool_calls": {"a": "truncated"}}
+    [reason] = summed(without_end).response_metadata["failed_tool_calls"].values()
+    assert reason.startswith("truncated")

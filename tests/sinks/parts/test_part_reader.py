@@ -223,7 +223,7 @@ def test_a_verdict_behind_events_of_another_stream_is_that_of_its_call():
 def test_a_call_whose_failure_comes_behind_events_of_another_stream_never_looks_runnable():
     begun = SegmentStart("c", "tool_call", {"tool_name": "f"}, turn_id="t")
     ended = SegmentEnd("c", "tool_call", "complete", metadata={"tool_name": "f"}, turn_id="t")
-    failure = InvocationFailed("c", "t", "f", "{}", "invalid_arguments")
+    failure = InvocationFailed("c", "t", "f", "{}", "invalid")
     text = SegmentStart("s", "text", turn_id="other")
     [end] = [part for part in parts_of([begun, ended, text, failure]) if isinstance(part, CallEnd)]
     assert (end.status, end.arguments) == ("failed", None)

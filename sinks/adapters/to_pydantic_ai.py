@@ -154,7 +154,7 @@ class _PartEvents:
 
     def _call_end(self, end: CallEnd) -> Iterator[PartEvent]:
         given = self._inputs.pop(end.call.id)
-        if rest := given.close(end.arguments, is_complete=end.status == "complete"):
+        if rest := given.close(end.arguments, is_complete=False):
             yield self._arguments(end.call, rest)
         if end.arguments is None and not self._open[end.call.id][2]:  # without arguments it could be run
             yield self._arguments(end.call, "{")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final, TypeAlias, cast
 
-from ...events.segment_event import AnySegmentEvent, SegmentEnd, SegmentStart, Status
+from ...events.segment_event import AnySegmentEvent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import InvocationFailed, ToolInvocation
 from ...operators.calls.call_arguments import CallArguments, as_json
 from ...operators.calls.known_file_tools import KNOWN_FILE_TOOLS
@@ -60,20 +60,13 @@ class OpenCall:
         if isinstance(self.verdict, ToolInvocation):
             return CallEnd(self.call, status, text, self.verdict.arguments, None)
         if isinstance(self.verdict, InvocationFailed):
-            return CallEnd(self.call, _not_run(status), text, None, failure_reason(self.verdict))
+            return CallEnd(self.call, status, text, None, failure_reason(self.verdict))
         if status != "complete":
             return CallEnd(self.call, status, text, None, ending(status, event.reason))
         if (first := event.metadata.get("duplicate_of")) is not None:
             return CallEnd(self.call, "failed", text, None, f"a repetition of {first}")
         arguments = {"input": text} if self.call.form == "text" else _object(text)
-        if arguments is None:
-            return CallEnd(self.call, "failed", text, None, "malformed")
-        return CallEnd(self.call, status, text, arguments, None)
-
-
-def _not_run(status: Status) -> Status:
-    """Return the status of a call that must not be run: what another program wrote may call it complete."""
-    return "failed" if status == "complete" else status
+        return CallEnd(self.call, status, text, arguments, None if arguments is not None else "malformed")
 
 
 def whole_call(verdict: Verdict, wire_id: str) -> list[CallStart | CallDelta | CallEnd]:

@@ -181,6 +181,7 @@ def _with(said: Said, start: SegmentStart, text: str, end: SegmentEnd) -> Said:
             is_free_form = start.metadata.get("kind") == "text"
             segment_id, is_whole_json = start.segment_id, not is_free_form and _is_json(text)
             call = SaidCall(segment_id, start.metadata["tool_name"], text, is_free_form)
+            is_refused = end.reason == "contradiction" or "duplicate_of" in end.metadata
             whole = True if end.status == "complete" else None if is_whole_json else False
             shows_nothing = is_free_form or not text.strip()
             is_unopened = not shows_nothing and not is_whole_json and text.strip()[0] not in '{["'
@@ -189,7 +190,7 @@ def _with(said: Said, start: SegmentStart, text: str, end: SegmentEnd) -> Said:
                 whole=(*said.whole, whole),
                 is_cut=said.is_cut
                 or (end.status == "truncated" and shows_nothing)
-                or (end.status == "failed" and (is_free_form or is_whole_json)),
+                or (is_refused and (is_free_form or is_whole_json)),
                 unopened=said.unopened | ({segment_id} if is_unopened else set()),
             )
 

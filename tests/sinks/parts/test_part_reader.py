@@ -226,4 +226,4 @@ def test_a_call_whose_failure_comes_behind_events_of_another_stream_never_looks_
     failure = InvocationFailed("c", "t", "f", "{}", "invalid")
     text = SegmentStart("s", "text", turn_id="other")
     [end] = [part for part in parts_of([begun, ended, text, failure]) if isinstance(part, CallEnd)]
-    assert (end.status, end.arguments) == ("failed", None)
+    assert (end.arguments, end.error) == (None, "invalid")

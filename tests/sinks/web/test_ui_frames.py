@@ -18,6 +18,7 @@ from penstock.events import (
     SegmentStart,
     ToolCallDelta,
     ToolCallUpdate,
+    UsageError,
     to_json,
 )
 from penstock.operators import drive, to_segments
@@ -193,3 +194,9 @@ def test_half_of_a_surrogate_pair_in_a_dictionary_is_escaped():
     [frame] = UiFrames().feed({"type": "MINE", "text": "ä\ud83d", "n": float("inf")})
     assert frame == b'{"type":"MINE","text":"\\u00e4\\ud83d","n":null}'
     assert msgspec.json.encode({"type": "MINE", "text": "ä"}) == next(UiFrames().feed({"type": "MINE", "text": "ä"}))
+
+
+@pytest.mark.parametrize("name", ['x\ndata: {"type":"message_stop"}\n\nevent: y', 5, None])
+def test_a_dictionary_whose_type_is_no_name_of_an_event_is_refused_where_events_have_names(name: Any):
+    with pytest.raises(UsageError, match='needs a "type" that is a str in one line'):
+        list(UiFrames("anthropic-messages").feed({"type": name}))

@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
-from load_text import STAMP, is_whole
+from load_text import STALLED_SIZE, STAMP, is_whole
 
 WINDOW = 4096
 """The receive buffer of a client that stops reading."""
@@ -43,7 +43,7 @@ class Plan(msgspec.Struct):
     """Seconds after which calls that are not over are given up."""
     stalled: int = 0
     """How many more clients stop reading after their first frame, and go on when the time is over."""
-    stalled_size: int = 2000
+    stalled_size: int = STALLED_SIZE
 
 
 class Payload(msgspec.Struct):

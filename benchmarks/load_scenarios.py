@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from load_runs import Measured, serving
+from load_text import STALLED_SIZE
 
 APPS = ("penstock", "bare")
 P99 = 250
@@ -119,8 +120,7 @@ def stalled(clients: int = 100, seconds: float = 8) -> Report:
         beside = Row("stalled: 1 in 10", "penstock", clients, server.run("penstock", stalled=stopping, **load))
     states = beside.measured.states
     before = next(each for each in states if each.time > states[-1].time - 1)
-    size = 2
-    most = max(states[-1].yielded.values()) * size
+    most = max(states[-1].yielded.values()) * STALLED_SIZE // 1000  # KB
     grown = (max(each.memory for each in states) - max(each.memory for each in alone.measured.states)) / stopping
     p99, without = beside.measured.p99, alone.measured.p99
     slow = f"{p99:.0f} ms of the others, {without:.0f} ms without them: {p99 / without:.2f} times"

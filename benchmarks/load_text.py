@@ -8,6 +8,8 @@ from functools import cache
 PATH = "src/app.py"
 HEAD = f'{{"path": "{PATH}", "content": "'
 TAIL = '"}'
+STALLED_SIZE = 2000
+"""The characters of a piece for a client that stops reading."""
 STAMP = re.compile(r"\d{16}")
 NEW_LINE = "\\n"  # as JSON writes it
 

@@ -13,8 +13,7 @@ from starlette.routing import Route
 
 from penstock.events import ChunkResponse
 from penstock.pipeline import Pipeline
-from penstock.sinks import to_sse
-from penstock.sinks.to_sse import sse_headers
+from penstock.sinks import sse_headers, to_sse
 
 PATHS: dict[str, Any] = {
     "/v1/chat/completions": "openai-chat",

@@ -33,7 +33,7 @@ from .fields.specs_by_tool import checked_specs, specs_by_tool
 from .fields.streamed_arguments import StreamedArguments
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.json_machine import JsonMachine
-from .machines.path_tree import path_tree, read_path
+from .machines.path_tree import PathNode, path_tree, read_path
 from .strip_markers import strip_markers
 from .to_invocations import Tools
 
@@ -89,13 +89,15 @@ def stream_fields(
     fields = {kind: spec.field for kind, spec in spec_by_type(checked).items()}
     deferred = start == "deferred"
     of_one_kind = {tool: _of_one_kind(several, deferred=deferred) for tool, several in by_tool.items()}
-    return lift(partial(_StreamFields, of_one_kind, fields, limits, deferred=deferred, ignore_case=ignore_case))
+    roots = {tool: path_tree(map(read_path, specs[0].paths)) for tool, specs in of_one_kind.items()}
+    return lift(partial(_StreamFields, of_one_kind, roots, fields, limits, deferred=deferred, ignore_case=ignore_case))
 
 
 class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
     def __init__(
         self,
         specs: dict[str, tuple[FieldSpec, ...]],
+        roots: dict[str, PathNode],
         fields: dict[str, str],
         limits: Limits,
         *,
@@ -104,6 +106,8 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
     ) -> None:
         super().__init__(keep_segments=True)
         self._specs = specs
+        self._roots = roots
+        """By tool the paths of its first spec, as a tree."""
         self._fields = fields
         """The fields that segments have by their type; others are named in the metadata."""
         self._ignore_case = ignore_case
@@ -148,7 +152,7 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
     def _followed(self, tool: str, start: SegmentStart, name: str) -> FieldCall | StreamedArguments:
         specs = self._specs[tool]
         if specs[0].paths:
-            return StreamedArguments(specs[0], path_tree(map(read_path, specs[0].paths)), self._limits, start, name)
+            return StreamedArguments(specs[0], self._roots[tool], self._limits, start, name)
         markers = specs[0].markers
         stripping = None if markers is None else stage(strip_markers(*markers))
         return FieldCall(specs, self._limits, start, name, stripping)

@@ -1760,7 +1760,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a cut call is whole in Messages",
         (
             Edit(
-                "sinks/web/anthropic/call_input.py",
+                "sinks/parts/call_input.py",
                 '        return "" if self.is_cut else "}"\n',
                 '        return "}" if self._is_over else ""\n',
             ),

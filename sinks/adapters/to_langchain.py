@@ -12,9 +12,9 @@ from ...events.chunk_response import TokenUsage
 from ...events.errors import UsageError
 from ...operators.engine.stage import How
 from ..parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextKind, TurnStart
+from ..parts.call_input import CallInput
 from ..parts.event_choices import EventChoices
 from ..parts.part_reader import PartReader
-from ..web.anthropic.call_input import CallInput
 from .adapted import adapted
 
 if TYPE_CHECKING:

@@ -85,6 +85,7 @@ class CallEnd(Struct, frozen=True):
     - `text`: all of its arguments as they were sent, cut where the call is cut.
     - `arguments`: the arguments of a call that may be run; None for any other.
     - `error`: why it must not be run, in words; None for a call that may.
+    - `reason`: the same as a code, if there is one: that of its failure, else that of its END, or `duplicate`.
     """
 
     call: Call
@@ -92,6 +93,7 @@ class CallEnd(Struct, frozen=True):
     text: str
     arguments: dict[str, Any] | None
     error: str | None
+    reason: str | None = None
 
 
 Part: TypeAlias = TurnStart | TextStart | TextDelta | TextEnd | Media | CallStart | CallDelta | CallEnd

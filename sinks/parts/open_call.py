@@ -60,13 +60,15 @@ class OpenCall:
         if isinstance(self.verdict, ToolInvocation):
             return CallEnd(self.call, status, text, self.verdict.arguments, None)
         if isinstance(self.verdict, InvocationFailed):
-            return CallEnd(self.call, status, text, None, failure_reason(self.verdict))
+            return CallEnd(self.call, status, text, None, failure_reason(self.verdict), self.verdict.reason)
         if status != "complete":
-            return CallEnd(self.call, status, text, None, ending(status, event.reason))
+            return CallEnd(self.call, status, text, None, ending(status, event.reason), event.reason)
         if (first := event.metadata.get("duplicate_of")) is not None:
-            return CallEnd(self.call, "failed", text, None, f"a repetition of {first}")
+            return CallEnd(self.call, "failed", text, None, f"a repetition of {first}", "duplicate")
         arguments = {"input": text} if self.call.form == "text" else _object(text)
-        return CallEnd(self.call, status, text, arguments, None if arguments is not None else "malformed")
+        if arguments is None:
+            return CallEnd(self.call, status, text, None, "malformed", "malformed")
+        return CallEnd(self.call, status, text, arguments, None)
 
 
 def whole_call(verdict: Verdict, wire_id: str) -> list[CallStart | CallDelta | CallEnd]:
@@ -78,7 +80,7 @@ def whole_call(verdict: Verdict, wire_id: str) -> list[CallStart | CallDelta | C
         end = CallEnd(call, "complete", text, verdict.arguments, None)
     else:
         text = verdict.raw
-        end = CallEnd(call, "failed", text, None, failure_reason(verdict))
+        end = CallEnd(call, "failed", text, None, failure_reason(verdict), verdict.reason)
     return [CallStart(call), *([CallDelta(call, text)] if text else []), end]
 
 

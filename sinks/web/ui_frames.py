@@ -62,7 +62,7 @@ class UiFrames:
         if isinstance(event, LIVE) or (self._select is not None and not self._select(event)):
             return
         for frame in self._encoder.feed(event):
-            if self._is_named and isinstance(frame, dict):
+            if frame is event and self._is_named and isinstance(frame, dict):
                 _check_name(cast("dict[str, Any]", frame).get("type"))
             yield _json_form(frame)
 

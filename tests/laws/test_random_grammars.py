@@ -12,7 +12,7 @@ from strategies.random_grammars import grammar_by, text_by
 from strategies.text_flows import flow_by, options_by
 from text_laws import check
 
-COUNT: Final = 2500
+COUNT: Final = 5000
 PARTS: Final = 4
 
 

@@ -34,7 +34,7 @@ class Tab(NamedTuple):
 
 @contextmanager
 def browser_tab() -> Iterator[Tab]:
-    """Yield a tab of a fresh browser; skip the test where there is none."""
+    """Yield a tab of a new browser; the test is skipped if no browser is installed."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.skip("needs a browser: apt-get install chromium")

@@ -63,8 +63,6 @@ class Said(NamedTuple):
     """Of each call: whether it ended as complete; None if it did not, and its arguments do not show it."""
     is_cut: bool = False
     """Whether a call was cut although its arguments do not show it."""
-    unopened: frozenset[str] = frozenset()
-    """The ids of calls whose arguments begin as no JSON does; those of tools with a streamed field come as nothing."""
     finish: str | None = None
     usage: TokenUsage | None = None
     speech: str = ""
@@ -184,14 +182,12 @@ def _with(said: Said, start: SegmentStart, text: str, end: SegmentEnd) -> Said:
             is_refused = end.reason == "contradiction" or "duplicate_of" in end.metadata
             whole = True if end.status == "complete" else None if is_whole_json else False
             shows_nothing = is_free_form or not text.strip()
-            is_unopened = not shows_nothing and not is_whole_json and text.strip()[0] not in '{["'
             return said._replace(
                 calls=(*said.calls, call),
                 whole=(*said.whole, whole),
                 is_cut=said.is_cut
                 or (end.status == "truncated" and shows_nothing)
                 or (is_refused and (is_free_form or is_whole_json)),
-                unopened=said.unopened | ({segment_id} if is_unopened else set()),
             )
 
 

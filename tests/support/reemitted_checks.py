@@ -87,7 +87,7 @@ def check_responses_helper(chunks: list[ChunkResponse], error: ProviderError | N
 
 
 def _without_calls(said: Said) -> Said:
-    return said._replace(calls=(), whole=(), is_cut=False, unopened=frozenset())
+    return said._replace(calls=(), whole=(), is_cut=False)
 
 
 def _is_failed(truth: Read, target: Target) -> bool:

@@ -9,9 +9,9 @@ from ....events.answer_end import AnswerEnd
 from ....events.provider_event import ProviderEvent
 from ....operators.engine.stage import Failed, How
 from ...parts.answer_parts import Call, CallDelta, CallEnd, CallStart, TextDelta, TextEnd, TextKind, TurnStart
+from ...parts.call_input import CallInput
 from ...parts.event_choices import EventChoices
 from ...parts.part_reader import PartReader
-from .call_input import CallInput
 from .message_end import error_event, stop_reason, usage
 
 _PROVIDERS: Final = ("server_tool_use", "mcp_tool_use")

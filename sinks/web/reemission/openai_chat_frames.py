@@ -14,7 +14,6 @@ from ....operators.engine.stage import How
 from ...parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextKind, TurnStart
 from ...parts.event_choices import EventChoices
 from ...parts.part_reader import PartReader
-from ...wording.event_words import ending
 from .failure import Failure, failure_of
 from .finish import finish_of
 from .missing_arguments import missing_arguments
@@ -35,8 +34,8 @@ _WITH_CALLS: Final = frozenset(("stop", "pause"))
 """Finish reasons that are `tool_calls` in this API if the answer has calls."""
 _WHOLE: Final = frozenset(("stop", "tool_calls"))
 """The API's words from which a reader takes that the model finished its calls."""
-_REFUSED: Final = ("contradiction", ending("failed", "contradiction"), "a repetition of")
-"""How the error begins of a call that the provider contradicted, with and without a verdict, or that repeats one."""
+_REFUSED: Final = frozenset(("contradiction", "duplicate"))
+"""Why calls must not be run whose arguments are whole."""
 _TEXTS: Final[Mapping[TextKind, str]] = {"text": "content", "reasoning": "reasoning_content", "refusal": "refusal"}
 _SPEECH: Final = "data:audio/pcm;base64,"
 
@@ -200,8 +199,7 @@ def _looks_whole(end: CallEnd) -> bool:
     """
     if end.status == "truncated":
         return end.call.form == "text" or not end.text.strip()
-    is_refused_here = (end.error or "").startswith(_REFUSED)
-    return is_refused_here and (end.call.form == "text" or _is_json(end.text))
+    return end.reason in _REFUSED and (end.call.form == "text" or _is_json(end.text))
 
 
 def _is_json(text: str) -> bool:

@@ -16,7 +16,6 @@ from ....operators.engine.stage import How
 from ...parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart
 from ...parts.event_choices import EventChoices
 from ...parts.part_reader import PartReader
-from ...wording.event_words import ending
 from ...wording.result_text import result_text
 from .failure import Failure, failure_of
 from .finish import finish_of
@@ -56,8 +55,6 @@ _OF_REQUEST: Final[Mapping[str, Any]] = {
     "top_p": None,
 }
 """What the API demands of a response and repeats from the request, which no event tells."""
-_BROKEN: Final = frozenset(("provider_error", ending("failed", "provider_error")))
-"""What is said of a call that ended with an error of the provider, with and without a verdict."""
 _image: Final = re.compile(r"data:image/(?P<format>png|webp|jpeg|gif);base64,").match
 
 
@@ -218,7 +215,7 @@ class ResponseEvents:
 
 def _is_broken(end: CallEnd) -> bool:
     """Return whether a call ended because the stream broke, so that it may be whole without being finished."""
-    return end.status == "interrupted" or (end.status == "failed" and end.error in _BROKEN)
+    return end.status == "interrupted" or (end.status == "failed" and end.reason == "provider_error")
 
 
 def _usage(usage: TokenUsage) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 from dialect_calls import WRITING, written
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from reemitted import (
     TARGETS,
@@ -55,7 +55,6 @@ def test_any_answer_is_read_back_from_responses(chunks: list[ChunkResponse], err
 
 def check_read_back(chunks: list[ChunkResponse], error: ProviderError | None, target: Target) -> None:
     truth = read(chunks, error)
-    assume(not any(said.unopened for said in truth.answers.values()))
     assert_same(read_back(reemitted(chunks, error, target), target), truth, target)
 
 

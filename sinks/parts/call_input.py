@@ -6,10 +6,10 @@ import re
 from re import Match
 from typing import Any, Final
 
-from ....events.fragment import JsonError
-from ....operators.calls.call_arguments import as_json
-from ....operators.engine.limits import Limits
-from ....operators.machines.json_machine import JsonMachine
+from ...events.fragment import JsonError
+from ...operators.calls.call_arguments import as_json
+from ...operators.engine.limits import Limits
+from ...operators.machines.json_machine import JsonMachine
 
 _LIMITS: Final = Limits(depth=200)
 """The parser of the SDK goes 201 levels deep."""

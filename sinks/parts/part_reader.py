@@ -28,7 +28,7 @@ class PartReader:
 
     The END of a call waits for the next event of its turn, because its invocation or failure, which says whether it may
     be run, follows directly, unless another stream was merged into this one. Ids are unique in the stream: one that was
-    there before gets its turn in front. The events of segments that show a file or a command pass, beside the parts of
+    there before gets its turn in front, and a number behind if that was there, too. The events of segments that show a file or a command pass, beside the parts of
     their call; so does every other event. What passes names segments by the same ids as the parts.
     """
 
@@ -39,6 +39,8 @@ class PartReader:
         """The type of each open segment: events from foreign JSON may have it at START only."""
         self._last: dict[str, str] = {}
         """Segment id -> its last id here, for results that do not say their turn."""
+        self._repeats: dict[Identity, int] = {}
+        """How often an id was there in its turn, of those that were there twice."""
         self._media: dict[Identity, tuple[str, list[str]]] = {}
         self._calls: dict[Identity, OpenCall] = {}
         self._ended: dict[str | None, tuple[OpenCall, SegmentEnd]] = {}
@@ -172,9 +174,10 @@ class PartReader:
     def _new_id(self, identity: Identity) -> str:
         turn_id, given = identity
         taken = self._last
-        new = given
+        new = given if given not in taken else f"{turn_id}:{given}"
         while new in taken:
-            new = f"{turn_id}:{new}"
+            number = self._repeats[identity] = self._repeats.get(identity, 1) + 1
+            new = f"{turn_id}:{given}:{number}"
         self._ids[identity] = taken[given] = new
         taken.setdefault(new, new)
         return new

@@ -55,12 +55,14 @@ class ToolSpans:
             start_time=now,
         )
         setup.store(span, names.call_arguments, call.arguments)
+        if (before := self._running.pop((call.turn_id, call.id), None)) is not None:  # its result cannot be told apart
+            before.span.end(before.started_at)
         context = trace.set_span_in_context(span, parent)
         self._running[call.turn_id, call.id] = _Running(span, call.name, now, context)
 
     def finish(self, result: ToolResult, now: int) -> None:
         """End the span of a call with its result."""
-        running = self._running.pop((result.turn_id, result.id), None)
+        running = self._running.pop(self._identity(result), None)
         if running is None:
             return
         names, instruments = self._setup.names, self._setup.instruments
@@ -73,6 +75,12 @@ class ToolSpans:
         running.span.end(now)
         if instruments.tool_duration is not None and result.denied is None:
             instruments.tool_duration.record(seconds(running.started_at, now), labels, running.context)
+
+    def _identity(self, result: ToolResult) -> _Identity:
+        """Return the call of a result; of one that does not say its turn the newest with its id."""
+        if result.turn_id is None:
+            return next((each for each in reversed(self._running) if each[1] == result.id), (None, result.id))
+        return result.turn_id, result.id
 
     def close(self, error: BaseException | None, now: int) -> None:
         """End the spans of calls without a result: with no duration, or interrupted if an error ended the stream."""

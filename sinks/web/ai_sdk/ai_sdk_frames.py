@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias, get_args
 
 from ....events.answer_end import AnswerEnd
-from ....events.chunk_response import FinishReason
+from ....events.chunk_response import FinishReason, TokenUsage
 from ....events.json_form import Event, to_dict
 from ....events.provider_event import ProviderEvent
 from ....events.segment_event import SegmentContent, SegmentEnd, SegmentStart
@@ -39,6 +39,7 @@ _TOKENS: Final = {
     "reasoning": "reasoningTokens",
 }
 """The names of the clients for what a `TokenUsage` counts."""
+_NOTHING_USED: Final = TokenUsage()
 
 
 class AiSdk:
@@ -63,7 +64,14 @@ class AiSdk:
         self._shown: dict[str, list[str]] = {}
         """The content so far of each open segment of a file or a command."""
         self._sources: set[str] = set()
-        self._ends: list[AnswerEnd] = []
+        self._usages: dict[str | None, TokenUsage] = {}
+        """By turn; all choices of a turn have the same."""
+        self._tokens = dict.fromkeys(_TOKENS, 0)
+        """The sums of all turns."""
+        self._ends: dict[str | None, AnswerEnd] = {}
+        """By turn the end of its first answer."""
+        self._last_end: AnswerEnd | None = None
+        """The one of the turn that ended last."""
 
     def feed(self, event: Any) -> Iterator[Any]:
         yield from self._start()
@@ -75,7 +83,7 @@ class AiSdk:
         for part in self._reader.close(how):
             yield from self._frames(part)
         yield from self._finish_step()
-        end = self._last_end()
+        end = self._last_end
         if isinstance(how, Failed):
             yield {"type": "error", "errorText": str(error.get("detail") or error.get("class") or "an error occurred")}
         elif isinstance(how, Interrupted):
@@ -204,21 +212,19 @@ class AiSdk:
 
     def _answer_end(self, end: AnswerEnd) -> Iterator[Frame]:
         """Yield the tokens so far as metadata of the message: behind an `error` part, useChat would not read them."""
-        self._ends.append(end)
+        self._last_end = self._ends.setdefault(end.turn_id, end)
+        if end.usage is not None:
+            before = self._usages.get(end.turn_id, _NOTHING_USED)
+            self._usages[end.turn_id] = end.usage
+            for name in _TOKENS:
+                self._tokens[name] += getattr(end.usage, name) - getattr(before, name)
         metadata: Frame = {}
-        of_turns = {each.turn_id: each.usage for each in self._ends if each.usage is not None}  # all choices have it
-        if of_turns:
-            metadata["usage"] = {
-                word: sum(getattr(usage, name) for usage in of_turns.values()) for name, word in _TOKENS.items()
-            }
+        if self._usages:
+            metadata["usage"] = {word: self._tokens[name] for name, word in _TOKENS.items()}
         if end.model is not None:
             metadata["model"] = end.model
         if metadata:
             yield {"type": "message-metadata", "messageMetadata": metadata}
-
-    def _last_end(self) -> AnswerEnd | None:
-        """Return the end of the last turn's first answer."""
-        return next((end for end in self._ends if end.turn_id == self._ends[-1].turn_id), None)
 
 
 def _of_call(frame_type: str, call: Call) -> Frame:

@@ -7,7 +7,7 @@ from typing import Any
 from segment_events import content, end, start
 
 from penstock.events import ProviderEvent, SegmentEvent, ToolResult
-from penstock.sinks.parts.answer_parts import CallStart
+from penstock.sinks.parts.answer_parts import CallStart, TextStart
 from penstock.sinks.parts.part_reader import PartReader
 
 
@@ -54,3 +54,11 @@ def test_an_argument_whose_own_id_is_new_names_its_call_as_it_is_here():
 def test_what_names_no_segment_passes_as_it_is():
     for event in (ProviderEvent("citation", {}), ProviderEvent("tool_result", {}, segment_id="other")):
         assert PartReader().feed(event) == [event]
+
+
+def test_ids_that_are_repeated_within_a_turn_are_numbered_and_stay_short():
+    reader = PartReader()
+    events = [each for _ in range(1000) for each in (start("text", "s", "t"), end("complete", "s", "t"))]
+    ids = [part.id for event in events for part in reader.feed(event) if isinstance(part, TextStart)]
+    assert ids[:4] == ["s", "t:s", "t:s:2", "t:s:3"]
+    assert (len({*ids}), len(ids[-1])) == (1000, len("t:s:999"))

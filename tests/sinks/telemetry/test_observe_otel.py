@@ -187,6 +187,19 @@ def test_a_call_without_a_result_has_no_duration_and_no_error(run: Run, otel: Re
 
 
 @pytest.mark.parametrize("run", RUNS)
+def test_a_result_that_does_not_say_its_turn_ends_the_newest_call_of_its_id(run: Run, otel: Recorder):
+    calls = [ToolInvocation("call_1", turn_id, "look_up") for turn_id in ("t", "u")]
+    run(otel.observe(), otel, [2, calls[0], 3, calls[1], 4, ToolResult("call_1"), END])
+    assert sorted(seconds(each) for each in otel.spans("execute_tool")) == [(2, 2), (5, 9)]
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_a_call_whose_id_comes_again_in_its_turn_ends_without_a_duration(run: Run, otel: Recorder):
+    run(otel.observe(), otel, [2, CALL, 3, CALL, 4, RESULT, END])
+    assert sorted(seconds(each) for each in otel.spans("execute_tool")) == [(2, 2), (5, 9)]
+
+
+@pytest.mark.parametrize("run", RUNS)
 def test_both_spans_are_children_of_the_current_one_and_the_call_has_a_link_to_its_answer(run: Run, otel: Recorder):
     with otel.tracer.start_as_current_span("agent") as agent:
         run(otel.observe(), otel, STEPS)

@@ -126,6 +126,13 @@ def test_the_tokens_and_the_finish_of_several_choices_are_those_of_the_first_one
     assert (message.finish, message.metadata["usage"]["totalTokens"]) == ("stop", 2)
 
 
+def test_later_tokens_of_a_turn_replace_its_earlier_ones_also_behind_another_turn():
+    ends = [AnswerEnd(turn_id, usage=TokenUsage(n, 1, n + 1)) for turn_id, n in (("t", 1), ("u", 10), ("t", 5))]
+    usages = [each["messageMetadata"]["usage"] for each in frames_of(ends) if each["type"] == "message-metadata"]
+    assert [each["inputTokens"] for each in usages] == [1, 11, 15]
+    assert usages[-1]["totalTokens"] == 17
+
+
 # Texts
 
 

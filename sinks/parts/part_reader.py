@@ -28,8 +28,9 @@ class PartReader:
 
     The END of a call waits for the next event of its turn, because its invocation or failure, which says whether it may
     be run, follows directly, unless another stream was merged into this one. Ids are unique in the stream: one that was
-    there before gets its turn in front, and a number behind if that was there, too. The events of segments that show a file or a command pass, beside the parts of
-    their call; so does every other event. What passes names segments by the same ids as the parts.
+    there before gets its turn in front, and a number behind if that was there, too. The events of segments that show a
+    file or a command pass, beside the parts of their call; so does every other event. What passes names segments by the
+    same ids as the parts.
     """
 
     def __init__(self) -> None:

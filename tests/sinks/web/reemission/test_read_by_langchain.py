@@ -1,0 +1,98 @@
+"""LangChain's own models read our streams through the real SDKs: what its chunks add up to is what was said."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any, Final
+
+import anthropic
+import openai
+import pytest
+from body_server import BodyServer
+from langchain_anthropic import ChatAnthropic
+from langchain_core.messages import AIMessageChunk
+from langchain_core.runnables import Runnable
+from langchain_openai import ChatOpenAI
+from retold import OWN, Heard, has_refusal, heard_body, said, same_value
+
+from penstock.events import SegmentStart
+from penstock.operators.engine.stage import Failed
+from penstock.sinks import to_sse
+from penstock.sinks.web.protocols import UiProtocol
+
+TOOL = {"name": "f", "description": "-", "input_schema": {"type": "object"}}
+CHAT: Final = "openai-chat"
+RESPONSES: Final = "openai-responses"
+MESSAGES: Final = "anthropic-messages"
+
+NOT_READ: dict[tuple[str, UiProtocol], str] = {
+    ("custom_tool", CHAT): "langchain-openai does not read calls of free-form tools",
+    ("odd_arguments", CHAT): "langchain-core takes no call whose arguments are null",
+    ("odd_arguments", RESPONSES): "langchain-core takes no call whose arguments are null",
+    ("interleaved_calls", RESPONSES): "langchain-openai gives interleaved deltas to the last call",
+    ("interleaved_calls_with_changing_ids", RESPONSES): "langchain-openai gives interleaved deltas to the last call",
+}
+
+
+async def events_of(stream: Heard) -> AsyncIterator[Any]:
+    for event in stream.events:
+        yield event
+    if isinstance(stream.how, Failed):
+        raise stream.how.error
+
+
+def model_at(url: str, target: UiProtocol) -> Runnable[Any, Any]:
+    asked: dict[str, Any] = {"model": "m", "api_key": "-", "max_retries": 0}
+    if target == MESSAGES:
+        thinking = {"type": "enabled", "budget_tokens": 1024}
+        return ChatAnthropic(**asked, base_url=url, thinking=thinking).bind_tools([TOOL])  # else it reads only texts
+    return ChatOpenAI(**asked, base_url=f"{url}/v1", stream_usage=True, use_responses_api=target == RESPONSES)
+
+
+async def read_back(stream: Heard, target: UiProtocol) -> AIMessageChunk:
+    """Send a stream as that of another API, over a socket, and return the sum of the chunks that LangChain reads."""
+    body = b"".join([frame async for frame in to_sse(events_of(stream), protocol=target)])
+    with BodyServer(body, pieces=700) as server:
+        chunks: list[Any] = [chunk async for chunk in model_at(server.url, target).astream("-")]
+    return reduce(add, chunks)
+
+
+@pytest.mark.parametrize("target", [CHAT, RESPONSES, MESSAGES])
+@pytest.mark.parametrize(("api", "path"), OWN, ids=lambda each: getattr(each, "stem", each))
+def test_its_chunks_add_up_to_what_was_said(api: str, path: Path, target: UiProtocol):
+    if (reason := NOT_READ.get((path.stem, target))) is not None:
+        pytest.skip(reason)
+    stream = heard_body(api, path.read_bytes())
+    whole = said(stream)
+    if isinstance(stream.how, Failed) or (whole.end is not None and whole.end.finish_reason == "error"):
+        with pytest.raises((openai.APIError, anthropic.APIError, ValueError)):
+            asyncio.run(read_back(stream, target))
+        return
+    message = asyncio.run(read_back(stream, target))
+    if not has_refusal(stream):
+        assert message.text == whole.text
+    if target != CHAT:  # of which langchain-openai reads no reasoning
+        assert _reasoning(message) == whole.reasoning
+    free_form = {event.segment_id for event in stream.events if _is_free_form(event)}
+    calls = {call["id"]: call for call in message.tool_calls}
+    for call_id, (name, arguments) in whole.calls.items():
+        if call_id in free_form and target != MESSAGES:
+            continue
+        assert calls[call_id]["name"] == name
+        assert same_value(calls[call_id]["args"], arguments)
+    if whole.usage is not None:
+        assert message.usage_metadata is not None
+        assert message.usage_metadata["output_tokens"] == whole.usage.completion
+
+
+def _reasoning(message: AIMessageChunk) -> str:
+    blocks: list[Any] = message.content_blocks
+    return "".join(block.get("reasoning", "") for block in blocks if block["type"] == "reasoning")
+
+
+def _is_free_form(event: Any) -> bool:
+    return isinstance(event, SegmentStart) and event.metadata.get("kind") == "text"

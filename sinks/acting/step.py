@@ -19,7 +19,7 @@ def checked_steps(steps: Any) -> tuple[Step, ...]:
     given = tuple(cast("Iterable[Any]", steps))
     for each in given:
         if not callable(each):
-            message = f"a step is a function from an async stream to an async stream, such as call_tools(tools); got {each!r:.80}"
+            message = f"a step is a function of an async stream of events, such as call_tools(tools); got {each!r:.80}"
             raise UsageError(message)
     return given
 

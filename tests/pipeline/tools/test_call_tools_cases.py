@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextvars import ContextVar
@@ -23,6 +24,7 @@ from penstock.events import (
     ToolResult,
     UsageError,
 )
+from penstock.operators import to_segments
 from penstock.pipeline import Pipeline, call_tools, tool
 from penstock.sinks import SlowSinkError, StreamCutError, acollect
 
@@ -48,6 +50,11 @@ def invocation(name: str = "act", number: int = 0, **arguments: Any) -> ToolInvo
 
 async def results(stream: Any) -> list[ToolResult]:
     return [event async for event in stream if isinstance(event, ToolResult)]
+
+
+async def read(stream: Any, seen: list[Any]) -> None:
+    async for event in stream:
+        seen.append(event)  # noqa: PERF401 - what came before an error counts
 
 
 def test_a_plain_function_runs_in_a_thread_with_the_callers_context():
@@ -125,8 +132,7 @@ def test_ctrl_c_in_a_tool_is_the_programs():
             others.append("cancelled")
 
     async def main() -> None:
-        async for event in call_tools([act, wait])(events_of(invocation("wait", 1), invocation())):
-            seen.append(event)
+        await read(call_tools([act, wait])(events_of(invocation("wait", 1), invocation())), seen)
 
     with pytest.raises(KeyboardInterrupt):
         virtual_time.run(main())
@@ -381,8 +387,7 @@ def test_a_slow_sink_ends_a_stream_with_steps_in_order():
         )
         seen: list[Any] = []
         with pytest.raises(SlowSinkError):
-            async for event in pipeline.astream(source()):
-                seen.append(event)
+            await read(pipeline.astream(source()), seen)
         return seen
 
     seen = asyncio.run(main())
@@ -448,6 +453,26 @@ def test_what_a_step_returns_must_be_a_stream():
 
     with pytest.raises(UsageError, match="must return an async stream of events, got NoneType"):
         Pipeline(steps=[nothing]).astream(chunks())
+
+
+def test_a_pipeline_shows_and_keeps_its_steps():
+    step = call_tools([slow])
+    pipeline = Pipeline("pass_through", steps=[step])
+    assert repr(pipeline) == "Pipeline([to_segments()], steps=[call_tools([slow])])"
+    picture = pipeline._repr_mimebundle_()["text/plain"]
+    assert "to_segments → call_tools → your loop" in picture
+    assert pipeline.replace("to_segments", to_segments(eager=True)).steps == (step,)
+    with pytest.raises(UsageError, match="has no name that code could use"):
+        pipeline.code()
+
+
+def test_a_pipeline_with_steps_pickles():
+    pipeline = pickle.loads(pickle.dumps(Pipeline(tools=[slow], steps=[call_tools([slow], timeout=5)])))
+
+    async def main() -> list[ToolResult]:
+        return await results(pipeline.astream(chunks(("slow", "{}"))))
+
+    assert [each.error for each in virtual_time.run(main())] == ["the tool did not answer within 5 seconds"]
 
 
 def test_it_shows_its_tools_and_options():

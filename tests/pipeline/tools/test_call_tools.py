@@ -163,7 +163,7 @@ class World:
             )
             events += [call.gap, SegmentContent(f"s{number}", "text", "x"), invocation]
             events += [invocation] if call.is_repeated else []
-        status = "interrupted" if self.case.ending == "interrupted" else "complete"
+        status: Any = "interrupted" if self.case.ending == "interrupted" else "complete"
         return [*events, 1, SegmentContent("s", "text", "x"), AnswerEnd("t", status=status)]
 
 

@@ -26,7 +26,7 @@ from penstock.events import (
 )
 from penstock.operators import to_segments
 from penstock.pipeline import Pipeline, call_tools, tool
-from penstock.sinks import SlowSinkError, StreamCutError, acollect
+from penstock.sinks import Denied, SlowSinkError, StreamCutError, acollect
 
 USER = ContextVar("USER", default="nobody")
 
@@ -204,6 +204,35 @@ def test_what_runs_is_what_was_approved_whatever_becomes_of_the_event():
 
     asyncio.run(main())
     assert ran == ["a.txt"]
+
+
+@pytest.mark.parametrize("answer", ["yes", 1, [True], None, Denied])
+def test_nothing_but_true_lets_a_call_run(answer: Any):
+    ran: list[str] = []
+
+    async def act() -> None:
+        ran.append("act")
+
+    async def approve(_: Any) -> Any:
+        return answer
+
+    [result] = asyncio.run(results(call_tools([act], approve=approve)(events_of(invocation()))))
+    assert result.error is not None
+    assert "approve= must return True, False or Denied(...), got" in result.error
+    assert ran == []
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "at"), [(1, [1, 2, 3, 4]), (2, [1, 1, 2, 2]), (3, [1, 1, 1, 2]), (None, [1] * 4)]
+)
+def test_no_more_calls_run_at_the_same_time_than_allowed(concurrency: int | None, at: list[float]):
+    async def act() -> float:
+        await asyncio.sleep(1)
+        return asyncio.get_running_loop().time()
+
+    calls = [invocation(number=number) for number in range(4)]
+    found = virtual_time.run(results(call_tools([act], concurrency=concurrency)(events_of(*calls))))
+    assert [each.value for each in found] == at
 
 
 def test_a_callback_that_is_not_async_may_block():

@@ -28,7 +28,7 @@ from penstock import (
 )
 from penstock.events import AnySegmentEvent, Output, OutputFailed, ProviderEvent, ToolCallUpdate
 from penstock.operators import Operator, PartialOutput, holdback, parse_text, stream_fields, strip_markers
-from penstock.pipeline import StrategyEvent, hermes
+from penstock.pipeline import PipelineEvent, StrategyEvent, hermes
 
 
 def every_segment_event(event: AnySegmentEvent) -> str:
@@ -113,7 +113,7 @@ def looped(chunks: list[ChunkResponse]) -> None:
 
 async def awaited(chunks: list[ChunkResponse]) -> None:
     async for event in Pipeline().astream(chunks):
-        assert_type(event, StrategyEvent)
+        assert_type(event, PipelineEvent)
         _ = event.delta  # wrong
     async for made_event in adrive(chunks, to_segments()):
         assert_type(made_event, AnySegmentEvent | Notice | ProviderEvent | AnswerEnd)

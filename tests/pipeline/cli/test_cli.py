@@ -233,7 +233,7 @@ def tab_behind(shell: str, *words: str) -> dict[str, str]:
         (["replay", "--emit", "s"], ["segments"]),
         (["inspect", "--api", "g"], ["gemini"]),
         (["strategies", "api"], ["api_tool_call"]),
-        (["schema", "ToolCall"], ["ToolCallDelta", "ToolCallArgumentProgress", "ToolCallUpdate"]),
+        (["schema", "ToolCall"], ["ToolCallDelta", "ToolCallArgumentProgress", "ToolCallUpdate", "ToolCallStatus"]),
         (["schema", "Answer"], ["AnswerEnd"]),
     ],
 )

@@ -103,7 +103,8 @@ class World:
         try:
             if call.behaviour in ("hang", "stubborn"):
                 await self.hang(is_stubborn=call.behaviour == "stubborn")
-            await asyncio.sleep(call.seconds)
+            else:
+                await asyncio.sleep(call.seconds)
         finally:
             self.running -= 1
         match call.behaviour:

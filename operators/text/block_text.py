@@ -135,7 +135,7 @@ class BlockText(Stateful):
         options, name, key = self._block.options, self._call.name, self.path[0]
         self._argument = options.argument(name, key)
         self._item = self._item.of(name, key)
-        if options.drops(self._argument):
+        if options.drops(self._argument, only_declared=self._item.only_declared):
             self._item = replace(self._item, role="skip")
 
     @property
@@ -365,6 +365,9 @@ class BlockText(Stateful):
         elif role == "id":
             block.id = said
             block.name = slot.item.name_in(said) or block.name
+            if slot.item.named and not block.name:
+                block.mismatch_in_slot()
+                return
         elif role == "key":
             block.key = said
         elif role == "skip":

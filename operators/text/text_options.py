@@ -29,7 +29,7 @@ class ParseTextOptions(TypedDict, total=False):
     repeated_opener: Literal["drop", "text"] | None
     opener_in_reasoning: Literal["text", "ends"] | None
     unknown_tool: Literal["pass", "text", "fail"] | None
-    unknown_argument: Literal["pass", "drop"]
+    unknown_argument: Literal["pass", "drop"] | None
     between: Literal["text", "drop"]
     blanks: Literal["lone", "keep", "drop"]
     fences: Literal["language", "calls", "text"]
@@ -56,7 +56,7 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     repeated_opener: Literal["drop", "text"] | None = None
     opener_in_reasoning: Literal["text", "ends"] | None = None
     unknown_tool: Literal["pass", "text", "fail"] | None = None
-    unknown_argument: Literal["pass", "drop"] = "pass"
+    unknown_argument: Literal["pass", "drop"] | None = None
     between: Literal["text", "drop"] = "text"
     blanks: Literal["lone", "keep", "drop"] = "lone"
     fences: Literal["language", "calls", "text"] = "language"
@@ -93,9 +93,10 @@ class TextOptions(Struct, frozen=True, kw_only=True):
         schemas = self.schemas or _UNKNOWN
         return argument_schema(schemas.get(known_name(schemas, tool) or ""), key, self.typing, self.limits)
 
-    def drops(self, argument: ArgumentSchema) -> bool:
+    def drops(self, argument: ArgumentSchema, *, only_declared: bool) -> bool:
         """Return whether an argument must be dropped, because its tool does not have it."""
-        return self.unknown_argument == "drop" and argument.tool is not None and not argument.is_described
+        drops = self.unknown_argument == "drop" or (self.unknown_argument is None and only_declared)
+        return drops and argument.tool is not None and not argument.is_described
 
 
 def spelled_out(function: F) -> F:

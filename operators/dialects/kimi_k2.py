@@ -1,4 +1,4 @@
-"""Kimi K2, K2-Thinking, K2.5: the call's id contains the tool's name and the call's number; without one it is no call."""
+"""Kimi K2, K2-Thinking, K2.5: the call's id has the tool's name and the call's number; without one it is no call."""
 
 from ..grammar.dialect import Call, KnownDialect, Many, Maybe, Text
 from .parts import ARGUMENTS, THINK

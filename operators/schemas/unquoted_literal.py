@@ -68,4 +68,4 @@ def unquoted_literal(text: str) -> Any:
     value, error = decode_json(inner, DEFAULT_LIMITS)
     if error is not None:
         value = python_literal(inner) if is_container(inner) else None
-    return value if isinstance(value, int | float | list | dict) else text
+    return text if value is None or isinstance(value, str) else value

@@ -445,7 +445,7 @@ def check_provider(case: Case) -> None:
                 given = [as_builder_event(each, invoked) for each in result.segments]
                 if structured:
                     given = [
-                        {"structured": words.structured(each["message"])} if "message" in each else each
+                        {"structured": words.structured(each["message"])} if each and "message" in each else each
                         for each in given
                     ]
                 # A reasoning without a text is only there for its replay: jp has it by one provider and not by another.

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ..engine.state import Stateful
-from .slots.text_slot import end_of_run
+from ..machines.marker_search import end_of_run
 
 _RUN: Final = re.compile(r"`*+")
 _BLANKS: Final = re.compile(r"[ \t\r]*+")

@@ -17,8 +17,7 @@ from ..grammar.dialect_positions import At, Positions
 from ..grammar.end_tokens import END_TOKENS, OPENED_BY, end_of_text
 from ..machines.marker_search import Literal, MarkerSearch, literal_search
 from .code_spans import ANY_LANGUAGE, CodeSpans
-from .source_buffer import SourceBuffer
-from .text_call import TextCall
+from .source_buffer import SourceBuffer, TextCall
 from .text_options import TextOptions
 
 

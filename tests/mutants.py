@@ -381,7 +381,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/text_block.py",
-                "self.outside.after_block(self.at if any(self.grammar.follow[here] for here in self.at) else ())",
+                "self.outside.after_block(self.at if self.grammar.goes_on(self.at) else ())",
                 "self.outside.after_block(())",
             ),
         ),
@@ -695,8 +695,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/code_spans.py",
-                'return self._state == "span" or not (',
-                'return self._state == "span" and not (',
+                'return state == "span" or not (',
+                'return state == "span" and not (',
             ),
         ),
         (CODE,),

@@ -322,8 +322,8 @@ class BlockText(Stateful):
         """What finds the end of a raw value; None for a text in which markers are escaped."""
         self._argument = _UNDESCRIBED
         self._item = block.grammar.texts[at[0]]
-        block.boundary = block.grammar.boundary(at, block.back)
-        self.search = self._ends = block.boundary.ends
+        boundary = block.expect_after(at)
+        self.search = self._ends = boundary.ends
         self.slot = TextSlot(self._item, keep=self._item.role not in _NOT_KEPT)
         if self._item.section is not None:
             self.search = self._new_search()

@@ -1,13 +1,12 @@
 """Read text outside of blocks: emit it, and find where blocks and reasoning open and end.
 
-One search finds a marker, or the beginning of one at the end of the text. The set of markers depends on what came
-before: inside reasoning it may be the closer alone; some openers count only where nothing came before them.
+One search finds a marker, or the beginning of one at the end of the text. `outside_markers` has the set of markers,
+which depends on what came before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...events.segment_event import SegmentContent
@@ -15,17 +14,10 @@ from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
 from ..grammar.dialect_positions import At, Positions
 from ..grammar.end_tokens import END_TOKENS, OPENED_BY, end_of_text
-from ..machines.marker_search import Literal, MarkerSearch, literal_search
-from .code_spans import ANY_LANGUAGE, CodeSpans
+from .code_spans import CodeSpans
+from .outside_markers import MarkerRules, Meaning, Where, markers_at
 from .source_buffer import SourceBuffer, TextCall
 from .text_options import TextOptions
-
-
-class Meaning(NamedTuple):
-    """What a marker may mean: the beginning of a block at these positions; without positions, reasoning or code."""
-
-    marker: str
-    at: At
 
 
 class Opener(NamedTuple):
@@ -75,14 +67,7 @@ class OutsideText(Stateful):
         self._answer = answer
         self._options = options
         self._source_buffer = source_buffer
-        self._reasoning = {opener: closer for each in positions.dialects for opener, closer in each.reasoning}
-        control = (each.reasoning for each in positions.dialects if each.reasoning_anywhere)
-        self._anywhere = [marker for pairs in control for pair in pairs for marker in pair]
-        ends = options.opener_in_reasoning == "ends"
-        self._silent_in_reasoning = frozenset(
-            place for place, each in enumerate(positions.dialects) if not (ends or each.calls_in_reasoning)
-        )
-        """The dialects in which nothing inside reasoning is a call."""
+        self._rules = MarkerRules(options.calls, options.opener_in_reasoning, options.repeated_opener, options.fences)
         if options.starts_in_reasoning is True:
             self.kind = "reasoning"
         self._may_close = options.starts_in_reasoning == "auto"
@@ -90,7 +75,6 @@ class OutsideText(Stateful):
         """Held blanks, which are text only if other text follows."""
         self._code = CodeSpans()
         self.failed = set()
-        self._searches: dict[tuple[object, ...], tuple[MarkerSearch, Mapping[str, Sequence[Meaning]]]] = {}
         self.readings: Sequence[Meaning] = ()
         """The remaining meanings of the opener at the current position, after one of them failed."""
         self._choose_search()
@@ -110,11 +94,6 @@ class OutsideText(Stateful):
         """Whether blanks at the end of the text wait for what follows."""
         policy = self._options.blanks
         return policy == "drop" or (policy == "lone" and self.kind == "reasoning")
-
-    @property
-    def _may_be_closed(self) -> bool:
-        """Whether a closer of reasoning that came now would say that the text so far was reasoning."""
-        return self._may_close and not self._code.hides(())
 
     @property
     def _is_dropped(self) -> bool:
@@ -319,12 +298,12 @@ class OutsideText(Stateful):
             return
         source_buffer.position = upto
         ends_any = self._margin or self._owed or self._may_close
-        if marker not in self._reasoning and self.kind == "text" and not ends_any:
+        if marker not in self._grammar.reasoning and self.kind == "text" and not ends_any:
             return
         opens_again = self._leading and not self._closer
-        if marker in self._reasoning and (self.kind == "text" or opens_again):
+        if marker in self._grammar.reasoning and (self.kind == "text" or opens_again):
             self.start("reasoning", upto)
-            self.kind, self._closer = "reasoning", self._reasoning[marker]
+            self.kind, self._closer = "reasoning", self._grammar.reasoning[marker]
         else:
             self._blanks.clear()
             open_type = self._answer.open_type
@@ -342,88 +321,12 @@ class OutsideText(Stateful):
 
     def _choose_search(self) -> None:
         """Set the search for the markers that mean something next, and the possible meanings of each."""
-        said = self.said_any and not self._owed
-        state = (self.kind, self._closer, self.resume, said, self._leading, self._may_be_closed)
-        key = (*state, self._code.place, self._opened)
-        if key not in self._searches:
-            self._searches[key] = _search_for(self._grammar, tuple(self._markers().items()))
-        self.search, self._meant = self._searches[key]
-
-    def _hidden(self) -> frozenset[int]:
-        """Return the dialects in which nothing that comes next is a call, because it is code or reasoning."""
-        code = self._code
-        if self.kind == "reasoning":
-            return self._silent_in_reasoning
-        if not code.hides(()):
-            return frozenset()
-        of_all = {"calls": (ANY_LANGUAGE,), "text": ()}.get(self._options.fences)
-        dialects = enumerate(self._grammar.dialects)
-        return frozenset(
-            place for place, each in dialects if code.hides(each.fence_languages if of_all is None else of_all)
-        )
-
-    def _markers(self) -> Mapping[str, tuple[At, ...]]:
-        """Return the markers to search for, each with the positions that it may lead to."""
-        hidden, stops = self._hidden(), self._code.stops if self.kind == "text" else ()
-        plain = (*stops, *END_TOKENS, *(each for each in OPENED_BY.values() if each not in self._opened))
-        found: dict[str, tuple[At, ...]] = dict.fromkeys(plain, ((),))
-        openers = self._openers()
-        if not hidden:
-            return found | openers
-        for text, several in openers.items():
-            seen = (tuple(here for here in at if self._grammar.owners[here] not in hidden) for at in several)
-            ways = tuple(at for at, before in zip(seen, several, strict=True) if at or not before)
-            if ways:
-                found[text] = ways
-        return found
-
-    def _openers(self) -> dict[str, tuple[At, ...]]:
-        """Return the markers of blocks and of reasoning, each with the positions that it may lead to."""
-        grammar, options = self._grammar, self._options
-        found: dict[str, tuple[At, ...]] = {}
-        if options.calls and (self.kind == "text" or options.opener_in_reasoning != "text"):
-            opening = grammar.openers(leading=self._leading)
-            if self.resume:
-                for text, at in grammar.boundary(self.resume, {}).literals.items():
-                    # What may come any number of times is a marker too many: behind text, it is text.
-                    due = at if self._leading else tuple(here for here in at if here not in grammar.follow[here])
-                    if due:
-                        found[text] = (due,)
-            found |= {text: (at,) for text, at in opening.literals.items()}
-            found |= {
-                text: (*((opening.literals[text],) if text in opening.literals else ()), at)
-                for text, at in opening.slots.items()
-            }
-        if self.kind == "text":
-            found |= dict.fromkeys((*self._anywhere, *(self._reasoning if self._leading else ())), ((),))
-            if not self.said_any or self._owed or self._may_be_closed:
-                found |= dict.fromkeys(self._reasoning.values(), ((),))
-        else:
-            found |= dict.fromkeys([self._closer] if self._closer else self._reasoning.values(), ((),))
-            if self._leading and not self._closer:
-                found |= {each: ((),) for each in self._reasoning if options.drops_repeated(each)}
-        return found
+        expects_closer = self._owed or not self.said_any
+        state = (self.kind, self._closer, self.resume, expects_closer, self._leading, self._may_close)
+        where = Where(*state, self._code.place, self._opened)
+        self.search, self._meant = markers_at(self._grammar, self._rules, where)
 
     def load(self, state: Any, /) -> None:
         """Restore a dumped state."""
         super().load(state)
         self._choose_search()
-
-
-@lru_cache(maxsize=512)
-def _search_for(
-    grammar: Positions, markers: tuple[tuple[str, tuple[At, ...]], ...]
-) -> tuple[MarkerSearch, Mapping[str, Sequence[Meaning]]]:
-    """Return the search for some markers, and the meanings of each; those of a marker that is its prefix come last."""
-    literals = {
-        text: grammar.literal(text, tuple(here for at in several for here in at)) if all(several) else Literal(text)
-        for text, several in markers
-    }
-    readings = dict(markers)
-    meant: dict[str, Sequence[Meaning]] = {}
-    for text, literal in literals.items():
-        shorter = (literals[text[:length]] for length in range(len(text), 0, -1) if text[:length] in literals)
-        meant[text] = [
-            Meaning(each.text, at) for each in shorter if literal.begins_with(each) for at in readings[each.text]
-        ]
-    return literal_search(literals.values()), meant

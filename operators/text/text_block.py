@@ -23,7 +23,8 @@ from ..machines.marker_search import BLANK_RUN, MarkerSearch
 from ..schemas.value_typing import Typed
 from .block_json import BlockAttrs, BlockJson, open_json
 from .block_text import BlockText, open_text
-from .outside_text import Meaning, Opener, OutsideText
+from .outside_markers import Meaning
+from .outside_text import Opener, OutsideText
 from .source_buffer import SourceBuffer, TextCall
 from .text_options import TextOptions
 
@@ -175,7 +176,7 @@ class TextBlock(Stateful):
                 self.back_to_text()
                 return
             self.passed.append(place)
-        self.boundary = grammar.boundary(at, self.back)
+        self.expect_after(at)
         if self.saying:
             self.outside.end(self.saying, source_buffer.position, self.call)
             self.saying = ""
@@ -196,10 +197,16 @@ class TextBlock(Stateful):
                 self.end_call(source_buffer.position, "complete")
             elif self.skipped:
                 self.had_call = True
-            if not any(grammar.follow[here] for here in at):
+            if not grammar.goes_on(at):
                 self.leave()
             elif self.is_open:
-                self.boundary = grammar.boundary(at, self.back)
+                self.expect_after(at)  # without what the call said
+
+    def expect_after(self, at: At) -> Boundary:
+        """Expect what may follow these positions, and return it."""
+        said = tuple(sorted(self.back.items())) if self.back and self.grammar.says_back(at) else ()
+        boundary = self.boundary = self.grammar.boundary(at, said)
+        return boundary
 
     def leave(self) -> None:
         """Close the block; if it had no call, treat it as text."""
@@ -210,7 +217,7 @@ class TextBlock(Stateful):
             return
         self.boundary = None
         self.was_marked = self.is_marked
-        self.outside.after_block(self.at if any(self.grammar.follow[here] for here in self.at) else ())
+        self.outside.after_block(self.at if self.grammar.goes_on(self.at) else ())
 
     def leave_before_blanks(self, *, start: bool) -> None:
         """Close the block before its last blanks, which belong to what follows."""

@@ -26,7 +26,7 @@ from ..grammar.dialect_positions import Positions
 from ..machines.marker_search import BLANKS
 from .block_json import BlockAttrs, BlockJson, open_json
 from .block_text import BlockText
-from .outside_text import Meaning
+from .outside_markers import Meaning
 from .source_buffer import SourceBuffer, TextCall
 from .text_block import TextBlock
 from .text_options import TextOptions
@@ -168,7 +168,9 @@ class TextEngine(Stateful):
         kind, at, inner = state["reader"] or ("", (), None)
         at = tuple(at)
         here = at if kind == "text" else block.at
-        block.boundary = block.grammar.boundary(here, block.back) if state["has_boundary"] else None
+        block.boundary = None
+        if state["has_boundary"]:
+            block.expect_after(here)
         block.reader = None
         if kind == "text":
             block.reader = BlockText(block, at)

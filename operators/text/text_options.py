@@ -77,11 +77,6 @@ class TextOptions(Struct, frozen=True, kw_only=True):
         """Return whether a name is that of a tool; always True if no tools were given."""
         return self.schemas is None or known_name(self.schemas, name) is not None
 
-    def drops_repeated(self, opener: str) -> bool:
-        """Return whether an opener of reasoning is dropped where the prompt has opened the reasoning already."""
-        is_sentence = opener[:1].isalpha()
-        return self.repeated_opener == "drop" or (self.repeated_opener is None and not is_sentence)
-
     def of_unknown(self, name: str, *, is_marked: bool) -> Literal["pass", "text", "fail"]:
         """Return what becomes of a call by the name of its tool; `is_marked`: whether a marker began it."""
         if self.knows(name):

@@ -424,7 +424,16 @@ def test_reasoning_between_tags_is_found_character_by_character(opener: str, clo
 
 
 ENGINE = (
-    *("text_engine", "source_buffer", "outside_text", "text_block", "block_text", "block_json", "value_end"),
+    *(
+        "text_engine",
+        "source_buffer",
+        "outside_text",
+        "outside_markers",
+        "text_block",
+        "block_text",
+        "block_json",
+        "value_end",
+    ),
     *("dialect_positions", "marker_search", "tag_attributes", "value_ends", "text_options", "literal_machine"),
     "look_ahead",
 )

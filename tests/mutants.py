@@ -316,8 +316,8 @@ MUTANTS: tuple[Mutant, ...] = (
             ),
             Edit(
                 "operators/text/text_engine.py",
-                "    if block.is_open or source_buffer.before or",
-                "    if True or source_buffer.before or",
+                "elif not source_buffer.loose and outside.goes_through:",
+                "elif False:",
             ),
         ),
         (f"{EARLINESS} text_waits",),

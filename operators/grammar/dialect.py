@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -129,7 +130,7 @@ class Attrs(Struct, frozen=True):
     @property
     def needed(self) -> frozenset[str]:
         """The required attributes; a tag without them does not match."""
-        return frozenset((*self.required, *(name for name, role in self.roles if role in ("name", "key"))))
+        return _needed(self)
 
     def agrees(self, said: Mapping[str, object]) -> bool:
         """Return whether a tag's attributes match.
@@ -137,9 +138,16 @@ class Attrs(Struct, frozen=True):
         >>> Attrs(fixed=(("type", ("run",)), ("old", ()))).agrees({"type": "RUN"})
         True
         """
-        return self.needed <= said.keys() and all(
-            str(said[name]).casefold() in allowed if name in said else not allowed for name, allowed in self.fixed
-        )
+        for name, allowed in self.fixed:
+            if (str(said[name]).casefold() not in allowed) if name in said else bool(allowed):
+                return False
+        return _needed(self) <= said.keys()
+
+
+@lru_cache(maxsize=256)
+def _needed(attrs: Attrs) -> frozenset[str]:
+    """Return the names of the attributes without which a tag does not match."""
+    return frozenset((*attrs.required, *(name for name, role in attrs.roles if role in ("name", "key"))))
 
 
 class Back(Struct, frozen=True):

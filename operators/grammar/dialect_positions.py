@@ -209,6 +209,16 @@ class Positions:
         return bool(left) and is_name and not self.is_exhausted(at)
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    def is_first(self, at: At) -> bool:
+        """Return whether a block may begin at each of these positions."""
+        return all(here in self.first for here in at)
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    def has_content(self, at: At) -> bool:
+        """Return whether JSON at one of these positions has text for the answer, too."""
+        return any(isinstance(item := self.items[here], Json) and item.content for here in at)
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
     def goes_on(self, at: At) -> bool:
         """Return whether anything may follow one of these positions."""
         return any(self.follow[here] for here in at)

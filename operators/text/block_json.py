@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...events.fragment import Fragment, JsonError, Path
 from ..engine.limits import Limits
@@ -587,8 +587,8 @@ class BlockAttrs:
     def __init__(self, block: TextBlock, at: At) -> None:
         self._block = block
         self.at = at
-        self._items = {here: cast("Attrs", block.grammar.items[here]) for here in at}
-        is_tag = self._items[at[0]].form == "tag"
+        item = block.grammar.items[at[0]]
+        is_tag = isinstance(item, Attrs) and item.form == "tag"
         self.slot = AttrsSlot() if is_tag else JsonAttrsSlot(block.options.limits)
 
     def read(self, *, final: bool) -> None:  # noqa: ARG002 - as every reader; no more text changes nothing here
@@ -606,21 +606,28 @@ class BlockAttrs:
     def _take(self, said: dict[str, Any]) -> None:
         """Process all attributes of a tag; keep the positions that match them."""
         block = self._block
-        each_said = {here: renamed(said, item.also) for here, item in self._items.items()}
-        agreeing = tuple(here for here, item in self._items.items() if item.agrees(each_said[here]))
+        agreeing: At = ()
+        roles: dict[str, str] = {}
+        for here in self.at:
+            item: Any = block.grammar.items[here]
+            of_item = renamed(said, item.also) if item.also else said
+            if item.agrees(of_item):
+                if not agreeing:
+                    roles, said = dict(item.roles), of_item
+                agreeing += (here,)
         if not agreeing:
             block.mismatch_in_slot()
             return
-        roles = dict(self._items[agreeing[0]].roles)
         is_text = isinstance(self.slot, AttrsSlot)
-        for name, value in each_said[agreeing[0]].items():
+        for name, value in said.items():
             role = roles.get(name)
             if role is None:
                 self._give(name, value, is_text=is_text)
                 continue
             if role == "arguments" and isinstance(value, dict):
-                for key, inner in cast("dict[str, Any]", value).items():
-                    self._give(key, inner, is_text=False)
+                inner: Any = value
+                for key in inner:
+                    self._give(key, inner[key], is_text=False)
             elif role in _KEPT:
                 setattr(block, role, str(value))
             block.back[role] = f"{value}"

@@ -369,7 +369,8 @@ class BlockText(Stateful):
         """Note what the tool's schema and the grammar say of the argument."""
         options, name, key = self._block.options, self._call.name, self.path[0]
         self._argument = options.argument(name, key)
-        self._item = self._item.of(name, key)
+        if self._item.instead:
+            self._item = self._item.of(name, key)
         if options.drops(self._argument):
             self._item = replace(self._item, role="skip")
 

@@ -68,7 +68,11 @@ class SourceBuffer(Stateful):
 
     def take(self, upto: int) -> str:
         """Return the text up to a position in the buffer, as the next event's `raw`."""
-        raw = self._taken(upto)
+        if not self.loose and upto >= self.since:
+            raw = self.buffer[self.since : upto]
+            self.since = upto
+        else:
+            raw = self._taken(upto)
         if self.before:
             raw = self.before + raw
             self.before = ""

@@ -16,7 +16,7 @@ from ..calls.answer_segments import AnswerSegments
 from ..calls.segment_end import end_status, ended_regularly
 from ..engine.stage import Completed, How
 from ..engine.state import Stateful
-from ..grammar.dialect import Attrs, Back, Json
+from ..grammar.dialect import Attrs, Back
 from ..grammar.dialect_positions import At, Boundary, Positions
 from ..grammar.tag_attributes import starts_attribute
 from ..machines.marker_search import BLANK_RUN, MarkerSearch
@@ -147,10 +147,10 @@ class TextBlock(Stateful):
         self.blanks_at = -1
         if not isinstance(grammar.items[at[0]], str | Back):
             # An object that also has the answer's text is the whole answer, whatever tool it calls.
-            self.is_marked = any(isinstance(item := grammar.items[here], Json) and item.content for here in at)
+            self.is_marked = grammar.has_content(at)
             source_buffer.position = opener.start
             return at
-        resumed = any(here not in grammar.first for here in at)
+        resumed = not grammar.is_first(at)
         self.is_marked = self.was_marked if resumed else len(marker) > 1
         self.at = self.outside.resume if resumed else ()
         self.had_call = resumed
@@ -176,7 +176,8 @@ class TextBlock(Stateful):
                 self.back_to_text()
                 return
             self.passed.append(place)
-        self.expect_after(at)
+        said = tuple(sorted(self.back.items())) if self.back and grammar.says_back(at) else ()
+        self.boundary = grammar.boundary(at, said)
         if self.saying:
             self.outside.end(self.saying, source_buffer.position, self.call)
             self.saying = ""
@@ -195,12 +196,11 @@ class TextBlock(Stateful):
                 if not self.call.from_json:
                     self.say(self.call, begin)
                 self.end_call(source_buffer.position, "complete")
+                self.boundary = grammar.boundary(at)  # without what the call said
             elif self.skipped:
                 self.had_call = True
             if not grammar.goes_on(at):
                 self.leave()
-            elif self.is_open:
-                self.expect_after(at)  # without what the call said
 
     def expect_after(self, at: At) -> Boundary:
         """Expect what may follow these positions, and return it."""
@@ -319,12 +319,9 @@ class TextBlock(Stateful):
         fragments: tuple[Fragment, ...] | None = None
         if not from_json:
             at = len(raw)
-            waited = (
-                piece
-                for name, value, is_text in self.arguments
-                for piece in self.argument(call, name, value, at, is_text=is_text)
-            )
-            fragments = (Fragment((), "OPEN", "{", at), *waited)
+            fragments = (Fragment((), "OPEN", "{", at),)
+            for name, value, is_text in self.arguments:
+                fragments += (*self.argument(call, name, value, at, is_text=is_text),)
         self.arguments.clear()
         call.begin(raw, source_buffer.events, fragments, answer.number)
         self.had_call = True
@@ -335,7 +332,10 @@ class TextBlock(Stateful):
     def say(self, call: TextCall, upto: int, fragments: Sequence[Fragment] = ()) -> None:
         """Emit the content of a call up to a position in the buffer."""
         raw = self.source_buffer.take(upto)
-        call.say(raw, raw, fragments)
+        if raw:
+            call.raws.append(raw)
+            call.texts.append(raw)
+        call.fragments += fragments
 
     def end_call(self, upto: int, status: Status, reason: str | None = None) -> None:
         """Emit the END of the open call, with all text up to a position in the buffer."""
@@ -367,7 +367,8 @@ class TextBlock(Stateful):
 
     def read_between(self, boundary: Boundary, *, final: bool) -> None:
         """Read on after an item has ended: blanks, then one of the items that may follow."""
-        if boundary.only_text and not self.has_failed:
+        has_failed = self.call is not None and self.call.error is not None
+        if boundary.only_text and not has_failed:
             self._read_text(boundary.texts)
             return
         source_buffer, search = self.source_buffer, boundary.search
@@ -387,7 +388,9 @@ class TextBlock(Stateful):
         if found is None:
             found = (search.whole if final else search.pattern).match(buffer, position)
         if found is not None:
-            literal = search.literal(found, final=final)
+            literal = found[0]
+            if found.end() == len(buffer) or literal not in boundary.literals:
+                literal = search.literal(found, final=final)
             if not literal:
                 source_buffer.wait_from(position)
                 return
@@ -397,7 +400,7 @@ class TextBlock(Stateful):
             if at is not None:
                 source_buffer.position = found.end()
                 self.reach(at, position)
-        elif self.has_failed or not self._opens_slot(boundary, buffer[position]):
+        elif has_failed or not self._opens_slot(boundary, buffer[position]):
             self.mismatch()
 
     def opens_text(self) -> bool:

@@ -93,16 +93,21 @@ class TextEngine(Stateful):
 
     def choose_way(self) -> None:
         """Set the fast path for the next text, if there is one."""
-        source_buffer, block = self._source_buffer, self._block
-        plain = plain_fast_path(block)
-        holds = self._outside.holds_blanks
-        self.plain = None if source_buffer.wait or holds else plain
-        if plain is not None and holds:
-            self.fast_path = holding_fast_path(source_buffer, block, plain)
-        elif plain is not None:
-            self.fast_path = waiting_fast_path(self, source_buffer, block, plain)
-        else:
-            self.fast_path = block_fast_path(block, self._read_on) if block.is_open else None
+        source_buffer, block, outside = self._source_buffer, self._block, self._outside
+        self.plain = self.fast_path = None
+        if source_buffer.before:
+            return
+        if block.is_open:
+            if not source_buffer.wait:
+                self.fast_path = _block_fast_path(block, self._read_on)
+        elif not source_buffer.loose and outside.goes_through:
+            answer = self._answer
+            plain = outside.search.pattern.search, answer.open_id, answer.open_type, answer.ids.turn_id
+            if outside.holds_blanks:
+                self.fast_path = _holding_fast_path(source_buffer, block, plain)
+            else:
+                self.plain = None if source_buffer.wait else plain
+                self.fast_path = _waiting_fast_path(self, source_buffer, block, plain)
 
     def _run(self, *, final: bool) -> None:
         """Read on as far as the buffer goes."""
@@ -183,15 +188,7 @@ class TextEngine(Stateful):
         self.choose_way()
 
 
-def plain_fast_path(block: TextBlock) -> Plain | None:
-    """Return the fast path for text outside of a block, if there is one."""
-    source_buffer, outside, answer = block.source_buffer, block.outside, block.answer
-    if block.is_open or source_buffer.before or source_buffer.loose or not outside.goes_through:
-        return None
-    return outside.search.pattern.search, answer.open_id, answer.open_type, answer.ids.turn_id
-
-
-def waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
+def _waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
     """Return the fast path for text outside of a block that may end in the beginning of a marker, which is held."""
     search, segment_id, kind, turn_id = plain
     markers = block.outside.search
@@ -216,7 +213,7 @@ def waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: Te
     return fast_path
 
 
-def holding_fast_path(source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
+def _holding_fast_path(source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
     """Return the fast path for such text where blanks at the end are held, too."""
     search, segment_id, kind, turn_id = plain
     markers = block.outside.search
@@ -235,11 +232,9 @@ def holding_fast_path(source_buffer: SourceBuffer, block: TextBlock, plain: Plai
     return fast_path
 
 
-def block_fast_path(block: TextBlock, read_on: ReadOn) -> FastPath | None:
+def _block_fast_path(block: TextBlock, read_on: ReadOn) -> FastPath | None:
     """Return the fast path for text in a block, if there is one."""
     source_buffer, reader, call = block.source_buffer, block.reader, block.call
-    if source_buffer.before or source_buffer.wait:
-        return None
     if isinstance(reader, BlockText):
         if block.saying:
             is_ready = reader.slot.straight and not (reader.in_section or source_buffer.loose)

@@ -81,11 +81,6 @@ class TextSlot(Stateful):
         """All text returned so far, if it is kept."""
         return "".join(self._kept)
 
-    @property
-    def is_quiet(self) -> bool:
-        """Whether all characters are allowed and the text is not kept."""
-        return not self.item.chars and not self.keep
-
     def feed(self, piece: str) -> str:
         """Return the text that this piece makes certain."""
         if self.straight:
@@ -97,14 +92,15 @@ class TextSlot(Stateful):
             return self._feed_characters(piece, self._chars)
         text = piece
         if not self._begun:
-            text = self._without_edge(self.take_held() + piece)
+            text = self._without_edge(self.take_held() + piece if self._held else piece)
             if not text:
                 return self._settled("")
         trim = self.item.trim
         if trim == "blanks":
             inner = text.rstrip(BLANKS)
         elif trim == "newline" and self._is_paired:
-            text = self.take_held() + text
+            if self._held:
+                text = self.take_held() + text
             inner = text[: len(text) - _newline_at_end(text)]
         else:
             inner = text
@@ -203,7 +199,7 @@ class TextSlot(Stateful):
             text = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
         if not self._begun:
             text = "" if trim == "newline" and text == "\r" else text
-        return self._settled(self._decoded(text, ends=True))
+        return self._decoded(text, ends=True)
 
     def _without_edge(self, text: str) -> str:
         trim = self.item.trim
@@ -345,7 +341,7 @@ class BlockText(Stateful):
         if self.typing == "flagged":
             self.typing = "json"
             if block.flag in _TEXT_FLAGS:
-                self.typing = "text" if argument.may_be_text else "schema"
+                self.typing = "text" if "string" in argument.kinds.names else "schema"
         if self._item.role == "skip":
             self._open_slot(keep=False)
         elif self.typing != "xml":
@@ -362,8 +358,9 @@ class BlockText(Stateful):
         self.null = "" if self.streams and self._argument.may_be_null(self.typing) else None
         self._open_slot(keep=not self.streams)
         if self.streams and self.null is None:
-            opened = Fragment(self.path, "OPEN", '"', self._here)
-            self._block.say(self._call, self._block.source_buffer.position, (opened,))
+            source_buffer, call = self._block.source_buffer, self._call
+            at = source_buffer.offset + source_buffer.position - call.start
+            self._block.say(call, source_buffer.position, (Fragment(self.path, "OPEN", '"', at),))
 
     def _describe(self) -> None:
         """Note what the tool's schema and the grammar say of the argument."""
@@ -469,7 +466,7 @@ class BlockText(Stateful):
     @property
     def is_ambiguous(self) -> bool:
         """Whether the text may be a value that has not ended, or one whose end was taken for a part of it."""
-        return self.end is not None and self.end.has_markers
+        return self.end is not None and self.end.inner.has_markers
 
     def ends_with(self, how: How, finish: str | None) -> bool:
         """End a raw value where its end was held, if the end of the answer proves it; return whether it does."""
@@ -517,7 +514,7 @@ class BlockText(Stateful):
                     return
             if step == "text":
                 self._give(piece, upto)
-                self._call.has_markers = self._call.has_markers or end.has_markers
+                self._call.has_markers = self._call.has_markers or end.inner.has_markers
             elif step == "hold":
                 (self.newer or self.tail).append(piece)
             elif step == "mark":

@@ -18,6 +18,7 @@ _LONGEST_LANGUAGE: Final = 80
 ANY_LANGUAGE: Final = "*"
 Place: TypeAlias = tuple[str, str]
 """Where in the markup a text is: the state, and the language of the fence."""
+NO_CODE: Final[Place] = ("text", "")
 _TO_STOP: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"text": ("`",), "span": ("`", "\n"), "fence": ("`",), "closing": ()}
 )

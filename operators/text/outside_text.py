@@ -14,7 +14,7 @@ from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
 from ..grammar.dialect_positions import At, Positions
 from ..grammar.end_tokens import END_TOKENS, OPENED_BY, end_of_text
-from .code_spans import CodeSpans
+from .code_spans import NO_CODE, CodeSpans, Place, stops_in
 from .outside_markers import MarkerRules, Meaning, Where, markers_at
 from .source_buffer import SourceBuffer, TextCall
 from .text_options import TextOptions
@@ -55,7 +55,8 @@ class OutsideText(Stateful):
     """Whether nothing but blanks has arrived since the beginning or the last block."""
     _after_reasoning: bool = False
     """Whether reasoning has ended, and no text has been emitted since then."""
-    _code: CodeSpans
+    _code: CodeSpans | None = None
+    """The code in the text, once there was a backtick."""
     _opened: tuple[str, ...] = ()
     """The openers that came of tokens which may also end the answer."""
     PIECES = ("_blanks",)
@@ -73,7 +74,6 @@ class OutsideText(Stateful):
         self._may_close = options.starts_in_reasoning == "auto"
         self._blanks: list[str] = []
         """Held blanks, which are text only if other text follows."""
-        self._code = CodeSpans()
         self.failed = set()
         self.readings: Sequence[Meaning] = ()
         """The remaining meanings of the opener at the current position, after one of them failed."""
@@ -86,7 +86,7 @@ class OutsideText(Stateful):
             self._answer.open_type == self.open_as
             and self.said_any
             and not (self._blanks or self._margin or self._leading or self._is_dropped)
-            and not (self.kind == "text" and (self._code.is_undecided or self._code.keeps_line))
+            and not (self._code is not None and (self._code.is_undecided or self._code.keeps_line))
         )
 
     @property
@@ -99,14 +99,18 @@ class OutsideText(Stateful):
     def _is_dropped(self) -> bool:
         return self._options.between == "drop" and self.calls > 0 and self.kind == "text"
 
+    @property
+    def _place(self) -> Place:
+        return NO_CODE if self._code is None else self._code.place
+
     def read(self, *, final: bool) -> Opener | None:
         """Read on in the buffer up to where a block opens, and return that; `final`: nothing more will arrive."""
         source_buffer = self._source_buffer
         buffer, position = source_buffer.buffer, source_buffer.position
         if self.readings:
             return self._opener(self._left(self.readings, position), position, final=final)
-        if self._code.is_undecided and self.kind == "text":
-            self._read_code(position)
+        if self._code is not None and self._code.is_undecided:
+            self._read_code(self._code, position)
             if source_buffer.position > position:
                 return None
         search = self.search
@@ -135,7 +139,7 @@ class OutsideText(Stateful):
     @property
     def _is_steady(self) -> bool:
         """Whether more text changes nothing, so that refused openers can be said together with the text around them."""
-        return self.said_any and not self._leading and not (self.kind == "text" and self._code.keeps_line)
+        return self.said_any and not self._leading and not (self._code is not None and self._code.keeps_line)
 
     def _left(self, readings: Sequence[Meaning], start: int) -> Sequence[Meaning]:
         """Return what the marker at a position may mean, by what stands behind it."""
@@ -181,14 +185,14 @@ class OutsideText(Stateful):
     def _say_line(self, upto: int) -> None:
         """Emit text in which there is no marker."""
         source_buffer = self._source_buffer
-        if self.kind == "text" and self._code.keeps_line:
+        if self._code is not None and self._code.keeps_line:
             self._code.note(source_buffer.buffer[source_buffer.position : upto])
         self.say(upto)
 
-    def _read_code(self, position: int) -> None:
+    def _read_code(self, code: CodeSpans, position: int) -> None:
         """Read on in the markup of code from a position, which is text."""
         source_buffer = self._source_buffer
-        upto = self._code.go_on(source_buffer.buffer, position)
+        upto = code.go_on(source_buffer.buffer, position)
         if upto > source_buffer.position:
             self.say(upto)
         self._choose_search()
@@ -288,8 +292,9 @@ class OutsideText(Stateful):
     def _take_marker(self, marker: str, upto: int) -> None:
         """Read a marker that opens no block: one of code, or of reasoning."""
         source_buffer = self._source_buffer
-        if marker in self._code.stops and self.kind == "text":
-            self._read_code(upto - len(marker))
+        if marker in stops_in(self._place) and self.kind == "text":
+            self._code = self._code or CodeSpans()
+            self._read_code(self._code, upto - len(marker))
             return
         if marker in OPENED_BY.values():
             self._opened = (*self._opened, marker)
@@ -316,15 +321,19 @@ class OutsideText(Stateful):
 
     def _begin_anew(self) -> None:
         self._margin = self._leading = self.said_any = True
-        self._code = CodeSpans() if self.kind == "reasoning" else self._code
+        if self.kind == "reasoning":
+            self._code = None
         self._choose_search()
 
     def _choose_search(self) -> None:
         """Set the search for the markers that mean something next, and the possible meanings of each."""
         expects_closer = self._owed or not self.said_any
         state = (self.kind, self._closer, self.resume, expects_closer, self._leading, self._may_close)
-        where = Where(*state, self._code.place, self._opened)
+        where = Where(*state, self._place, self._opened)
         self.search, self._meant = markers_at(self._grammar, self._rules, where)
+
+    def new_part(self, _name: str, _state: Any, /) -> CodeSpans:
+        return CodeSpans()
 
     def load(self, state: Any, /) -> None:
         """Restore a dumped state."""

@@ -18,7 +18,7 @@ from ..engine.stage import Completed, How
 from ..engine.state import Stateful
 from ..grammar.dialect import Attrs, Back
 from ..grammar.dialect_positions import At, Boundary, Positions
-from ..grammar.tag_attributes import starts_attribute
+from ..grammar.tag_attributes import ATTRIBUTE_START
 from ..machines.marker_search import BLANK_RUN, MarkerSearch
 from ..schemas.value_typing import Typed
 from .block_json import BlockAttrs, BlockJson, open_json
@@ -396,7 +396,9 @@ class TextBlock(Stateful):
                 return
             if literal in boundary.beside:
                 self.leave_out(boundary.beside[literal])
-            at = self._step(boundary.literals[literal], position)
+            at = boundary.literals[literal]
+            if self.grammar.inside(self.at, at) != at:
+                at = self._step(at, position)
             if at is not None:
                 source_buffer.position = found.end()
                 self.reach(at, position)
@@ -436,7 +438,7 @@ class TextBlock(Stateful):
                 self.leave_out(boundary.beside[char])
             if (slot := self._step(slot, self.source_buffer.position)) is not None:
                 open_json(self, slot)
-        elif boundary.attrs and starts_attribute(char):
+        elif boundary.attrs and ATTRIBUTE_START.match(char):
             attrs = self._step(boundary.attrs, self.source_buffer.position)
             if attrs is not None:
                 self.reader = BlockAttrs(self, attrs)

@@ -241,7 +241,9 @@ def _block_fast_path(block: TextBlock, read_on: ReadOn) -> FastPath | None:
             return _text_fast_path(reader, block) if is_ready and block.answer.open_type == block.saying else None
         is_plain = reader.slot.item.role == "value" and reader.form != "?" and not reader.in_section
         is_plain = is_plain and (reader.end is None or reader.end.is_plain)
-        is_ready = is_plain and reader.streams and reader.null is None and reader.slot.is_quiet
+        is_ready = (
+            is_plain and reader.streams and reader.null is None and not (reader.slot.item.chars or reader.slot.keep)
+        )
         return _value_fast_path(reader, source_buffer, call) if is_ready and call is not None else None
     if source_buffer.loose or not isinstance(reader, BlockJson) or reader.slot.live is None:
         return None

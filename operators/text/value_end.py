@@ -182,20 +182,21 @@ class ValueEnd(Stateful):
     """How many openers of other arguments are open in the value."""
     _is_behind_other: bool = False
     """Whether a closer of one that is not open has just come."""
-    _inner: InnerCalls
+    inner: InnerCalls
 
     def __init__(self, block: TextBlock, call: TextCall, at: At, item: Text) -> None:
         self._block = block
         self._call = call
         self._guards = item.guards
         self._also = dict(block.grammar.texts[at[0]].also)
-        roles = block.grammar.back_roles(at)
-        said = tuple((role, text) for role, text in sorted(block.back.items()) if role in roles)
-        ends = self._ends = value_ends(block.grammar, at, said)
-        others = self._others = ends.others(call.keys[:-1])
+        said = block.back
+        if said and (roles := block.grammar.back_roles(at)) != said.keys():
+            said = {role: said[role] for role in said if role in roles}
+        ends = self._ends = value_ends(block.grammar, at, tuple(sorted(said.items())))
+        others = self._others = ends.others(call.keys[:-1]) if ends.named_closers else {}
         self._search = ends.search(others) if others else ends.candidates
         self._held = ends.held_search(others) if others else ends.held
-        self._inner = InnerCalls(ends, None if block.options.schemas is None else block.options.knows)
+        self.inner = InnerCalls(ends, None if block.options.schemas is None else block.options.knows)
         self.is_doomed = call.doom is not None
         if item.guards:
             self._state = "begin"
@@ -203,12 +204,7 @@ class ValueEnd(Stateful):
     @property
     def is_plain(self) -> bool:
         """Whether a text without a marker is content, and changes nothing but `last`."""
-        return self._state == "guarded" or (self._state == "value" and self._inner.is_plain)
-
-    @property
-    def has_markers(self) -> bool:
-        """Whether markers of the format were content."""
-        return self._inner.has_markers
+        return self._state == "guarded" or (self._state == "value" and self.inner.is_plain)
 
     @property
     def search(self) -> MarkerSearch:
@@ -268,7 +264,7 @@ class ValueEnd(Stateful):
         return "text", found.end()
 
     def _read_value(self, text: str, position: int, *, final: bool) -> Step:
-        ends, inner, search = self._ends, self._inner, self._search
+        ends, inner, search = self._ends, self.inner, self._search
         length = inner.go_on(text, position) if inner.begun else 0
         if length:
             return "text", position + length
@@ -339,8 +335,8 @@ class ValueEnd(Stateful):
             self._state = "held"
             return "hold", position
         self._state = "value"
-        self._inner.has_markers = True
-        self._inner.text("x")
+        self.inner.has_markers = True
+        self.inner.text("x")
         return "give", position
 
     def _read_held(self, text: str, position: int, *, final: bool) -> Step:

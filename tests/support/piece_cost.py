@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any, Final, NamedTuple
 
 from penstock.operators.catalogue.table import DIALECTS
-from penstock.operators.engine.stage import Completed
+from penstock.operators.engine.stage import Completed, Operator
 from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.parse_text import parse_text
 from penstock.operators.writing.render_call import can_render, render_call
@@ -45,6 +45,20 @@ class PieceCost(NamedTuple):
     """Whether some of it is neither prose nor inside of the file's text."""
 
 
+class Bounds(NamedTuple):
+    """What pieces may cost at most."""
+
+    with_markers: float
+    """On average, in calls, with markers."""
+    inside: float
+    """On average, in calls, inside of prose and of the text of a file."""
+    calls: int
+    files: int
+
+
+MOST: Final = Bounds(with_markers=27, inside=5, calls=150, files=22)
+
+
 class Cost(NamedTuple):
     """What the pieces of some texts cost."""
 
@@ -59,7 +73,7 @@ class Cost(NamedTuple):
 
 
 def cost_of(*names: str, size: int = SIZE) -> Cost:
-    """Return what the pieces of two calls cost in some dialects, each read alone, once everything is compiled."""
+    """Return what the pieces of two calls cost in some dialects, each read alone."""
     found = [each for name in names for each in pieces_of(name, size)]
     marked = [each.calls for each in found if each.has_markers]
     inside = [each.calls for each in found if not each.has_markers]
@@ -72,13 +86,14 @@ def cost_of(*names: str, size: int = SIZE) -> Cost:
 
 
 def pieces_of(name: str, size: int = SIZE) -> list[PieceCost]:
-    """Return what each piece of a text with two calls costs, and at last the end of the text."""
+    """Return what each piece of a text with two calls costs, and at last its end, in an operator's second answer."""
     text = _text(DIALECTS[name])
     is_inside = _inside(text)
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     inside = [all(is_inside[at : at + size]) for at in range(0, len(text), size)]
-    _measured(name, pieces)
-    costs = _measured(name, pieces)
+    operator = parse_text(name, tools=[_TOOL], turn_id="t")
+    _measured(operator, pieces)
+    costs = _measured(operator, pieces)
     return [PieceCost(*each, not plain) for each, plain in zip(costs, [*inside, False], strict=True)]
 
 
@@ -98,9 +113,9 @@ def _inside(text: str) -> list[bool]:
     return found
 
 
-def _measured(name: str, pieces: list[str]) -> list[tuple[str, int, frozenset[str]]]:
+def _measured(operator: Operator[Any, Any], pieces: list[str]) -> list[tuple[str, int, frozenset[str]]]:
     """Return each piece with the calls of functions that reading it makes, and the files that they are in."""
-    reader = parse_text(name, tools=[_TOOL], turn_id="t").factories[0]()
+    reader = operator.factories[0]()
     found: list[tuple[str, int, frozenset[str]]] = []
     for piece in (*pieces, None):
         calls, files = 0, set[str]()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from ...events.fragment import Fragment, JsonError, Path
 from ..engine.limits import Limits
@@ -625,7 +625,7 @@ class BlockAttrs:
                 self._give(name, value, is_text=is_text)
                 continue
             if role == "arguments" and isinstance(value, dict):
-                inner: Any = value
+                inner = cast("dict[str, Any]", value)
                 for key in inner:
                     self._give(key, inner[key], is_text=False)
             elif role in _KEPT:

@@ -396,9 +396,9 @@ class TextBlock(Stateful):
                 return
             if literal in boundary.beside:
                 self.leave_out(boundary.beside[literal])
-            at = boundary.literals[literal]
-            if self.grammar.inside(self.at, at) != at:
-                at = self._step(at, position)
+            after = boundary.literals[literal]
+            is_inside = self.grammar.inside(self.at, after) == after
+            at = after if is_inside else self._step(after, position)
             if at is not None:
                 source_buffer.position = found.end()
                 self.reach(at, position)

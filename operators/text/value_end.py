@@ -193,7 +193,7 @@ class ValueEnd(Stateful):
         if said and (roles := block.grammar.back_roles(at)) != said.keys():
             said = {role: said[role] for role in said if role in roles}
         ends = self._ends = value_ends(block.grammar, at, tuple(sorted(said.items())))
-        others = self._others = ends.others(call.keys[:-1]) if ends.named_closers else {}
+        others = self._others = ends.others(call.keys[:-1]) if ends.named_closers else dict[str, int]()
         self._search = ends.search(others) if others else ends.candidates
         self._held = ends.held_search(others) if others else ends.held
         self.inner = InnerCalls(ends, None if block.options.schemas is None else block.options.knows)

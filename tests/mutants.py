@@ -506,9 +506,9 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/block_json.py",
-                "        self.take(self.slot.feed(buffer[position:] if position else buffer))\n",
-                '        before, closer, _ = buffer[position:].partition("</tool_call>")\n'
-                "        self.take(self.slot.feed(before))\n"
+                "        self._take_all(self.machine.feed(text), begin, len(text))\n",
+                '        before, closer, _ = text.partition("</tool_call>")\n'
+                "        self._take_all(self.machine.feed(before), begin, len(before))\n"
                 "        if closer and self._block.reader is self:\n"
                 '            self._block.fail(JsonError("malformed", 0, "more", closer))\n',
             ),

@@ -514,7 +514,7 @@ class TextBlock(Stateful):
             self.leave_before_blanks(start=bool(self.name))
         elif self.had_call and (
             (source_buffer.since == source_buffer.position and not any(source_buffer.loose))
-            or (isinstance(self.reader, BlockJson) and self.reader.slot.is_saying)
+            or (isinstance(self.reader, BlockJson) and self.reader.is_saying)
         ):
             self.leave()
         else:

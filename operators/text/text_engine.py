@@ -156,7 +156,7 @@ class TextEngine(Stateful):
         """Set the offset of the buffer, which the fast paths inside JSON do not update."""
         reader, source_buffer = self._block.reader, self._source_buffer
         if isinstance(reader, BlockJson) and not source_buffer.wait:
-            source_buffer.offset = reader.start + reader.slot.machine.at
+            source_buffer.offset = reader.start + reader.machine.at
 
     def dump(self) -> Any:
         """Return the state as plain data, between two texts."""
@@ -245,17 +245,17 @@ def _block_fast_path(block: TextBlock, read_on: ReadOn) -> FastPath | None:
             is_plain and reader.streams and reader.null is None and not (reader.slot.item.chars or reader.slot.keep)
         )
         return _value_fast_path(reader, source_buffer, call) if is_ready and call is not None else None
-    if source_buffer.loose or not isinstance(reader, BlockJson) or reader.slot.live is None:
+    if source_buffer.loose or not isinstance(reader, BlockJson) or reader.live is None:
         return None
-    if reader.slot.is_saying:
+    if reader.is_saying:
         return _said_fast_path(reader, block, read_on) if block.answer.open_type == "text" else None
     return None if call is None else _argument_fast_path(reader, call, read_on)
 
 
 def _argument_fast_path(reader: BlockJson, call: TextCall, read_on: ReadOn) -> FastPath:
     """Return the fast path for text in a string of JSON arguments."""
-    feed, segment_id, turn_id = reader.slot.machine.feed, call.segment_id, call.turn_id
-    shift, path = reader.start - call.start, reader.slot.live or ()
+    feed, segment_id, turn_id = reader.machine.feed, call.segment_id, call.turn_id
+    shift, path = reader.start - call.start, reader.live or ()
 
     def fast_path(text: str) -> Sequence[Segment]:
         items = feed(text)
@@ -271,7 +271,7 @@ def _argument_fast_path(reader: BlockJson, call: TextCall, read_on: ReadOn) -> F
 
 def _said_fast_path(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> FastPath:
     """Return the fast path for text in a string of JSON that is text of the answer."""
-    machine, answer = reader.slot.machine, block.answer
+    machine, answer = reader.machine, block.answer
     segment_id, turn_id = answer.open_id, answer.ids.turn_id
 
     def fast_path(text: str) -> Sequence[Segment]:

@@ -3,7 +3,7 @@
 from ..grammar.dialect import NAME, Alt, Attrs, KnownDialect, Many, Text
 from .parts import THINK, XML_FENCES, XML_TAGS
 
-_VALUE = Text("value", typing="schema")
+_VALUE = Text("value", typing="literal")
 
 MINICPM5_XML = KnownDialect(
     "minicpm5_xml",

@@ -13,7 +13,7 @@ Role: TypeAlias = Literal[
     "name", "key", "value", "id", "reasoning", "content", "recipient", "skip", "flag", "arguments", "wrong"
 ]
 Trim: TypeAlias = Literal["", "newline", "blanks"]
-Typing: TypeAlias = Literal["text", "schema", "json", "python", "flagged", "xml", "marked_xml"]
+Typing: TypeAlias = Literal["text", "schema", "literal", "json", "python", "flagged", "xml", "marked_xml"]
 
 
 class Text(Struct, frozen=True):
@@ -28,9 +28,10 @@ class Text(Struct, frozen=True):
     """What is trimmed: nothing; one newline at the beginning, and then one at the end too (`newline`); or all
     whitespace at the ends (`blanks`)."""
     typing: Typing = "text"
-    """How a value is converted: `text` not at all; `schema` by the tool's schema; `json` and `python` from such a
-    literal; `flagged` as an attribute with the role `flag` says; `xml` from nested elements, if there are any;
-    `marked_xml` likewise, with a mark before each tag."""
+    """How a value is converted: `text` not at all; `schema` by the tool's schema; `literal` likewise, but where it says
+    nothing, from the literal that the text is, if it is one and no string; `json` and `python` from such a literal;
+    `flagged` as an attribute with the role `flag` says; `xml` from nested elements, if there are any; `marked_xml`
+    likewise, with a mark before each tag."""
     entities: bool = False
     """Whether XML entities such as `&lt;` are decoded."""
     section: tuple[str, str] | None = None

@@ -7,13 +7,14 @@ from typing import Any, Final, NamedTuple
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from ..machines.python_literal import python_literal
 from .inner_schema import inner_schema
-from .schema_kinds import Kinds, kinds_of
+from .schema_kinds import ANYTHING, Kinds, kinds_of
 from .tool_parameters import Schema
+from .unquoted_literal import may_be_literal, unquoted_literal
 from .value_typing import DEFAULT_RULES, Typed, TypingRules, convert_json, convert_to, may_be_null, may_stream
 from .without_marks import without_marks
 from .xml_value import xml_value
 
-_BY_SCHEMA: Final = frozenset(("schema", "xml", "marked_xml"))
+_BY_SCHEMA: Final = frozenset(("schema", "literal", "xml", "marked_xml"))
 
 
 class ArgumentSchema(NamedTuple):
@@ -37,15 +38,24 @@ class ArgumentSchema(NamedTuple):
         """Return whether a value's text is the value, so that it can be emitted while it arrives."""
         return may_stream(self.kinds, self.rules) if typing in _BY_SCHEMA else typing == "text"
 
-    def may_be_null(self, typing: str) -> bool:
-        """Return whether the text `null` would mean null."""
-        return typing in _BY_SCHEMA and may_be_null(self.kinds, self.rules)
+    def is_guessed(self, typing: str) -> bool:
+        """Return whether a value's text shows its type, because the schema does not say it."""
+        return typing == "literal" and self.kinds == ANYTHING and self.rules.untyped is None
+
+    def may_be_other(self, typing: str, begin: str) -> bool:
+        """Return whether a value whose text streams may be another one than its text, if that begins so."""
+        if self.is_guessed(typing) and may_be_literal(begin):
+            return True
+        is_null = typing in _BY_SCHEMA and may_be_null(self.kinds, self.rules)
+        return is_null and "null".startswith(begin.strip(" \t\r\n").casefold())
 
     def typed(self, typing: str, text: str) -> Typed:
         """Convert the whole text of a value; a text that does not fit stays text and is flagged."""
         elements = text if typing == "xml" else without_marks(text) if typing == "marked_xml" else None
         if elements is not None:
             return xml_value(elements, self.schema, self.tool, self.rules, self.limits)
+        if self.is_guessed(typing):
+            return Typed(unquoted_literal(text), flagged=False)
         if typing in _BY_SCHEMA:
             return convert_to(text, self.kinds, self.rules)
         if typing == "json":

@@ -19,6 +19,7 @@ from ..grammar.dialect import Text, Typing
 from ..machines.entities import Entities
 from ..machines.marker_search import BLANK_RUN, BLANKS, Literal, MarkerSearch, end_of_run, literal_search
 from ..schemas.argument_schema import argument_schema
+from ..schemas.unquoted_literal import is_container
 from .value_end import ValueEnd
 
 if TYPE_CHECKING:
@@ -300,10 +301,10 @@ class BlockText(Stateful):
     streams: bool = True
     """Whether the text of a value is the value, so that it can be emitted while it arrives."""
     null: str | None = None
-    """The held beginning of a value that streams unless it turns out to be `null`."""
+    """The held beginning of a value that streams unless it turns out to be `null` or another literal."""
     held_length: int = 0
     """The characters in `tail` and `newer`."""
-    PIECES = ("newer", "tail")
+    PIECES = ("literal", "newer", "tail")
 
     def __init__(self, block: TextBlock, at: At) -> None:
         self._block = block
@@ -314,6 +315,8 @@ class BlockText(Stateful):
         """The text of a raw value that is held from where the value may end."""
         self.newer: list[str] = []
         """The text after it, from where the value may end instead."""
+        self.literal: list[str] = []
+        """The held text behind `null`, of what may be a list or an object."""
         self.end: ValueEnd | None = None
         """What finds the end of a raw value; None for a text in which markers are escaped."""
         self._argument = _UNDESCRIBED
@@ -355,7 +358,7 @@ class BlockText(Stateful):
         """Begin to read a value whose form is known."""
         self.form = form
         self.streams = form != "xml" and self._argument.streams(self.typing)
-        self.null = "" if self.streams and self._argument.may_be_null(self.typing) else None
+        self.null = "" if self.streams and self._argument.may_be_other(self.typing, "") else None
         self._open_slot(keep=not self.streams)
         if self.streams and self.null is None:
             source_buffer, call = self._block.source_buffer, self._call
@@ -614,18 +617,23 @@ class BlockText(Stateful):
         if self.streams and self.null is None:
             block.say(call, position, (Fragment(self.path, "DONE", None, at),))
         else:
-            typed = self._argument.typed(self.typing, self.slot.text if self.null is None else self.null)
+            text = self.slot.text if self.null is None else "".join((self.null, *self.literal))
+            typed = self._argument.typed(self.typing, text)
             block.say(call, position, call.typed(self.path[0], typed, at))
         block.key, block.flag = None, ""
 
     def _give_value(self, text: str, at: int, upto: int) -> None:
-        """Emit text of a string value; hold it while it may become `null`."""
+        """Emit text of a string value; hold it while it may become `null` or another literal."""
         if self.null is None:
             self._block.say(self._call, upto, (Fragment(self.path, "TEXT", text, at),))
             return
+        argument, typing = self._argument, self.typing
+        if self.literal or (argument.is_guessed(typing) and is_container(self.null + text)):
+            self.literal.append(text)
+            return
         at -= len(self.null)
         self.null += text
-        if not "null".startswith(self.null.strip(BLANKS).casefold()):
+        if not argument.may_be_other(typing, self.null):
             waited, self.null = self.null, None
             fragments = (Fragment(self.path, "OPEN", '"', at), Fragment(self.path, "TEXT", waited, at))
             self._block.say(self._call, upto, fragments)

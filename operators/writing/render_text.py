@@ -10,7 +10,8 @@ from ..grammar.dialect import CallArgs, Text
 from ..machines.entities import decode_entities, encode_entities
 from ..machines.python_literal import python_literal
 from ..schemas.inner_schema import inner_schema
-from ..schemas.schema_kinds import kinds_of
+from ..schemas.schema_kinds import ANYTHING, kinds_of
+from ..schemas.unquoted_literal import unquoted_literal
 from ..schemas.value_typing import convert, convert_json
 from .render_values import CannotRenderError, json_text, literal, refuse, same_value
 
@@ -38,6 +39,8 @@ def value_text(item: Text, key: str, value: Any, schema: Mapping[str, Any] | Non
     else:
         text = value if isinstance(value, str) else json_text(value)
         back = convert(text, None if item.typing == "flagged" else of_value, schema).value
+        if item.typing == "literal" and kinds_of(of_value, schema) == ANYTHING:
+            back = unquoted_literal(text)
     if not same_value(back, value):
         refuse(f"argument {key!r} would be read back as {back!r:.60}: {_advice(item, schema)}")
     return text
@@ -142,6 +145,6 @@ def _trimmed(item: Text, text: str) -> str:
 
 
 def _advice(item: Text, schema: Mapping[str, Any] | None) -> str:
-    if item.typing != "schema":
+    if item.typing not in ("schema", "literal"):
         return "values are text there"
     return "its schema says so" if schema is not None else "give the schema= of the tool's parameters"

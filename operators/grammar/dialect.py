@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -131,24 +130,7 @@ class Attrs(Struct, frozen=True):
     @property
     def needed(self) -> frozenset[str]:
         """The required attributes; a tag without them does not match."""
-        return _needed(self)
-
-    def agrees(self, said: Mapping[str, object]) -> bool:
-        """Return whether a tag's attributes match.
-
-        >>> Attrs(fixed=(("type", ("run",)), ("old", ()))).agrees({"type": "RUN"})
-        True
-        """
-        for name, allowed in self.fixed:
-            if (str(said[name]).casefold() not in allowed) if name in said else bool(allowed):
-                return False
-        return _needed(self) <= said.keys()
-
-
-@lru_cache(maxsize=256)
-def _needed(attrs: Attrs) -> frozenset[str]:
-    """Return the names of the attributes without which a tag does not match."""
-    return frozenset((*attrs.required, *(name for name, role in attrs.roles if role in ("name", "key"))))
+        return frozenset((*self.required, *(name for name, role in self.roles if role in ("name", "key"))))
 
 
 class Back(Struct, frozen=True):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from ..engine.state import Stateful
 from ..machines.entities import decode_entities
 from ..machines.marker_search import BLANK_RUN, end_of_run
+from .dialect import Attrs
 
 _NAME = re.compile(r"[\w:.-]*+")
 _BARE = re.compile(r"[^\s\"'<>/=]*+")
@@ -98,14 +100,31 @@ class AttrsSlot(Stateful):
         self._state = "between"
 
 
+def matching(attrs: Attrs, said: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return a tag's attributes under the names that are meant; None if they do not match the slot.
+
+    >>> matching(Attrs(fixed=(("type", ("run",)), ("old", ()))), {"type": "RUN"})
+    {'type': 'RUN'}
+    """
+    if attrs.also:
+        said = renamed(said, attrs.also)
+    for name, allowed in attrs.fixed:
+        if (str(said[name]).casefold() not in allowed) if name in said else bool(allowed):
+            return None
+    return said if _needed(attrs) <= said.keys() else None
+
+
+@lru_cache(maxsize=256)
+def _needed(attrs: Attrs) -> frozenset[str]:
+    return attrs.needed
+
+
 def renamed(said: Mapping[str, Any], also: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Return attributes under the names that are meant; if both names are used, the value under the meant one counts.
 
     >>> renamed({"timeoutSeconds": 1}, (("timeoutSeconds", "timeout"),))
     {'timeout': 1}
     """
-    if not also:
-        return dict(said)
     meant = dict(also)
     others = {meant[name]: value for name, value in said.items() if name in meant}
     return others | {name: value for name, value in said.items() if name not in meant}

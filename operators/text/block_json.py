@@ -5,7 +5,7 @@ JSON is parsed once, by the machine that reads native arguments, and ends where 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
@@ -14,7 +14,7 @@ from ...events.fragment import Fragment, JsonError, Path
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..grammar.dialect import Attrs, CallArgs, Json
-from ..grammar.tag_attributes import AttrsSlot, renamed
+from ..grammar.tag_attributes import AttrsSlot, matching
 from ..machines.fragment_aggregator import FragmentAggregator
 from ..machines.json_machine import NOT_BARE, JsonMachine
 from ..machines.literal_machine import LiteralMachine
@@ -541,15 +541,16 @@ class BlockAttrs:
             block.reader = None
             self._take(slot.said)
 
-    def _take(self, said: dict[str, Any]) -> None:
+    def _take(self, said_by_tag: Mapping[str, Any]) -> None:
         """Process all attributes of a tag; keep the positions that match them."""
         block = self._block
         agreeing: At = ()
         roles: dict[str, str] = {}
+        said = said_by_tag
         for here in self.at:
             item: Any = block.grammar.items[here]
-            of_item = renamed(said, item.also) if item.also else said
-            if item.agrees(of_item):
+            of_item = matching(item, said_by_tag)
+            if of_item is not None:
                 if not agreeing:
                     roles, said = dict(item.roles), of_item
                 agreeing += (here,)

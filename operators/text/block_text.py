@@ -371,7 +371,7 @@ class BlockText(Stateful):
         self._argument = options.argument(name, key)
         if self._item.instead:
             self._item = self._item.of(name, key)
-        if options.drops(self._argument):
+        if options.unknown_argument == "drop" and options.lacks(self._argument):
             self._item = replace(self._item, role="skip")
 
     @property

@@ -96,9 +96,9 @@ class TextOptions(Struct, frozen=True, kw_only=True):
                 self.arguments[tool, key] = known
         return known
 
-    def drops(self, argument: ArgumentSchema) -> bool:
-        """Return whether an argument must be dropped, because its tool does not have it."""
-        return self.unknown_argument == "drop" and argument.tool is not None and not argument.is_described
+    def lacks(self, argument: ArgumentSchema) -> bool:
+        """Return whether an argument is one that its tool does not have."""
+        return argument.tool is not None and not argument.is_described
 
 
 def spelled_out(function: F) -> F:

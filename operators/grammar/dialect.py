@@ -42,6 +42,8 @@ class Text(Struct, frozen=True):
     """For a value without a key: the name of its argument; empty means `input`."""
     also: tuple[tuple[str, str], ...] = ()
     """For a value: pairs of an argument's name as some models write it and the name that is meant."""
+    only_declared: bool = False
+    """Of a value: whether it is dropped if the tool's schema does not have the argument."""
     instead: tuple[tuple[str, Text], ...] = ()
     """For a value: pairs of `tool.argument` and the slot that replaces this one for that argument."""
     named: str = ""

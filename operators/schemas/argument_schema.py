@@ -22,8 +22,8 @@ class ArgumentSchema(NamedTuple):
 
     - `schema`: None if the tool's schema does not describe the argument. `tool`: the tool's, None if it is unknown.
     - `kinds`: the types that the argument may have.
-    - `is_described`: whether the tool's schema describes the argument. `may_exist`: whether the tool may have it; False
-      only if its schema names others.
+    - `is_described`: whether the tool's schema describes the argument. `is_lacking`: whether the tool is known, and it
+      does not. `may_exist`: whether the tool may have the argument; False only if its schema names others.
     """
 
     schema: Any
@@ -32,6 +32,7 @@ class ArgumentSchema(NamedTuple):
     rules: TypingRules
     limits: Limits
     is_described: bool
+    is_lacking: bool
     may_exist: bool
 
     def streams(self, typing: str) -> bool:
@@ -77,5 +78,6 @@ def argument_schema(
     """
     schema = inner_schema(tool, key, tool)
     is_described = schema is not None
+    is_lacking = tool is not None and not is_described
     may_exist = is_described or tool is None or not tool.get("properties")
-    return ArgumentSchema(schema, tool, kinds_of(schema, tool), rules, limits, is_described, may_exist)
+    return ArgumentSchema(schema, tool, kinds_of(schema, tool), rules, limits, is_described, is_lacking, may_exist)

@@ -369,10 +369,10 @@ class BlockText(Stateful):
         """Note what the tool's schema and the grammar say of the argument."""
         options, name, key = self._block.options, self._call.name, self.path[0]
         self._argument = options.argument(name, key)
-        if self._item.instead:
-            self._item = self._item.of(name, key)
-        if options.unknown_argument == "drop" and options.lacks(self._argument):
-            self._item = replace(self._item, role="skip")
+        item = self._item = self._item.of(name, key) if self._item.instead else self._item
+        policy = options.unknown_argument or ("drop" if item.only_declared else "pass")
+        if policy == "drop" and self._argument.is_lacking:
+            self._item = replace(item, role="skip")
 
     @property
     def _here(self) -> int:
@@ -598,6 +598,9 @@ class BlockText(Stateful):
         elif role == "id":
             block.id = said
             block.name = slot.item.name_in(said) or block.name
+            if slot.item.named and not block.name:
+                block.mismatch_in_slot()
+                return
         elif role == "key":
             block.key = said
         elif role == "skip":

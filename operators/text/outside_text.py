@@ -234,6 +234,11 @@ class OutsideText(Stateful):
             self.said_any = True
             self._choose_search()
 
+    def end_alone(self) -> None:
+        """Emit the blanks of which the answer consists: nothing came that they could belong to."""
+        if self._blanks and self._options.blanks == "lone" and self.kind == "text":
+            self.give("text", "".join(self._blanks), 0)
+
     def give(self, kind: str, text: str, upto: int) -> None:
         """Emit text of a segment, up to a position in the buffer."""
         answer, source_buffer = self._answer, self._source_buffer

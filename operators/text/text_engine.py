@@ -83,6 +83,8 @@ class TextEngine(Stateful):
             else:
                 break
         self._settle()
+        if not answer.has_begun:
+            self._outside.end_alone()
         raw = source_buffer.take(0)
         if raw:
             kind = self._outside.open_as

@@ -30,7 +30,7 @@ class ParseTextOptions(TypedDict, total=False):
     repeated_opener: Literal["drop", "text"] | None
     opener_in_reasoning: Literal["text", "ends"] | None
     unknown_tool: Literal["pass", "text", "fail"] | None
-    unknown_argument: Literal["pass", "drop"]
+    unknown_argument: Literal["pass", "drop"] | None
     between: Literal["text", "drop"]
     blanks: Literal["lone", "keep", "drop"]
     fences: Literal["language", "calls", "text"]
@@ -57,7 +57,7 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     repeated_opener: Literal["drop", "text"] | None = None
     opener_in_reasoning: Literal["text", "ends"] | None = None
     unknown_tool: Literal["pass", "text", "fail"] | None = None
-    unknown_argument: Literal["pass", "drop"] = "pass"
+    unknown_argument: Literal["pass", "drop"] | None = None
     between: Literal["text", "drop"] = "text"
     blanks: Literal["lone", "keep", "drop"] = "lone"
     fences: Literal["language", "calls", "text"] = "language"
@@ -95,10 +95,6 @@ class TextOptions(Struct, frozen=True, kw_only=True):
             if known.is_described and len(self.arguments) < _MOST_KEPT:
                 self.arguments[tool, key] = known
         return known
-
-    def lacks(self, argument: ArgumentSchema) -> bool:
-        """Return whether an argument is one that its tool does not have."""
-        return argument.tool is not None and not argument.is_described
 
 
 def spelled_out(function: F) -> F:

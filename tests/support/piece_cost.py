@@ -56,7 +56,7 @@ class Bounds(NamedTuple):
     files: int
 
 
-MOST: Final = Bounds(with_markers=27, inside=5, calls=150, files=22)
+MOST: Final = Bounds(with_markers=26, inside=4.6, calls=150, files=21)
 
 
 class Cost(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Any
 
 from typing_extensions import Unpack
 
+from .running.closed_unread import ClosedUnread
 from .running.frame_source import FrameSource, checked_heartbeat
 from .web.frame_pump import FramePump, checked
 from .web.protocols import ProtocolOptions, UiProtocol
@@ -48,7 +49,8 @@ def to_json_lines(
     """
     checked_heartbeat(heartbeat)
     frames = UiFrames(protocol, select=select, describe_error=describe_error, **options)
-    return line_chunks(partial(FramePump, checked(events, "to_json_lines"), frames), heartbeat)
+    chunks = line_chunks(partial(FramePump, checked(events, "to_json_lines"), frames), heartbeat)
+    return ClosedUnread(chunks, events)
 
 
 async def line_chunks(opened: Callable[[], FrameSource], heartbeat: float | None) -> AsyncGenerator[bytes, None]:

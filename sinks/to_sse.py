@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from typing_extensions import Unpack
 
+from .running.closed_unread import ClosedUnread
 from .running.frame_source import FrameSource, checked_heartbeat
 from .web.frame_pump import FramePump, checked
 from .web.protocols import ProtocolOptions, ProtocolRow, UiProtocol, protocol_row
@@ -74,7 +75,8 @@ def to_sse(
     checked_heartbeat(heartbeat)
     frames = UiFrames(protocol, select=select, describe_error=describe_error, **options)
     pump = partial(FramePump, checked(events, "to_sse"), frames)
-    return sse_chunks(pump, protocol_row(protocol), heartbeat, count(1).__next__ if ids else None)
+    chunks = sse_chunks(pump, protocol_row(protocol), heartbeat, count(1).__next__ if ids else None)
+    return ClosedUnread(chunks, events)
 
 
 def sse_headers(protocol: UiProtocol = "segments") -> dict[str, str]:
@@ -114,7 +116,7 @@ async def sse_chunks(
                 said = b"event: %b\n%b" % (msgspec.json.decode(frame, type=_Named).type.encode(), said)
             number = None if next_id is None else next_id()
             yield said if number is None else b"id: %d\n%b" % (number, said)
-        if row.ending:
+        if row.ending and source.has_end:
             yield b"data: %b\n\n" % row.ending
     finally:
         await source.aclose()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import reduce
@@ -30,6 +31,9 @@ CHAT: Final = "openai-chat"
 RESPONSES: Final = "openai-responses"
 MESSAGES: Final = "anthropic-messages"
 
+TLS = ssl.create_default_context()
+"""Made once, for it takes longer than a stream."""
+
 NOT_READ: dict[tuple[str, UiProtocol], str] = {
     ("custom_tool", CHAT): "langchain-openai does not read calls of free-form tools",
     ("odd_arguments", CHAT): "langchain-core takes no call whose arguments are null",
@@ -53,13 +57,15 @@ async def model_at(url: str, target: UiProtocol) -> AsyncIterator[Runnable[Any, 
     if target == MESSAGES:
         asked |= {"base_url": url, "thinking": {"type": "enabled", "budget_tokens": 1024}}
         model = ChatAnthropic(**asked)
-        async with anthropic.AsyncAnthropic(base_url=url, api_key="-", max_retries=0) as client:
+        http = anthropic.DefaultAsyncHttpxClient(verify=TLS)
+        async with anthropic.AsyncAnthropic(base_url=url, api_key="-", max_retries=0, http_client=http) as client:
             vars(model)["_async_client"] = client  # which has no option
             yield model.bind_tools([TOOL])  # else it reads only texts
     else:
         asked |= {"base_url": f"{url}/v1", "stream_usage": True, "use_responses_api": target == RESPONSES}
-        async with openai.DefaultAsyncHttpxClient() as http:
-            yield ChatOpenAI(**asked, http_async_client=http)
+        with openai.DefaultHttpxClient(verify=TLS) as unused:
+            async with openai.DefaultAsyncHttpxClient(verify=TLS) as http:
+                yield ChatOpenAI(**asked, http_client=unused, http_async_client=http)
 
 
 async def read_back(stream: Heard, target: UiProtocol) -> AIMessageChunk:

@@ -56,6 +56,7 @@ def to_json_lines(
 async def line_chunks(opened: Callable[[], FrameSource], heartbeat: float | None) -> AsyncGenerator[bytes, None]:
     """Yield frames as lines; the source is opened for the first and closed after the last."""
     source = opened()
+    del opened
     try:
         while True:
             if not await source.wait(heartbeat):

@@ -41,7 +41,7 @@ class EventPump:
         self.is_over = self.is_left = False
         """Whether the last item is queued; whether the reader has left, and nobody takes items."""
         self._waiting: asyncio.Future[bool] | None = None
-        self._room = asyncio.Event()
+        self._room: asyncio.Future[None] | None = None
         self._is_reading = self._is_stopped = False
         self._reason: str | None = None
         """Why the stream was cancelled, if it was."""
@@ -72,7 +72,8 @@ class EventPump:
     def take(self) -> Any:
         """Return the next item; there must be one."""
         item = self.items.popleft()
-        self._room.set()
+        if self._room is not None and not self._room.done():
+            self._room.set_result(None)
         return item
 
     async def cancel(self, reason: str) -> None:
@@ -124,8 +125,8 @@ class EventPump:
                     if self.items:
                         self.wake()
                     while len(self.items) >= self._ahead:
-                        self._room.clear()
-                        await self._room.wait()
+                        self._room = asyncio.get_running_loop().create_future()
+                        await self._room
             finally:
                 self._is_reading = False
                 await close_stream(iterator)

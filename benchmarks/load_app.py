@@ -107,7 +107,7 @@ def note_pause(phase: str, info: dict[str, int]) -> None:
 
 
 def used() -> dict[str, float]:
-    global longest_pause  # noqa: PLW0603 - as above
+    global longest_pause
     pause, longest_pause = longest_pause, 0.0
     _, pages, *_ = Path("/proc/self/statm").read_text(encoding="ascii").split()
     _, waited, *_ = Path("/proc/self/schedstat").read_text(encoding="ascii").split()

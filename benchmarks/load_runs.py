@@ -22,7 +22,10 @@ IDLE_WITHIN = 30
 
 
 class State(msgspec.Struct):
-    """What the server says of itself: seconds, kilobytes, the longest pause of the garbage collector since the last look, open streams and the pieces of those that have names."""
+    """What the server says of itself: seconds, kilobytes, open streams and the pieces of those that have names.
+
+    pause is the longest full collection of garbage since the last look.
+    """
 
     time: float
     cpu: float

@@ -10,8 +10,8 @@ from typing import Any
 from typing_extensions import Unpack
 
 from .running.closed_unread import ClosedUnread
-from .running.frame_source import FrameSource, checked_heartbeat
 from .web.frame_pump import FramePump, checked
+from .web.frame_source import FrameSource, checked_heartbeat
 from .web.protocols import ProtocolOptions, UiProtocol
 from .web.ui_frames import DescribeError, Select, UiFrames, describe_error
 

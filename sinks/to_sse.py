@@ -12,8 +12,8 @@ import msgspec
 from typing_extensions import Unpack
 
 from .running.closed_unread import ClosedUnread
-from .running.frame_source import FrameSource, checked_heartbeat
 from .web.frame_pump import FramePump, checked
+from .web.frame_source import FrameSource, checked_heartbeat
 from .web.protocols import ProtocolOptions, ProtocolRow, UiProtocol, protocol_row
 from .web.ui_frames import DescribeError, Select, UiFrames, describe_error
 

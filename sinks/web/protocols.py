@@ -105,7 +105,9 @@ def _check_option(name: str, value: Any) -> None:
     if wanted is bool:
         is_right, words = isinstance(value, bool), "True or False"
     elif wanted == str | None:
-        is_right, words = value is None or (isinstance(value, str) and value != ""), "a str that is not empty, or None"
+        is_id = name != "model"
+        words = "a str that is not empty, or None" if is_id else "a str or None"
+        is_right = value is None or (isinstance(value, str) and (value != "" or not is_id))
     else:
         choices = get_args(wanted)
         is_right, words = value in choices, " or ".join(map(repr, choices))

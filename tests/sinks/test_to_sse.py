@@ -289,7 +289,7 @@ def test_every_recorded_end_is_sent_once():
         (Stream([]), {"select": "text"}, "select= must be a function, got 'text'"),
         (Stream([]), {"describe_error": None}, "describe_error= must be a function, got None"),
         (Stream([]), {"protocol": ["segments"]}, "protocol= must be 'segments' or"),
-        (Stream([]), {"protocol": "openai-chat", "model": 5}, "model= must be a str that is not empty, or None, got 5"),
+        (Stream([]), {"protocol": "openai-chat", "model": 5}, "model= must be a str or None, got 5"),
         (Stream([]), {"protocol": "openai-chat", "include_usage": 1}, "include_usage= must be True or False, got 1"),
         (Stream([]), {"protocol": "ai-sdk", "message_id": ""}, "message_id= must be a str that is not empty"),
     ],

@@ -86,18 +86,16 @@ class RootFolder:
         with self.walk(names[:-1]) as (folder, is_there):
             if not is_there:
                 return None
+            _check_case(folder, names)
+            if _found(folder, names) is None:  # asked first, because opening a device may do something
+                return None
             try:
                 held = os.open(names[-1], _FILE, dir_fd=folder)
-            except FileNotFoundError:
-                _check_case(folder, names)
-                return None
             except OSError as error:
-                _found(folder, names)
                 raise refusal("/".join(names), error) from error
             with os.fdopen(held, "rb") as file:
                 found = os.fstat(file.fileno())
                 _check_regular("/".join(names), found)
-                _check_case(folder, names)
                 content = file.read(limit + 1)
                 return Snapshot(None if len(content) > limit else content, stat.S_IMODE(found.st_mode), _version(found))
 
@@ -125,6 +123,18 @@ class RootFolder:
         with self.walk(names[:-1]) as (folder, is_there):
             found = _found(folder, names) if is_there else None
             return None if found is None else stat.S_IMODE(found.st_mode)
+
+    def relative(self, path: str) -> str:
+        """Return an absolute path below the root without the root; any other is returned as it is."""
+        for root in (os.fspath(self.path), os.path.realpath(self.path)):
+            if path.startswith(f"{root.rstrip('/')}/"):
+                return path[len(root.rstrip("/")) + 1 :]
+        return path
+
+    def device(self, names: Sequence[str]) -> int:
+        """Return the file system that a file is on, or would be."""
+        with self.walk(names[:-1]) as (folder, _):
+            return os.fstat(folder).st_dev
 
     def remove_folders(self, made: list[tuple[str, ...]]) -> None:
         """Remove folders that were made for files that are not written after all, unless they are in use."""
@@ -154,6 +164,7 @@ def _below(held: int, name: str, names: Sequence[str], make: list[tuple[str, ...
                 _check_case(held, names)
                 os.mkdir(name, dir_fd=held)
                 make.append(tuple(names))
+                os.fsync(held)
         below = os.open(name, _FOLDER, dir_fd=held)
     except FileNotFoundError:
         _check_case(held, names)

@@ -49,6 +49,11 @@ class TemporaryFile:
         """Whether exactly this was written."""
         return self._size == len(content) and self._hash.digest() == hashlib.sha256(content).digest()
 
+    @property
+    def device(self) -> int:
+        """The file system that it is on."""
+        return os.fstat(self._folder).st_dev
+
     def set_mode(self, mode: int | None) -> None:
         """Take the permissions of the file that it replaces; with None nothing happens."""
         if mode is not None:

@@ -62,7 +62,7 @@ def fold(name: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", shown).casefold()).rstrip(". ")
 
 
-def _whole(path: str) -> str | None:  # noqa: PLR0911 - one line for each rule
+def _whole(path: str) -> str | None:
     if not path.strip():
         return "it is empty"
     if path.startswith("/"):

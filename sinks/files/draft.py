@@ -39,7 +39,7 @@ class Draft:
         except (OSError, RefusedError) as error:
             _LOGGER.debug("a file is not written while it streams: %s", type(error).__name__)
 
-    def write(self, text: str, room: int) -> None:
+    def write(self, text: str, room: float) -> None:
         """Append a text, unless it has more bytes than there is room for: then the file is given up."""
         if self.file is None:
             return

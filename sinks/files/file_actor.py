@@ -73,6 +73,7 @@ class FileActor:
         self._answered: set[_Key] = set()
         self._trial: dict[Names, bytes | None] = {}
         self._spent = 0
+        self._one_at_a_time = threading.Lock()
 
     def feed(self, event: object) -> Awaitable[None] | None:
         match event:
@@ -84,7 +85,8 @@ class FileActor:
                     self._drafts[event.turn_id, event.segment_id] = draft
                     return self._opened(event, draft)
             case ToolInvocation():
-                return self._invoked(event)
+                self._invoked(event)
+                return None
             case InvocationFailed():
                 self._work.emit(event)
                 return self._cut((event.turn_id, event.id))
@@ -144,7 +146,7 @@ class FileActor:
             self._work.emit(call)
             return
         self._work.emit(replace(call, claimed_by=CLAIM))
-        job = _Job(call, draft, dry_run=self._options.dry_run or call.arguments.get(tool.dry_run or None) is True)
+        job = _Job(call, draft, dry_run=self._options.dry_run or call.arguments.get(tool.dry_run) is True)
         edits: list[FileEdit] = []
         try:
             edits = file_edits(tool, call.arguments, self._confined)
@@ -181,10 +183,8 @@ class FileActor:
 
     def _planned(self, edits: list[FileEdit], job: _Job) -> tuple[tuple[PlannedFile, ...], tuple[FileChange, ...]]:
         files = FilePlan(self._root, self._trial).files(edits)
-        size = sum(len(file.after) for file in files if file.after is not None)
-        if self._options.quota is not None and self._spent + size > self._options.quota:
-            message = f"the quota of {self._options.quota} bytes is used up; nothing was written"
-            raise RefusedError(message)
+        size = self._size_within_quota(files)
+        self._spent += size if job.dry_run else 0
         for file in files if job.dry_run else ():
             self._root.check(file.names)
             self._trial[file.names] = file.after
@@ -192,19 +192,20 @@ class FileActor:
 
     async def _asked(self, job: _Job, changes: tuple[FileChange, ...]) -> FileResult | None:
         options = self._options
-        no = await gate(
-            job.call, options.approve, self._work.emit, preview=changes, timeout=options.approval_timeout
-        )
+        no = await gate(job.call, options.approve, self._work.emit, preview=changes, timeout=options.approval_timeout)
         return None if no is None else FileResult(no.id, turn_id=no.turn_id, error=no.error, denied=no.denied)
 
     def _commit(self, job: _Job, files: tuple[PlannedFile, ...]) -> None:
-        size = sum(len(file.after) for file in files if file.after is not None)
-        self._spent += size
-        try:
+        with self._one_at_a_time:
+            self._spent += self._size_within_quota(files)
             commit_files(self._root, files, None if job.draft is None else job.draft.file, job.check)
-        except BaseException:
-            self._spent -= size
-            raise
+
+    def _size_within_quota(self, files: tuple[PlannedFile, ...]) -> int:
+        size = sum(len(file.after) for file in files if file.after is not None)
+        if self._options.quota is not None and self._spent + size > self._options.quota:
+            message = f"the quota of {self._options.quota} bytes does not allow {size} more; nothing was written"
+            raise RefusedError(message)
+        return size
 
     def _ended(self, job: _Job, state: str, result: FileResult) -> None:
         job.discard()

@@ -19,7 +19,9 @@ class FileDiff(NamedTuple):
     text: str | None
 
 
-def file_diff(path: str, before: str | None, after: str | None, *, limit: int, moved_from: str | None = None) -> FileDiff:
+def file_diff(
+    path: str, before: str | None, after: str | None, *, limit: int, moved_from: str | None = None
+) -> FileDiff:
     r"""Return the change of a file as a unified diff of at most `limit` characters; None is no file.
 
     >>> print(file_diff("a.py", "x = 1\n", "x = 2\n", limit=1000).text, end="")
@@ -35,9 +37,11 @@ def file_diff(path: str, before: str | None, after: str | None, *, limit: int, m
     changes = _changes(old, new)
     removed = sum(old_end - old_start for old_start, old_end, _, _ in changes)
     added = sum(new_end - new_start for _, _, new_start, new_end in changes)
-    if sum(len(line) for old_start, old_end, _, _ in changes for line in old[old_start:old_end]) + sum(
-        len(line) for _, _, new_start, new_end in changes for line in new[new_start:new_end]
-    ) > limit:
+    if (
+        sum(len(line) for old_start, old_end, _, _ in changes for line in old[old_start:old_end])
+        + sum(len(line) for _, _, new_start, new_end in changes for line in new[new_start:new_end])
+        > limit
+    ):
         return FileDiff(added, removed, None)
     source = "/dev/null" if before is None else f"a/{moved_from or path}"
     target = "/dev/null" if after is None else f"b/{path}"

@@ -67,7 +67,9 @@ class FilePlan:
             case ReplaceText(names=names, old="") if not self._read(names):
                 self._after[names] = encoded(edit.new)
             case ReplaceText(names=names):
-                self._put(names, replace_text(self._text(names), edit.old, edit.new, every=edit.every, count=edit.count))
+                self._put(
+                    names, replace_text(self._text(names), edit.old, edit.new, every=edit.every, count=edit.count)
+                )
             case SearchReplace(names=names):
                 text = self._text(names) if self._read(names) is not None else ""
                 self._put(names, search_replace(text, edit.blocks))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from msgspec import Meta, Struct
 
@@ -26,7 +26,9 @@ class FileTool(Struct, frozen=True, kw_only=True):
     content: Annotated[str, Meta(description="The whole content of the file.")] = ""
     old: Annotated[str, Meta(description="The text to replace.")] = ""
     new: Annotated[str, Meta(description="The text to put there.")] = ""
-    edits: Annotated[str, Meta(description="A list of objects that have `old` and `new`, and `path` if it is theirs.")] = ""
+    edits: Annotated[
+        str, Meta(description="A list of objects with `old` and `new`, and with `path` if the call has none.")
+    ] = ""
     every: Annotated[str, Meta(description="Whether each occurrence of the old text is replaced.")] = ""
     count: Annotated[str, Meta(description="How often the old text must stand there.")] = ""
     line: Annotated[str, Meta(description="The number of the line behind which `new` is inserted; 0 is the top.")] = ""
@@ -40,7 +42,9 @@ class FileTool(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         forms = [bool(self.content), bool(self.old), bool(self.patch), bool(self.line)]
         if sum(forms) != 1 or (not self.path and not self.patch) or (bool(self.old or self.line) and not self.new):
-            message = f"the FileTool {self.tool!r} needs path= and one of content=, old= with new=, line= with new=, patch="
+            message = (
+                f"the FileTool {self.tool!r} needs path= and one of content=, old= with new=, line= with new=, patch="
+            )
             raise UsageError(message)
 
     @property
@@ -57,17 +61,31 @@ class FileTool(Struct, frozen=True, kw_only=True):
         if not self.edits:
             needed = (self.path, self.content, self.old, self.patch, "" if self.only else self.new)
             return all(isinstance(arguments.get(name), str) for name in needed if name)
-        edits: Any = arguments.get(self.edits)
         of_each = [name for name in (self.old, self.new, "" if self.path in arguments else self.path) if name]
-        return bool(edits) and isinstance(edits, list) and all(
-            isinstance(each, dict) and all(isinstance(each.get(name), str) for name in of_each) for each in edits
-        )
+        return _have(arguments.get(self.edits), of_each)
+
+
+def _have(edits: object, names: Iterable[str]) -> bool:
+    """Return whether this is a list of objects, at least one, and each has texts under these names."""
+    if not isinstance(edits, list) or not edits:
+        return False
+    return all(_has(each, names) for each in cast("list[object]", edits))
+
+
+def _has(edit: object, names: Iterable[str]) -> bool:
+    return isinstance(edit, dict) and all(isinstance(cast("dict[str, object]", edit).get(name), str) for name in names)
 
 
 _EDITORS = ("str_replace_based_edit_tool", "str_replace_editor")
-_STRING = {"old": "old_string", "new": "new_string"}
-_CAMEL = {"path": "filePath", "old": "oldString", "new": "newString"}
-_TEXT = {"old": "oldText", "new": "newText"}
+_STRING, _CAMEL, _TEXT = ("old_string", "new_string"), ("oldString", "newString"), ("oldText", "newText")
+
+
+def _replacing(
+    tool: str, path: str, texts: tuple[str, str], edits: str = "", *, every: str = "", count: str = "", dry_run: str = ""
+) -> FileTool:
+    old, new = texts
+    return FileTool(tool=tool, path=path, old=old, new=new, edits=edits, every=every, count=count, dry_run=dry_run)
+
 
 _WRITING = (
     FileTool(tool="write_file", path="path", content="content"),
@@ -83,18 +101,21 @@ _WRITING = (
     ),
 )
 _REPLACING = (
-    FileTool(tool="Edit", path="file_path", **_STRING, every="replace_all"),
-    FileTool(tool="MultiEdit", path="file_path", edits="edits", **_STRING, every="replace_all"),
-    FileTool(tool="replace", path="file_path", **_STRING, every="allow_multiple", count="expected_replacements"),
-    FileTool(tool="edit", path="file_path", **_STRING, every="replace_all"),
-    FileTool(tool="edit", **_CAMEL, every="replaceAll"),
-    FileTool(tool="edit", path="path", **_TEXT),
-    FileTool(tool="edit_file", path="file_path", **_STRING, count="expected_replacements"),
-    FileTool(tool="edit_file", path="path", edits="edits", **_TEXT, dry_run="dryRun"),
-    FileTool(tool="search_replace", path="file_path", **_STRING),
-    FileTool(tool="replace_string_in_file", **_CAMEL),
-    FileTool(tool="multi_replace_string_in_file", edits="replacements", **_CAMEL),
-    *(FileTool(tool=name, path="path", old="old_str", new="new_str", only=("command", "str_replace")) for name in _EDITORS),
+    _replacing("Edit", "file_path", _STRING, every="replace_all"),
+    _replacing("MultiEdit", "file_path", _STRING, "edits", every="replace_all"),
+    _replacing("replace", "file_path", _STRING, every="allow_multiple", count="expected_replacements"),
+    _replacing("edit", "file_path", _STRING, every="replace_all"),
+    _replacing("edit", "filePath", _CAMEL, every="replaceAll"),
+    _replacing("edit", "path", _TEXT),
+    _replacing("edit_file", "file_path", _STRING, count="expected_replacements"),
+    _replacing("edit_file", "path", _TEXT, "edits", dry_run="dryRun"),
+    _replacing("search_replace", "file_path", _STRING),
+    _replacing("replace_string_in_file", "filePath", _CAMEL),
+    _replacing("multi_replace_string_in_file", "filePath", _CAMEL, "replacements"),
+    *(
+        FileTool(tool=name, path="path", old="old_str", new="new_str", only=("command", "str_replace"))
+        for name in _EDITORS
+    ),
     *(
         FileTool(tool=name, path="path", line="insert_line", new=text, only=("command", "insert"))
         for name in _EDITORS

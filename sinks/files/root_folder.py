@@ -46,7 +46,7 @@ class RootFolder:
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        if not _NEEDED <= os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
+        if not os.supports_dir_fd >= _NEEDED or not hasattr(os, "O_NOFOLLOW"):
             message = "write_files needs a system that opens files relative to a folder, such as Linux or macOS"
             raise UsageError(message)
         self.path = Path(root)
@@ -99,7 +99,7 @@ class RootFolder:
                 content = file.read(limit + 1)
                 return Snapshot(None if len(content) > limit else content, stat.S_IMODE(found.st_mode), _version(found))
 
-    def check(self, names: Sequence[str], *, expected: Snapshot | None | bool = True) -> None:
+    def check(self, names: Sequence[str], *, expected: Snapshot | bool | None = True) -> None:
         """Raise `RefusedError` if a call may not write this file.
 
         `expected`: the file as it was read, which it must still be; True takes whatever is there.
@@ -207,7 +207,9 @@ def _check_case(folder: int, names: Sequence[str]) -> None:
         return
     others = [each for each in there if each != name and fold(each) == folded]
     if others and name not in there:
-        message = f"the path {'/'.join(names)!r} is refused: {others[0]!r} is there, with other letters for the same name"
+        message = (
+            f"the path {'/'.join(names)!r} is refused: {others[0]!r} is there, with other letters for the same name"
+        )
         raise RefusedError(message)
 
 

@@ -74,9 +74,7 @@ def changed(lines: Sequence[str], changes: Sequence[Change]) -> str:
 def _joined(pieces: Sequence[str]) -> str:
     """Join lines; one without an end gets it when something follows."""
     last = len(pieces) - 1
-    return "".join(
-        line if at == last or line.endswith("\n") else f"{line}\n" for at, line in enumerate(pieces)
-    )
+    return "".join(line if at == last or line.endswith("\n") else f"{line}\n" for at, line in enumerate(pieces))
 
 
 def excerpt(lines: Sequence[str]) -> str:

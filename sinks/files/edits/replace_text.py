@@ -31,7 +31,9 @@ def replace_text(text: str, old: str, new: str, *, every: bool = False, count: i
         message = f"the text to replace stands there {found} times, not {count}"
         raise RefusedError(message)
     if not every and count is None and (found > 1 or overlapping):
-        message = f"the text to replace stands there {max(found, 2)} times; add lines around it, so that it is the only one"
+        message = (
+            f"the text to replace stands there {max(found, 2)} times; add lines around it, so that it is the only one"
+        )
         raise RefusedError(message)
     return text.replace(old, new)
 

@@ -31,13 +31,14 @@ def unified_diff(diff: str, path: str | None = None) -> tuple[FilePatch, ...]:
     not left out. Raises `RefusedError` for that, and if `unidiff`, which reads the diff, cannot.
     """
     try:
-        from unidiff import PatchSet, UnidiffParseError  # noqa: PLC0415 - an extra
+        from unidiff.errors import UnidiffParseError  # noqa: PLC0415 - an extra
+        from unidiff.patch import PatchSet  # noqa: PLC0415 - an extra
     except ImportError as error:
         message = 'unified diffs cannot be applied here: the program needs `pip install "penstock[files]"`'
         raise RefusedError(message) from error
     text = with_lf(diff)
     if path is not None and not re.search(r"^--- ", text, re.MULTILINE):
-        text = f"--- a/{path}\n+++ b/{path}\n{text[at.start():] if (at := HUNK.search(text)) else text}"
+        text = f"--- a/{path}\n+++ b/{path}\n{text[at.start() :] if (at := HUNK.search(text)) else text}"
     lines = split_lines(text if text.endswith("\n") else f"{text}\n")
     try:
         patches: Any = PatchSet(lines)

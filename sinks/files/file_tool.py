@@ -59,7 +59,7 @@ class FileTool(Struct, frozen=True, kw_only=True):
         if self.line and type(arguments.get(self.line)) is not int:
             return False
         if not self.edits:
-            needed = (self.path, self.content, self.old, self.patch, "" if self.only else self.new)
+            needed = (self.path, self.content, self.old, self.patch, "" if self.only and not self.line else self.new)
             return all(isinstance(arguments.get(name), str) for name in needed if name)
         of_each = [name for name in (self.old, self.new, "" if self.path in arguments else self.path) if name]
         return _have(arguments.get(self.edits), of_each)

@@ -45,12 +45,11 @@ def unified_diff(diff: str, path: str | None = None) -> tuple[FilePatch, ...]:
     except (UnidiffParseError, ValueError) as error:
         message = f"the diff cannot be read: {str(error).strip()}; check the line counts after '@@'"
         raise RefusedError(message) from error
-    _check_all_is_read(lines, patches)
-    files = tuple(_file(each) for each in patches)
-    if not files:
+    if not patches:
         message = "the diff names no file and has no hunk, such as '@@ -1,3 +1,4 @@'"
         raise RefusedError(message)
-    return files
+    _check_all_is_read(lines, patches)
+    return tuple(_file(each) for each in patches)
 
 
 def _check_all_is_read(lines: list[str], patches: Any) -> None:
@@ -58,7 +57,7 @@ def _check_all_is_read(lines: list[str], patches: Any) -> None:
     outside = [(number, line) for number, line in enumerate(lines, 1) if number not in read]
     heads = [number for number, line in outside if line.startswith(("--- ", "+++ "))]
     for number, line in outside:
-        is_content = number in heads and len(heads) % 2 == 1
+        is_content = len(heads) % 2 == 1 and number == heads[-1]
         if is_content or not _OUTSIDE.match(line):
             message = f"line {number} of the diff, {excerpt([line])}, is in no hunk; check the line counts after '@@'"
             raise RefusedError(message)

@@ -16,7 +16,7 @@ def checked_steps(steps: Any) -> tuple[Step, ...]:
     if callable(steps) or isinstance(steps, str | bytes) or not isinstance(steps, Iterable):
         message = f"steps= must be an iterable of steps, such as [call_tools(tools)]; got {steps!r:.80}"
         raise UsageError(message)
-    given = tuple(cast("Iterable[Any]", steps))
+    given: tuple[Any, ...] = tuple(cast("Any", steps))
     for each in given:
         if not callable(each):
             message = f"a step is a function of an async stream of events, such as call_tools(tools); got {each!r:.80}"
@@ -28,9 +28,9 @@ def in_a_row(events: AsyncIterable[Any], steps: Iterable[Step]) -> list[AsyncIte
     """Return the stream and what each step makes of the one before it; `UsageError` if that is no async stream."""
     streams = [events]
     for step in steps:
-        stream: object = step(streams[-1])
-        if not isinstance(stream, AsyncIterable):
+        stream = step(streams[-1])
+        if not isinstance(stream, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - users err
             message = f"the step {step!r:.80} must return an async stream of events, got {type(stream).__name__}"
             raise UsageError(message)
-        streams.append(cast("AsyncIterable[Any]", stream))
+        streams.append(stream)
     return streams

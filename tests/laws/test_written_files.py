@@ -29,7 +29,7 @@ from penstock.pipeline import Pipeline
 from penstock.sinks import write_files
 
 ANY = st.characters(codec=None)
-CONTENT = st.text(ANY | st.sampled_from("\ud83d\ude00\r\n\0\u2028\ufeff\\\""), max_size=40)
+CONTENT = st.text(ANY | st.sampled_from('\ud83d\ude00\r\n\0\u2028\ufeff\\"'), max_size=40)
 CALLS = st.lists(st.tuples(st.sampled_from(["a", "b", "d/c", "d/e", "../x", "d"]), CONTENT), min_size=1, max_size=4)
 
 
@@ -84,7 +84,9 @@ async def _run(root: Path, answer: list[ChunkResponse], shown: list[str], **opti
 
 @given(CONTENT.filter(lambda text: "<" not in text), st.lists(st.integers(1, 9), max_size=20))
 def test_so_it_is_of_a_call_in_text(content: str, sizes: list[int]):
-    text = f'<tool_call>{json.dumps({"name": "write_file", "arguments": {"path": "a", "content": content}})}</tool_call>'
+    text = (
+        f"<tool_call>{json.dumps({'name': 'write_file', 'arguments': {'path': 'a', 'content': content}})}</tool_call>"
+    )
     with TemporaryDirectory() as folder:
         root = Path(folder)
 

@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
-import conftest  # noqa: F401 - registers the checkout under its installed name
+import conftest  # noqa: E402, F401 - registers the checkout under its installed name
 
 PIECES = 40
 PIECE = 4096
 SYSTEM_CALLS = ("open", "write", "fsync", "fchmod", "rename", "unlink", "mkdir", "close", "fstat", "stat", "listdir")
-PATCH = "*** Begin Patch\n*** Update File: b\n@@\n-old\n+new\n*** Add File: made/c\n+new\n*** Delete File: d\n*** End Patch"
+PATCH = (
+    "*** Begin Patch\n*** Update File: b\n@@\n-old\n+new\n*** Add File: made/c\n+new\n*** Delete File: d\n*** End Patch"
+)
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
-import conftest  # noqa: F401 - registers the checkout under its installed name
+import conftest  # noqa: E402, F401 - registers the checkout under its installed name
 
 PIECE = 8192
 

@@ -1,8 +1,9 @@
 """A process that swaps a name between what it is and a symbolic link, as fast as it can, until its stdin closes.
 
-    python swapping_links.py NAME LINK    a line on stdout once it has begun
+python swapping_links.py NAME LINK    a line on stdout once it has begun
 """
 
+# ruff: noqa: PTH104, PTH114 - each call is one of the system, as fast as it can be
 from __future__ import annotations
 
 import os

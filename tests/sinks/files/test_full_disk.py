@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -37,7 +38,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of one megabyte."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
     try:
         done = subprocess.run(mount, capture_output=True, text=True, check=False)
     except OSError as error:
@@ -59,12 +60,12 @@ def test_a_full_disk_is_the_result_of_that_call_and_the_others_are_written(small
 
 def test_on_a_disk_with_no_room_at_all_nothing_changes(small_disk: Path):
     (small_disk / "a").write_text("old")
-    with (small_disk / "filler").open("wb", buffering=0) as filler, pytest.raises(OSError, match="No space"):
+    with (small_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
         while True:
             filler.write(b"x" * 4096)
     found = limited(small_disk, ("a", "new"), ("folder/b", "new"))
     assert all("No space left on device" in (error or "") for error in found.values())
-    assert set(os.listdir(small_disk)) == {"a", "filler"}
+    assert {each.name for each in small_disk.iterdir()} == {"a", "filler"}
     assert (small_disk / "a").read_text() == "old"
 
 

@@ -59,11 +59,11 @@ def test_killed_at_random_moments_it_leaves_the_old_file_or_a_whole_new_one(writ
         content = (tmp_path / "a").read_text()
         assert content == "old" or content == content[0] * PIECE * PIECES, (run, len(content))
         seen.add(content[0] if content == "old" else "new")
-        for left in os.listdir(tmp_path):
-            if left != "a":
-                assert TEMPORARY.fullmatch(left), left
+        for left in tmp_path.iterdir():
+            if left.name != "a":
+                assert TEMPORARY.fullmatch(left.name), left
                 seen.add("temporary")
-                (tmp_path / left).unlink()
+                left.unlink()
     assert seen >= {"new", "temporary"}
 
 

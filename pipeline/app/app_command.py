@@ -1,0 +1,57 @@
+"""What `penstock app` does with its options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ...events.errors import UsageError
+from ...sources.replay.replay_recordings import Recording
+from ..pipeline import Pipeline
+from ..tools.file_tools import FILE_TOOL_DEFINITIONS
+from .app_server import serve_app
+from .app_session import AppSession
+from .app_sources import AppSources, Playable, playable_in
+
+OFFERED = ("write_file", "edit_file", "run_bash")
+
+
+def run_app(  # noqa: PLR0913 - the options of the command
+    recordings: Iterable[tuple[str, Recording]],
+    *,
+    folder: str | None,
+    root: Path | None,
+    commands: bool,
+    demo: bool,
+    port: int,
+    ready: Callable[[str], object],
+) -> None:
+    """Serve until Ctrl-C. `recordings`: titles and recordings to offer before those of the folder."""
+    if commands and root is None and not demo:
+        message = "--commands run in a folder; name it with --root DIR"
+        raise UsageError(message)
+    playable = [Playable(title, recording) for title, recording in recordings]
+    if folder is not None:
+        playable += playable_in(folder)
+    with _root(root, demo=demo) as place:
+        can = {"root": None if place is None else str(place), "commands": commands or demo, "demo": demo}
+        sources = AppSources(playable, new_pipeline)
+        serve_app(AppSession(sources, lambda _: (), can), port=port, ready=ready)
+
+
+def new_pipeline() -> Pipeline:
+    return Pipeline(tools=[FILE_TOOL_DEFINITIONS[name] for name in OFFERED], keep_answer=False)
+
+
+@contextmanager
+def _root(root: Path | None, *, demo: bool) -> Generator[Path | None, None, None]:
+    if root is None and demo:
+        with TemporaryDirectory(prefix="penstock-demo-") as made:
+            yield Path(made)
+        return
+    if root is not None and not root.is_dir():
+        message = f"--root must be a folder that exists, got {root}"
+        raise UsageError(message)
+    yield None if root is None else root.resolve()

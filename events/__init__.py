@@ -8,6 +8,7 @@ from .json_form import Event, from_json, json_schema, to_dict, to_json
 from .output import Output, OutputFailed, OutputFailure
 from .provider_event import ProviderEvent, ProviderEventKind
 from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
+from .tool_call_status import ToolCallState, ToolCallStatus
 from .tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
 from .tool_result import ToolResult
 
@@ -36,6 +37,8 @@ __all__ = [
     "TokenUsage",
     "ToolCallArgumentProgress",
     "ToolCallDelta",
+    "ToolCallState",
+    "ToolCallStatus",
     "ToolCallUpdate",
     "ToolInvocation",
     "ToolResult",

@@ -1,5 +1,7 @@
 """Sinks: functions that collect, show, store or send the events of a stream."""
 
+from .acting.approval import ApprovalRequest, Approve, Denied
+from .acting.step import Step
 from .adapters.to_acp import to_acp
 from .adapters.to_langchain import to_langchain
 from .adapters.to_pydantic_ai import to_pydantic_ai
@@ -27,12 +29,16 @@ from .to_websocket import to_websocket
 __all__ = [
     "JSON_LINES_HEADERS",
     "SSE_HEADERS",
+    "ApprovalRequest",
+    "Approve",
     "AsyncQueue",
     "Collected",
+    "Denied",
     "OtelObserver",
     "Segment",
     "Sink",
     "SlowSinkError",
+    "Step",
     "StreamCutError",
     "StreamRun",
     "StreamRuns",

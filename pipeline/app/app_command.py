@@ -18,7 +18,7 @@ from .app_sources import AppSources, Playable, playable_in
 OFFERED = ("write_file", "edit_file", "run_bash")
 
 
-def run_app(  # noqa: PLR0913 - the options of the command
+def run_app(
     recordings: Iterable[tuple[str, Recording]],
     *,
     folder: str | None,

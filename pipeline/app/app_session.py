@@ -95,10 +95,8 @@ class AppSession:
         return self._approvals[run_id]
 
     async def _forget_oldest(self) -> None:
-        over = [note.id for note in self._notes.values() if note.state != "running"][
-            : max(0, len(self._notes) - MOST_KEPT)
-        ]
-        for run_id in over:
+        ended = [note.id for note in self._notes.values() if note.state != "running"]
+        for run_id in ended[: max(0, len(self._notes) - MOST_KEPT)]:
             del self._notes[run_id], self._approvals[run_id]
             if (run := self.runs.get(run_id)) is not None:
                 await run.aclose()

@@ -21,7 +21,7 @@ Examples:
 NOT_INSTALLED = 'penstock app needs starlette and uvicorn; from a clone, pip install ".[cli]"'
 
 
-def app(  # noqa: PLR0913 - the options of the command
+def app(
     folder: Annotated[
         str | None, typer.Argument(metavar="[DIR]", help="A folder of recordings to offer, with those below it.")
     ] = None,

@@ -54,7 +54,8 @@ def to_sse(
       refusals and media stay segments. Each update is sent once, even if the stream has updates of its own.
       "openai-chat", "openai-responses" and "anthropic-messages" send the answer as the streams of these APIs, with
       their own last data; what each can carry is in docs/re-emission.md. "ai-sdk" sends the UI message stream of the
-      Vercel AI SDK for its clients 5, 6 and 7; it ends with `finish` and `[DONE]`.
+      Vercel AI SDK for its clients 5, 6 and 7; it ends with `finish` and `[DONE]`. With `version=6` or 7 it also asks
+      for approvals, with parts that clients of version 5 do not take.
     - `heartbeat`: seconds without a frame after which a comment keeps the connection alive; None for never.
     - `ids`: number the events from 1. A browser that reconnects sends the last number as `Last-Event-ID`.
     - `select`: a predicate for the events to send, by default all. Dictionaries are sent unchanged.

@@ -45,7 +45,7 @@ class AsyncRun:
             # The provider's stream is a run of its own, so that the steps get it with its ENDs, however it ends.
             first = AsyncRun(source, flow, None, KeptAnswer(keeps=False))
             streams = in_a_row(first, steps)
-            self._state = _State(streams[-1], fan_out, kept, streams)
+            self._state = _State(streams[-1], fan_out, kept, first._state, streams)
             flow = PassingFlow()
         else:
             self._state = _State(source, fan_out, kept)
@@ -105,7 +105,12 @@ class AsyncRun:
 
 class _State:
     def __init__(
-        self, source: Any, fan_out: AsyncFanOut | None, kept: KeptAnswer, streams: Sequence[AsyncIterable[Any]] = ()
+        self,
+        source: Any,
+        fan_out: AsyncFanOut | None,
+        kept: KeptAnswer,
+        first: _State | None = None,
+        streams: Sequence[AsyncIterable[Any]] = (),
     ) -> None:
         self.kept = kept
         self.is_over = False
@@ -115,6 +120,7 @@ class _State:
         self.fan_out = fan_out
         self.is_begun = self.is_cut = False
         self.stopped: Interrupted | Failed | None = None
+        self._first = first
         self._streams = streams
         """The provider's run, and what each step made of the one before."""
         self.results: list[Any] = []
@@ -129,16 +135,16 @@ class _State:
 
     @property
     def is_stepped(self) -> bool:
-        return bool(self._streams)
+        return self._first is not None
 
     def stop(self, how: Interrupted | Failed) -> None:
         """End the provider's stream in order, from any thread."""
-        if self._streams:
+        if self._first is not None:
+            self._first.stop(how)
+            reason = how.reason if isinstance(how, Interrupted) else "the stream failed"
             for each in self._streams:
-                if isinstance(each, AsyncRun):
-                    each._state.stop(how)  # noqa: SLF001 - a run of this file's own
-                elif (cancel_work := getattr(each, "cancel_work", None)) is not None:
-                    cancel_work(how.reason if isinstance(how, Interrupted) else "the stream failed")
+                if (cancel_work := getattr(each, "cancel_work", None)) is not None:
+                    cancel_work(reason)
             return
         if self.stopped is None:
             self.stopped = how

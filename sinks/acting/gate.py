@@ -49,8 +49,9 @@ async def gate(
     status = CallStatus(call)
     request = _request(call, status.sha256, preview)
     emit(status("requested"))
+    limit = asyncio.timeout(timeout)
     try:
-        async with asyncio.timeout(timeout) as limit:
+        async with limit:
             answer: object = await result_of(partial(approve, request), is_async=is_async_function(approve))
     except TimeoutError as error:
         if limit.expired():

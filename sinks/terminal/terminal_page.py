@@ -9,6 +9,7 @@ from rich.console import Console
 from ...events.answer_end import AnswerEnd
 from ...events.output import OutputFailed
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
+from ...events.tool_call_status import ToolCallStatus
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...events.tool_result import ToolResult
 from ..wording.event_words import Told, event_line, stream_error
@@ -31,6 +32,7 @@ STYLES: dict[type[Told], str] = {
     Notice: "yellow",
     AnswerEnd: "yellow",
     ToolResult: "red",
+    ToolCallStatus: "yellow",
 }
 
 
@@ -63,11 +65,15 @@ class TerminalPage:
         if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             self._settle()
             return self._segment(event)
-        if not isinstance(event, ToolInvocation | InvocationFailed | Notice | ToolResult | OutputFailed):
+        if not isinstance(
+            event, ToolInvocation | InvocationFailed | Notice | ToolResult | ToolCallStatus | OutputFailed
+        ):
             return False
         return self._told(event)
 
-    def _told(self, event: ToolInvocation | InvocationFailed | Notice | ToolResult | OutputFailed) -> bool:
+    def _told(
+        self, event: ToolInvocation | InvocationFailed | Notice | ToolResult | ToolCallStatus | OutputFailed
+    ) -> bool:
         lines = self._line(event)
         if not lines:
             return False

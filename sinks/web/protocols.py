@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypedDi
 from ...events.errors import UsageError
 from ...operators.engine.stage import How
 from .ag_ui.ag_ui_frames import AgUi, AgUiProfile
-from .ai_sdk.ai_sdk_frames import AiSdk
+from .ai_sdk.ai_sdk_frames import AiSdk, AiSdkVersion
 from .anthropic.anthropic_frames import AnthropicFrames
 from .reemission.openai_chat_frames import ChatChunks
 from .reemission.openai_responses_frames import ResponseEvents
@@ -32,6 +32,7 @@ class ProtocolOptions(TypedDict, total=False):
     interleave: bool
     reasoning: bool
     profile: AgUiProfile
+    version: AiSdkVersion
 
 
 class Encoder(Protocol):

@@ -8,6 +8,7 @@ from .adapters.to_pydantic_ai import to_pydantic_ai
 from .async_queue import AsyncQueue, async_queue
 from .callbacks import callbacks
 from .collect import Collected, Segment, acollect, collect
+from .files.file_tool import FileTool
 from .json_lines import json_lines, read_json_lines
 from .notebook_view import notebook_view
 from .plain_view import plain_view
@@ -25,6 +26,7 @@ from .thread_queue import ThreadQueue, thread_queue
 from .to_json_lines import JSON_LINES_HEADERS, to_json_lines
 from .to_sse import SSE_HEADERS, sse_headers, to_sse
 from .to_websocket import to_websocket
+from .write_files import write_files
 
 __all__ = [
     "JSON_LINES_HEADERS",
@@ -34,6 +36,7 @@ __all__ = [
     "AsyncQueue",
     "Collected",
     "Denied",
+    "FileTool",
     "OtelObserver",
     "Segment",
     "Sink",
@@ -69,4 +72,5 @@ __all__ = [
     "to_pydantic_ai",
     "to_sse",
     "to_websocket",
+    "write_files",
 ]

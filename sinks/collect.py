@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 
 from ..events.answer_end import AnswerEnd
 from ..events.chunk_response import TokenUsage
+from ..events.file_result import FileResult
 from ..events.output import Output, OutputFailed
 from ..events.provider_event import ProviderEvent
 from ..events.segment_event import SegmentContent, SegmentEnd, SegmentStart
@@ -96,6 +97,7 @@ _LISTS: dict[type, str] = {
     OutputFailed: "outputs",
     ProviderEvent: "provider_events",
     ToolResult: "results",
+    FileResult: "results",
     AnswerEnd: "ends",
 }
 """The list of `Collected` for each type of event that does not belong to a segment."""

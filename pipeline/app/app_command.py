@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...events.errors import UsageError
 from ...sources.replay.replay_recordings import Recording
-from ..pipeline import Pipeline
-from ..tools.file_tools import FILE_TOOL_DEFINITIONS
 from .app_server import serve_app
 from .app_session import AppSession
 from .app_sources import AppSources, Playable, playable_in
-
-OFFERED = ("write_file", "edit_file", "run_bash")
+from .app_steps import AppSteps
 
 
 def run_app(
@@ -36,13 +33,13 @@ def run_app(
     if folder is not None:
         playable += playable_in(folder)
     with _root(root, demo=demo) as place:
-        can = {"root": None if place is None else str(place), "commands": commands or demo, "demo": demo}
-        sources = AppSources(playable, new_pipeline)
-        serve_app(AppSession(sources, lambda _: (), can), port=port, ready=ready)
+        serve_app(new_session(playable, place, commands=commands or demo, demo=demo), port=port, ready=ready)
 
 
-def new_pipeline() -> Pipeline:
-    return Pipeline(tools=[FILE_TOOL_DEFINITIONS[name] for name in OFFERED], keep_answer=False)
+def new_session(playable: Sequence[Playable], root: Path | None, *, commands: bool, demo: bool = False) -> AppSession:
+    steps = AppSteps(root, commands=commands)
+    can = {"root": None if root is None else str(root), "commands": commands, "demo": demo}
+    return AppSession(AppSources(playable, steps.pipeline), steps.steps, can)
 
 
 @contextmanager

@@ -5,12 +5,10 @@ const UNSAFE =
 
 function sign(character) {
   const code = character.charCodeAt(0);
-  if (code < 0x20) return String.fromCharCode(0x2400 + code);
-  if (code === 0x7f) return "␡";
-  return `⟨${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+  return code < 0x100 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
 }
 
-/** Return text with control characters, and what changes the direction of writing, as visible signs. */
+/** Return text with control characters, and what changes the direction of writing, as the escapes that the terminal view shows, too. */
 export function readable(text) {
   return text.replace(UNSAFE, sign);
 }

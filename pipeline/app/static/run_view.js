@@ -125,6 +125,7 @@ export class RunView {
       case "FILE_RESULT":
         this.waiting.delete(event.id);
         card?.result?.(event);
+        this.describe();
         return this.changed(this);
       case "NOTICE":
         return this.line("notice", event.detail);
@@ -157,6 +158,7 @@ export class RunView {
       this.announce(`${card?.title ?? event.name} waits for your approval`);
     } else this.waiting.delete(event.id);
     card?.lived?.(event);
+    this.describe();
     this.changed(this);
   }
 
@@ -194,8 +196,9 @@ export class RunView {
     const { state, source, started_at: at } = this.note;
     const time = new Date(at * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
     this.meta.textContent = readable(`${source}  ·  ${time}`);
-    this.badge.className = `badge ${state}`;
-    this.badge.textContent = STATES[state];
+    const isAsking = this.waiting.size > 0;
+    this.badge.className = `badge ${isAsking ? "asking" : state}`;
+    this.badge.textContent = isAsking ? "waits for you" : STATES[state];
     this.stopButton.hidden = state !== "running";
   }
 

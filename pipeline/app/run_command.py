@@ -52,6 +52,7 @@ class Commands:
             raise UsageError(message) from None
         finally:
             _kill(process)
+            await process.wait()
         return {"code": process.returncode, "output": _text(output)}
 
 

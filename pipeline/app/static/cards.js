@@ -7,7 +7,7 @@ import { ProseView } from "/static/prose_view.js";
 import { counted, element, readable } from "/static/readable.js";
 
 const FILES = new Set(["write_file", "edit_file", "patch_file"]);
-const ENDED = { truncated: "cut off", interrupted: "stopped", failed: "failed" };
+const ENDED = { truncated: "not run: cut off", interrupted: "not run: stopped", failed: "failed" };
 const SHELL = languageOf("a.sh");
 const JSON_TEXT = languageOf("a.json");
 const DIFF_LIKE = /^(---|\+\+\+|@@|diff |\*\*\* )/;
@@ -160,7 +160,7 @@ class CallCard {
   failed(event) {
     const why = event.errors?.map((each) => each.msg ?? each.message ?? each.expected).filter(Boolean).join("; ");
     this.element.classList.remove("growing");
-    this.say("bad", `not run: ${event.reason}`);
+    this.say("bad", ENDED[event.reason] ?? `not run: ${event.reason.replaceAll("_", " ")}`);
     if (why) this.note("bad", why);
   }
 

@@ -2,6 +2,7 @@
 
 from .acting.approval import ApprovalRequest, Approve, Denied
 from .acting.step import Step
+from .adapters.acp_approval import acp_approval
 from .adapters.to_acp import to_acp
 from .adapters.to_langchain import to_langchain
 from .adapters.to_pydantic_ai import to_pydantic_ai
@@ -51,6 +52,7 @@ __all__ = [
     "ThreadQueue",
     "TwinSink",
     "acollect",
+    "acp_approval",
     "async_queue",
     "callbacks",
     "coalesce",

@@ -45,7 +45,7 @@ class AsyncRun:
             # The provider's stream is a run of its own, so that the steps get it with its ENDs, however it ends.
             first = AsyncRun(source, flow, None, KeptAnswer(keeps=False))
             streams = in_a_row(first, steps)
-            self._state = _State(streams[-1], fan_out, kept, first._state, streams)
+            self._state: _State = _State(streams[-1], fan_out, kept, first._state, streams)
             flow = PassingFlow()
         else:
             self._state = _State(source, fan_out, kept)

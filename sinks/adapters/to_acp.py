@@ -50,10 +50,12 @@ def to_acp(
     >>> [update["update"] for update in to_acp(events, "sess_1")]
     [{'sessionUpdate': 'agent_message_chunk', 'content': {'type': 'text', 'text': 'Hi'}}]
 
-    A file is shown while it is written, as a diff at its location; a patch and a command as text. A call is `pending`,
-    `in_progress` once a step has started it, until its `ToolResult`, and has its `rawInput` once it may be run; one that must not be run is `failed`, with the
-    reason. An update has the whole content so far, as version 1 wants it. The next one comes when the content has grown
-    by an eighth, and at the end, so that all updates of a file together are at most ten times as long as the file.
+    A file is shown while it is written, as a diff at its location; a patch and a command as text. A call is `pending`
+    until its `ToolResult`, and has its `rawInput` once it may be run; one that must not be run is `failed`, with the
+    reason. Once a step such as `call_tools` has started it, it is `in_progress`; whether it may, `acp_approval` asks
+    the editor. An update has the whole content so far, as version 1 wants it. The next one comes when the content has
+    grown by an eighth, and at the end, so that all updates of a file together are at most ten times as long as the
+    file.
 
     - `session_id`: the session of the updates.
     - `folder`: the absolute folder of the paths in calls, since locations have absolute paths.

@@ -80,9 +80,10 @@ def observe_otel(  # noqa: PLR0913 - one place for all options
     The span `chat {model}` begins when the first event is asked for and ends with the last `AnswerEnd` of its turn; it
     is a child of the current span, and itself the current span while the first event is awaited, so that the request is
     its child. A later answer of the same stream begins when the one before ended, or with the last `ToolResult`. The
-    span `execute_tool {name}` begins with a `ToolInvocation`, or when a step starts the call, and ends with its `ToolResult`; if none comes, it has no
-    duration. An answer that was truncated or interrupted or that failed has the status ERROR and `error.type`. Leaving
-    the stream early ends all open spans as `interrupted`. No event and no text is recorded for a delta.
+    span `execute_tool {name}` begins with a `ToolInvocation`, or when a step that claimed the call starts it, and ends
+    with its `ToolResult`; if none comes, it has no duration. An answer that was truncated or interrupted or that failed
+    has the status ERROR and `error.type`. Leaving the stream early ends all open spans as `interrupted`. No event and
+    no text is recorded for a delta.
 
     - `model`: the model that is requested. Without it, the span has the name of the model that answered, and the times
       between chunks are recorded at the end of the answer, all at once.

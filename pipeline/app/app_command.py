@@ -16,7 +16,7 @@ from .app_steps import AppSteps
 
 
 def run_app(
-    recordings: Iterable[tuple[str, Recording]],
+    recordings: Iterable[tuple[str, Recording, str]],
     *,
     folder: str | None,
     root: Path | None,
@@ -25,11 +25,11 @@ def run_app(
     port: int,
     ready: Callable[[str], object],
 ) -> None:
-    """Serve until Ctrl-C. `recordings`: titles and recordings to offer before those of the folder."""
+    """Serve until Ctrl-C. `recordings`: titles, recordings and what is said below, before those of the folder."""
     if commands and root is None and not demo:
         message = "--commands run in a folder; name it with --root DIR"
         raise UsageError(message)
-    playable = [Playable(title, recording) for title, recording in recordings]
+    playable = [Playable(*each) for each in recordings]
     if folder is not None:
         playable += playable_in(folder)
     with _root(root, demo=demo) as place:

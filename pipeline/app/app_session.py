@@ -64,9 +64,8 @@ class AppSession:
         events: AsyncIterable[Any] = answer
         for step in self._new_steps(approvals.ask):
             events = step(events)
-        source = f"{wanted.provider} {wanted.model}" if isinstance(wanted, Ask) else wanted.recording
         kind = "ask" if isinstance(wanted, Ask) else "play"
-        note = RunNote(wanted.id, kind, self.sources.title(wanted), source, time())
+        note = RunNote(wanted.id, kind, self.sources.title(wanted), self.sources.source(wanted), time())
         self._notes[wanted.id], self._approvals[wanted.id] = note, approvals
         await self._forget_oldest()
         return AppRun(events, note)

@@ -26,10 +26,11 @@ _LONGEST_WAIT = 0.25
 
 
 class Playable(NamedTuple):
-    """A recording with its title in the page."""
+    """A recording with its title in the page, and what it says below."""
 
     title: str
     recording: Recording
+    about: str = ""
 
 
 class AppSources:
@@ -48,6 +49,11 @@ class AppSources:
 
     def title(self, request: Play | Ask) -> str:
         return self._found(request.recording).title if isinstance(request, Play) else request.prompt
+
+    def source(self, request: Play | Ask) -> str:
+        if isinstance(request, Ask):
+            return f"{request.provider} {request.model}"
+        return self._found(request.recording).about or request.recording
 
     def opened(self, request: Play | Ask) -> Open:
         """Return a callable that opens the run; `UsageError` for an unknown name, or a key that is missing."""
@@ -105,6 +111,7 @@ def _listed(playable: Playable) -> dict[str, Any]:
     return {
         "name": recording.name,
         "title": playable.title,
+        "about": playable.about or recording.api,
         "api": recording.api,
         "bytes": len(recording.body),
         "is_timed": timing is not None and timing.times is not None,

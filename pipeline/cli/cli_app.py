@@ -18,6 +18,8 @@ Examples:
   penstock app
   penstock app recordings --root work --commands
 """
+_TITLES = ("A garden report, and its first run", "Its tests, after some thought", "A page about it, and a file of beds")
+"""What the demo's three answers are."""
 NOT_INSTALLED = 'penstock app needs starlette and uvicorn; from a clone, pip install ".[cli]"'
 
 
@@ -56,5 +58,6 @@ def app(
         if open_page:
             webbrowser.open(address)
 
-    chosen = [(each.title, Recording(each.file, each.api, each.body)) for each in answers()] if demo else []
+    of_demo = zip(_TITLES, answers(), strict=True) if demo else ()
+    chosen = [(title, Recording(each.file, each.api, each.body), each.title) for title, each in of_demo]
     run_app(chosen, folder=folder, root=root, commands=commands, demo=demo, port=port, ready=ready)

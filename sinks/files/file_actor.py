@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from functools import partial
-from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,21 +19,19 @@ from ...operators.calls.field_spec import NOT_CALLS
 from ...operators.calls.segment_metadata import is_argument
 from ...operators.engine.stage import Completed, How
 from ..acting.approval import Approve
-from ..acting.call_status import CallStatus
 from ..acting.gate import gate
-from ..acting.in_thread import in_thread
 from ..acting.work import Work
 from .commit_files import commit_files
 from .confined_path import confined_path, fold
 from .draft import Draft
 from .file_edits import FileEdit, Names, file_edits, touched
+from .file_job import FileJob, to_its_end
 from .file_plan import FilePlan, PlannedFile, file_changes
 from .file_tool import FileTool
 from .refused import RefusedError
 from .root_folder import RootFolder
 from .told import told
 
-T = TypeVar("T")
 _Key = tuple[str | None, str]
 """A call: its turn's id, and its own."""
 CLAIM = "write_files"
@@ -121,7 +117,7 @@ class FileActor:
             return None
 
     async def _opened(self, start: SegmentStart, draft: Draft) -> None:
-        await in_thread(draft.open, "penstock file")
+        await to_its_end(draft.open)
         self._work.emit(start)
 
     async def _cut(self, key: _Key) -> None:
@@ -132,7 +128,7 @@ class FileActor:
             draft.discard()
             return
         names = draft.names or ()
-        kept = await in_thread(draft.keep, "penstock file")
+        kept = await to_its_end(draft.keep)
         if kept is not None:
             self._work.emit(Notice("partial_file", f"what came of {'/'.join(names)!r} is in {kept!r}"))
 
@@ -146,7 +142,7 @@ class FileActor:
             self._work.emit(call)
             return
         self._work.emit(replace(call, claimed_by=CLAIM))
-        job = _Job(call, draft, dry_run=self._options.dry_run or call.arguments.get(tool.dry_run) is True)
+        job = FileJob(call, draft, dry_run=self._options.dry_run or call.arguments.get(tool.dry_run) is True)
         edits: list[FileEdit] = []
         try:
             edits = file_edits(tool, call.arguments, self._confined)
@@ -160,7 +156,7 @@ class FileActor:
         )
         self._last.update(dict.fromkeys(files, task))
 
-    async def _carry_out(self, job: _Job, edits: list[FileEdit], before: set[asyncio.Task[None]]) -> None:
+    async def _carry_out(self, job: FileJob, edits: list[FileEdit], before: set[asyncio.Task[None]]) -> None:
         call = job.call
         if before:
             await asyncio.wait(before)
@@ -181,7 +177,7 @@ class FileActor:
         result = FileResult(call.id, turn_id=call.turn_id, value=value, files=changes, dry_run=job.dry_run)
         self._ended(job, "finished", result)
 
-    def _planned(self, edits: list[FileEdit], job: _Job) -> tuple[tuple[PlannedFile, ...], tuple[FileChange, ...]]:
+    def _planned(self, edits: list[FileEdit], job: FileJob) -> tuple[tuple[PlannedFile, ...], tuple[FileChange, ...]]:
         files = FilePlan(self._root, self._trial).files(edits)
         size = self._size_within_quota(files)
         self._spent += size if job.dry_run else 0
@@ -190,12 +186,12 @@ class FileActor:
             self._trial[file.names] = file.after
         return files, file_changes(files, self._options.diff_limit)
 
-    async def _asked(self, job: _Job, changes: tuple[FileChange, ...]) -> FileResult | None:
+    async def _asked(self, job: FileJob, changes: tuple[FileChange, ...]) -> FileResult | None:
         options = self._options
         no = await gate(job.call, options.approve, self._work.emit, preview=changes, timeout=options.approval_timeout)
         return None if no is None else FileResult(no.id, turn_id=no.turn_id, error=no.error, denied=no.denied)
 
-    def _commit(self, job: _Job, files: tuple[PlannedFile, ...]) -> None:
+    def _commit(self, job: FileJob, files: tuple[PlannedFile, ...]) -> None:
         with self._one_at_a_time:
             self._spent += self._size_within_quota(files)
             commit_files(self._root, files, None if job.draft is None else job.draft.file, job.check)
@@ -207,12 +203,12 @@ class FileActor:
             raise RefusedError(message)
         return size
 
-    def _ended(self, job: _Job, state: str, result: FileResult) -> None:
+    def _ended(self, job: FileJob, state: str, result: FileResult) -> None:
         job.discard()
         self._work.emit(job.status("finished") if state == "finished" else job.status("failed", result.error))
         self._work.emit(result)
 
-    def _cancelled(self, job: _Job, reason: str) -> None:
+    def _cancelled(self, job: FileJob, reason: str) -> None:
         error = f"the call was cancelled: {reason}"
         self._ended(job, "failed", FileResult(job.call.id, turn_id=job.call.turn_id, error=error))
 
@@ -227,38 +223,3 @@ class FileActor:
         if options.absolute_paths and isinstance(path, str) and path.startswith("/"):
             path = self._root.relative(path)
         return confined_path(path, protected=options.protected)
-
-
-class _Job:
-    """One call that is carried out. Its thread stops before the first rename if it is cancelled."""
-
-    def __init__(self, call: ToolInvocation, draft: Draft | None, *, dry_run: bool) -> None:
-        self.call = call
-        self.draft = draft
-        self.dry_run = dry_run
-        self.status = CallStatus(call)
-        self._is_cancelled = threading.Event()
-
-    async def in_thread(self, function: Callable[[], T], *, counts: bool = False) -> T:
-        """Return what a function returns. A cancellation waits for its end, and does not undo it where that counts."""
-        running = asyncio.ensure_future(in_thread(function, "penstock file"))
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            self._is_cancelled.set()
-            while not running.done():
-                with suppress(asyncio.CancelledError):
-                    await asyncio.wait({running})
-            if counts and running.exception() is None:
-                return running.result()
-            raise
-
-    def check(self) -> None:
-        if self._is_cancelled.is_set():
-            message = "the call was cancelled"
-            raise RefusedError(message)
-
-    def discard(self) -> None:
-        if self.draft is not None:
-            self.draft.discard()
-            self.draft = None

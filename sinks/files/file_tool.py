@@ -81,7 +81,14 @@ _STRING, _CAMEL, _TEXT = ("old_string", "new_string"), ("oldString", "newString"
 
 
 def _replacing(
-    tool: str, path: str, texts: tuple[str, str], edits: str = "", *, every: str = "", count: str = "", dry_run: str = ""
+    tool: str,
+    path: str,
+    texts: tuple[str, str],
+    edits: str = "",
+    *,
+    every: str = "",
+    count: str = "",
+    dry_run: str = "",
 ) -> FileTool:
     old, new = texts
     return FileTool(tool=tool, path=path, old=old, new=new, edits=edits, every=every, count=count, dry_run=dry_run)

@@ -33,8 +33,8 @@ STYLES: dict[type[Told], str] = {
     Notice: "yellow",
     AnswerEnd: "yellow",
     ToolResult: "red",
-    ToolCallStatus: "yellow",
     FileResult: "red",
+    ToolCallStatus: "yellow",
 }
 
 

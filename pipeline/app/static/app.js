@@ -167,15 +167,14 @@ function offer(session) {
   $("offers").replaceChildren(...(session.can.demo ? recordings : recordings.slice(0, 12)).map(offerCard));
 }
 
-function offerCard({ name, title, api: kind, bytes }) {
-  const [vendor, ...rest] = title.split(", ");
+function offerCard({ name, title, about, bytes }) {
   return element(
     "button",
     { type: "button", class: "offer", onclick: () => play(name, $("pace").value) },
     element("span", { class: "go", "aria-hidden": "true" }, "▶"),
-    element("b", {}, readable(vendor)),
-    element("span", {}, readable(rest.join(", ") || kind)),
-    element("small", {}, `a recorded answer, ${(bytes / 1024).toFixed(0)} KB, through the real SDK`),
+    element("b", {}, readable(title)),
+    element("span", {}, readable(about)),
+    element("small", {}, `recorded, ${Math.max(1, Math.round(bytes / 1024))} KB`),
   );
 }
 
@@ -203,8 +202,8 @@ function begin(wanted, title, source) {
 }
 
 function play(name, pace) {
-  const { title } = offered.recordings.find((each) => each.name === name);
-  begin({ kind: "play", recording: name, pace }, title, name);
+  const { title, about } = offered.recordings.find((each) => each.name === name);
+  begin({ kind: "play", recording: name, pace }, title, about);
 }
 
 function problem(message) {

@@ -158,7 +158,9 @@ class CallCard {
   }
 
   failed(event) {
-    const why = event.errors?.map((each) => each.msg ?? each.message ?? each.expected).filter(Boolean).join("; ");
+    const isCut = event.reason in ENDED;
+    const told = (each) => each.msg ?? each.message ?? (each.expected ? `expected ${each.expected}, found ${each.found ?? "the end"}` : "");
+    const why = isCut ? "" : [...new Set(event.errors?.map(told).filter(Boolean))].join("; ");
     this.element.classList.remove("growing");
     this.say("bad", ENDED[event.reason] ?? `not run: ${event.reason.replaceAll("_", " ")}`);
     if (why) this.note("bad", why);

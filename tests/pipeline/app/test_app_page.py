@@ -240,7 +240,11 @@ def test_hostile_content_is_text(tab: Tab, monkeypatch: pytest.MonkeyPatch):
     path = f"{HOSTILE}/{SIGNS}.html"
     events = [
         event({"role": "assistant", "reasoning_content": HOSTILE + SIGNS}),
-        event({"content": f"# {HOSTILE}\n- **{HOSTILE}** `{HOSTILE}`\n{SIGNS}\n[a](javascript:pwned=3)\n```html\n{HOSTILE}\n```\n"}),
+        event(
+            {
+                "content": f"# {HOSTILE}\n- **{HOSTILE}** `{HOSTILE}`\n{SIGNS}\n[a](javascript:pwned=3)\n```html\n{HOSTILE}\n```\n"
+            }
+        ),
         call(0, json.dumps({"path": path, "content": f"{HOSTILE}\n{SIGNS}\n"}), "call<b>1", "write_file"),
         call(1, json.dumps({"command": f"echo '{HOSTILE}' {SIGNS}"}), "call_2", "run_bash"),
         call(2, json.dumps({HOSTILE: HOSTILE}), "call_3", f"{HOSTILE}"),

@@ -147,7 +147,9 @@ def test_so_it_is_in_a_patch(root: Path, path: str, why: str, form: str):
     assert on_disk(root.parent) == before
 
 
-@pytest.mark.parametrize("path", ["a", "./a", "a//b", "src/é.py", "a b", ".env", "..a", "a..b", "a~", "nul_", "😀", "co.n"])
+@pytest.mark.parametrize(
+    "path", ["a", "./a", "a//b", "src/é.py", "a b", ".env", "..a", "a..b", "a~", "nul_", "😀", "co.n"]
+)
 def test_other_paths_are_not(root: Path, path: str):
     found = result(root, "write_file", path=path, content="x")
     assert found.error is None

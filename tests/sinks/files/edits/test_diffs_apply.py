@@ -22,7 +22,9 @@ from penstock.sinks.files.file_diff import file_diff
 from penstock.sinks.files.refused import RefusedError
 
 LINES = st.text(st.sampled_from("ab -+@\\*<=>é\t\x0c\u2028"), max_size=4)
-TEXTS = st.lists(LINES, max_size=12).map("\n".join) | st.lists(LINES, max_size=12).map(lambda each: "".join(f"{x}\n" for x in each))
+TEXTS = st.lists(LINES, max_size=12).map("\n".join) | st.lists(LINES, max_size=12).map(
+    lambda each: "".join(f"{x}\n" for x in each)
+)
 
 
 def changed(before: str, after: str) -> str:
@@ -51,7 +53,9 @@ def test_the_figures_are_those_of_the_diff(before: str, after: str):
     assert bool(diff.text) == (before != after)
 
 
-@pytest.mark.parametrize("command", [["patch", "-s", "-p1"], ["git", "apply", "--whitespace=nowarn"]], ids=["patch", "git"])
+@pytest.mark.parametrize(
+    "command", [["patch", "-s", "-p1"], ["git", "apply", "--whitespace=nowarn"]], ids=["patch", "git"]
+)
 @given(before=TEXTS, after=TEXTS)
 def test_patch_and_git_read_it_the_same_way(command: list[str], before: str, after: str):
     if shutil.which(command[0]) is None:
@@ -112,7 +116,11 @@ def test_a_hunk_goes_to_the_only_place_or_nowhere(lines: list[str], data: st.Dat
                 act()
 
 
-@given(st.text(st.sampled_from("ab\n"), max_size=12), st.text(st.sampled_from("ab\n"), min_size=1, max_size=3), st.text(st.sampled_from("cd\r\n"), max_size=3))
+@given(
+    st.text(st.sampled_from("ab\n"), max_size=12),
+    st.text(st.sampled_from("ab\n"), min_size=1, max_size=3),
+    st.text(st.sampled_from("cd\r\n"), max_size=3),
+)
 def test_a_text_is_replaced_where_it_stands_once(text: str, old: str, new: str):
     assume(old != new)
     places = [at for at in range(len(text)) if text.startswith(old, at)]

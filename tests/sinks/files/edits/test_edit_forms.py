@@ -63,7 +63,13 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("replace_in_file", {"path": "a.py", "diff": BLOCK.replace("<" * 7, "-" * 7).replace(">" * 7, "+" * 7)}),
     ("replace_in_file", {"path": "a.py", "diff": BLOCK.replace("\n", "\r\n")}),
     ("replace_in_file", {"path": "a.py", "diff": f"```\n{BLOCK}```"}),
-    ("apply_diff", {"path": "a.py", "diff": BLOCK.replace("def g():\n    ", ":start_line:6\n-------\n    ", 1).replace("=\ndef g():\n", "=\n")}),
+    (
+        "apply_diff",
+        {
+            "path": "a.py",
+            "diff": BLOCK.replace("def g():\n    ", ":start_line:6\n-------\n    ", 1).replace("=\ndef g():\n", "=\n"),
+        },
+    ),
     ("apply_patch", {"input": CODEX}),
     ("apply_patch", {"patch": CODEX}),
     ("apply_patch", {"patchText": CODEX.replace("\n", "\r\n")}),
@@ -132,7 +138,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("apply_patch", {"input": CODEX.replace("Update", "Add")}, "must begin with '+'"),
     ("apply_patch", {"input": "*** Begin Patch\nx\n*** Add File: b\n*** End Patch"}, "stands before the first file"),
     ("apply_patch", {"input": "*** Begin Patch\n*** Delete File: b\n*** End Patch"}, "'b': there is no such file"),
-    ("apply_patch", {"input": "*** Begin Patch\n*** Delete File: a.py\n-x\n*** End Patch"}, "has no lines in the patch"),
+    (
+        "apply_patch",
+        {"input": "*** Begin Patch\n*** Delete File: a.py\n-x\n*** End Patch"},
+        "has no lines in the patch",
+    ),
     ("apply_patch", {"input": CODEX.replace(HUNK, "*** Move to: a.py\n@@\n nowhere\n")}, "do not stand"),
     ("apply_patch", {"input": CODEX.replace(HUNK, "")}, "changes nothing in 'a.py'"),
     ("apply_patch", {"input": "--- a/a.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-other\n"}, "are not the file's"),
@@ -140,9 +150,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "arguments", "said"), REFUSED, ids=[f"{row[0]}-{at}" for at, row in enumerate(REFUSED)])
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"), REFUSED, ids=[f"{row[0]}-{at}" for at, row in enumerate(REFUSED)]
+)
 def test_what_does_not_fit_is_refused_with_the_reason(root: Path, name: str, arguments: dict[str, Any], said: str):
-    paths = {"path", "file_path"} if name not in ("apply_patch",) else set()
+    paths = {"path", "file_path"} if name != "apply_patch" else set()
     found = result(root, name, **(dict.fromkeys(paths, "a.py") | arguments))
     assert found.error is not None, found
     assert said in found.error
@@ -151,28 +163,92 @@ def test_what_does_not_fit_is_refused_with_the_reason(root: Path, name: str, arg
 
 DONE: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("Edit", {"file_path": "a.py", "old_string": "1", "new_string": "2", "replace_all": True}, {"a.py": BOTH}),
-    ("replace", {"file_path": "a.py", "old_string": "1", "new_string": "2", "expected_replacements": 2}, {"a.py": BOTH}),
+    (
+        "replace",
+        {"file_path": "a.py", "old_string": "1", "new_string": "2", "expected_replacements": 2},
+        {"a.py": BOTH},
+    ),
     ("Edit", {"file_path": "b.py", "old_string": "", "new_string": "x"}, {"a.py": FILE, "b.py": "x"}),
-    ("MultiEdit", {"file_path": "a.py", "edits": [EDIT, {"old_string": "return 2", "new_string": "pass"}]}, {"a.py": FILE.replace("def g():\n    return 1", "def g():\n    pass")}),
+    (
+        "MultiEdit",
+        {"file_path": "a.py", "edits": [EDIT, {"old_string": "return 2", "new_string": "pass"}]},
+        {"a.py": FILE.replace("def g():\n    return 1", "def g():\n    pass")},
+    ),
     ("str_replace_based_edit_tool", {"command": "str_replace", "path": "a.py", "old_str": FILE}, {"a.py": ""}),
-    ("str_replace_based_edit_tool", {"command": "insert", "path": "a.py", "insert_line": 0, "insert_text": "#"}, {"a.py": f"#\n{FILE}"}),
-    ("str_replace_based_edit_tool", {"command": "insert", "path": "a.py", "insert_line": 6, "insert_text": "#"}, {"a.py": f"{FILE}#"}),
-    ("str_replace_editor", {"command": "insert", "path": "a.py", "insert_line": 1, "new_str": "#\n"}, {"a.py": FILE.replace("\n", "\n#\n", 1)}),
+    (
+        "str_replace_based_edit_tool",
+        {"command": "insert", "path": "a.py", "insert_line": 0, "insert_text": "#"},
+        {"a.py": f"#\n{FILE}"},
+    ),
+    (
+        "str_replace_based_edit_tool",
+        {"command": "insert", "path": "a.py", "insert_line": 6, "insert_text": "#"},
+        {"a.py": f"{FILE}#"},
+    ),
+    (
+        "str_replace_editor",
+        {"command": "insert", "path": "a.py", "insert_line": 1, "new_str": "#\n"},
+        {"a.py": FILE.replace("\n", "\n#\n", 1)},
+    ),
     ("str_replace_editor", {"command": "create", "path": "b", "file_text": "x"}, {"a.py": FILE, "b": "x"}),
     ("apply_patch", {"type": "create_file", "path": "b", "diff": "+x\n+y"}, {"a.py": FILE, "b": "x\ny\n"}),
-    ("apply_patch", {"input": "*** Begin Patch\n*** Update File: a.py\n*** Move to: b/c.py\n*** End Patch"}, {"b/c.py": FILE}),
-    ("apply_patch", {"input": "*** Begin Patch\n*** Delete File: a.py\n*** Add File: b\n+x\n+\n*** End Patch"}, {"b": "x\n\n"}),
-    ("apply_patch", {"input": "*** Begin Patch\n*** Update File: a.py\n@@\n+# end\n*** End Patch"}, {"a.py": f"{FILE}# end\n"}),
-    ("apply_patch", {"input": "*** Begin Patch\n*** Update File: a.py\n@@\n-    return 1\n+    return 2\n*** End of File\n*** End Patch"}, {"a.py": SECOND}),
-    ("apply_patch", {"input": f"*** Begin Patch\n*** Update File: a.py\n@@ def f():\n-    return 1\n+    return 2\n{HUNK}*** End Patch"}, {"a.py": BOTH}),
-    ("apply_patch", {"input": "--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n"}, {"a.py": FILE, "b": "x"}),
+    (
+        "apply_patch",
+        {"input": "*** Begin Patch\n*** Update File: a.py\n*** Move to: b/c.py\n*** End Patch"},
+        {"b/c.py": FILE},
+    ),
+    (
+        "apply_patch",
+        {"input": "*** Begin Patch\n*** Delete File: a.py\n*** Add File: b\n+x\n+\n*** End Patch"},
+        {"b": "x\n\n"},
+    ),
+    (
+        "apply_patch",
+        {"input": "*** Begin Patch\n*** Update File: a.py\n@@\n+# end\n*** End Patch"},
+        {"a.py": f"{FILE}# end\n"},
+    ),
+    (
+        "apply_patch",
+        {
+            "input": "*** Begin Patch\n*** Update File: a.py\n@@\n-    return 1\n+    return 2\n*** End of File\n*** End Patch"
+        },
+        {"a.py": SECOND},
+    ),
+    (
+        "apply_patch",
+        {
+            "input": f"*** Begin Patch\n*** Update File: a.py\n@@ def f():\n-    return 1\n+    return 2\n{HUNK}*** End Patch"
+        },
+        {"a.py": BOTH},
+    ),
+    (
+        "apply_patch",
+        {"input": "--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n"},
+        {"a.py": FILE, "b": "x"},
+    ),
     ("apply_patch", {"input": f"--- a/a.py\n+++ /dev/null\n@@ -1,6 +0,0 @@\n{REMOVED}"}, {}),
-    ("apply_patch", {"input": "diff --git a/a.py b/b.py\nsimilarity index 100%\nrename from a.py\nrename to b.py\n"}, {"b.py": FILE}),
-    ("replace_in_file", {"path": "b", "diff": "<<<<<<< SEARCH\n=======\nx\n>>>>>>> REPLACE"}, {"a.py": FILE, "b": "x\n"}),
-    ("apply_diff", {"path": "a.py", "diff": BLOCK.replace("    return 2", "\\=======\n\\>>>>>>> REPLACE")}, {"a.py": FILE.replace("def g():\n    return 1", "def g():\n=======\n>>>>>>> REPLACE")}),
+    (
+        "apply_patch",
+        {"input": "diff --git a/a.py b/b.py\nsimilarity index 100%\nrename from a.py\nrename to b.py\n"},
+        {"b.py": FILE},
+    ),
+    (
+        "replace_in_file",
+        {"path": "b", "diff": "<<<<<<< SEARCH\n=======\nx\n>>>>>>> REPLACE"},
+        {"a.py": FILE, "b": "x\n"},
+    ),
+    (
+        "apply_diff",
+        {"path": "a.py", "diff": BLOCK.replace("    return 2", "\\=======\n\\>>>>>>> REPLACE")},
+        {"a.py": FILE.replace("def g():\n    return 1", "def g():\n=======\n>>>>>>> REPLACE")},
+    ),
     ("patch_file", {"path": "b", "patch": "--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+x\n"}, {"a.py": FILE, "b": "x\n"}),
     ("patch_file", {"path": "src/../a.py", "patch": UNIFIED}, {"a.py": FILE}),
-    ("edit_file", {"path": "a.py", "dryRun": True, "edits": [{"oldText": "def g", "newText": "def h"}]}, {"a.py": FILE}),
+    (
+        "edit_file",
+        {"path": "a.py", "dryRun": True, "edits": [{"oldText": "def g", "newText": "def h"}]},
+        {"a.py": FILE},
+    ),
 ]
 
 

@@ -41,7 +41,7 @@ def app(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 picks a free one.")] = 0,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in your browser.")] = False,
 ) -> None:
-    """Serve a page on this machine that shows answers while they stream: text, reasoning, files, commands, calls.
+    """Serve a page on this machine that shows answers while they stream: text, files, commands.
 
     Ask the providers whose keys are in the environment, or play recordings. The page asks before a file is written or a
     command is run. Only this machine can reach it, and only with the address that is printed. Ctrl-C stops it.

@@ -45,7 +45,7 @@ COMMANDS = {
         "parse", "Find the calls and the reasoning in a model's text, and show them while the text arrives."
     ),
     "inspect": _Command("inspect", "Summarise recorded answers: text, calls, how they ended."),
-    "app": _Command("app", "Serve a page on this machine that shows answers while they stream."),
+    "app": _Command("app", "Serve a page on this machine that shows answers while they stream: text, files, commands."),
     "serve-recordings": _Command(
         "serve", "Replay recorded answers to the clients of OpenAI, Anthropic, Google and Ollama."
     ),

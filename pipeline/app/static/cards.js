@@ -5,12 +5,13 @@ import { diffView } from "/static/diff_view.js";
 import { languageOf } from "/static/languages.js";
 import { ProseView } from "/static/prose_view.js";
 import { counted, element, readable } from "/static/readable.js";
+import { WrappedView } from "/static/wrapped_view.js";
 
 const FILES = new Set(["write_file", "edit_file", "patch_file"]);
 const ENDED = { truncated: "not run: cut off", interrupted: "not run: stopped", failed: "failed" };
 const SHELL = languageOf("a.sh");
 const JSON_TEXT = languageOf("a.json");
-const DIFF_LIKE = /^(---|\+\+\+|@@|diff |\*\*\* )/;
+const PATCH = languageOf("a.patch");
 
 /** Return what shows a segment, from its START. */
 export function cardOf(start, run) {
@@ -75,7 +76,7 @@ class CallCard {
     this.views = element("span", { class: "views", role: "group", "aria-label": "What is shown" });
     this.copy = element("button", { type: "button", class: "plain", onclick: () => this.copyText() }, "Copy");
     this.head = element("header", {}, element("span", { class: `kind ${this.kind}`, "aria-hidden": "true" }, this.sign), this.label, this.state, this.views, this.copy);
-    this.code = new CodeView({ language: this.language, label: this.path || this.name });
+    this.code = new (this.isFile ? CodeView : WrappedView)({ language: this.language });
     this.body = element("div", { class: "views-body" }, this.code.element);
     this.element = element("section", { class: `card ${this.kind} growing` }, this.head, element("div", { class: "flow", "aria-hidden": "true" }), this.body);
     this.named(metadata);
@@ -92,7 +93,8 @@ class CallCard {
 
   get language() {
     if (this.type === "run_bash") return SHELL;
-    return this.isFile ? languageOf(this.path) : JSON_TEXT;
+    if (!this.isFile) return JSON_TEXT;
+    return this.type === "write_file" ? languageOf(this.path) : PATCH;
   }
 
   /** Show what the call is about, as far as it is known. */
@@ -117,7 +119,6 @@ class CallCard {
   append(delta) {
     this.firstAt ??= performance.now();
     this.code.append(delta);
-    if (this.isFile && this.type !== "write_file" && !this.isPatch && DIFF_LIKE.test(this.code.lines[0])) this.isPatch = true;
   }
 
   draw() {
@@ -138,8 +139,7 @@ class CallCard {
 
   /** Set the sign of its state: `writing`, `written`, `asking`, `running`, `good`, `bad`. */
   say(state, words) {
-    const lines = counted(this.code.count, "line");
-    const size = this.kind === "file" ? lines : "";
+    const size = this.isFile ? counted(this.code.count, "line") : "";
     const said = words ?? { writing: `writing ${size}`, written: size || "complete", running: "running" }[state];
     const key = `${state} ${said}`;
     if (key === this.said) return;

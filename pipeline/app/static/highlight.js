@@ -1,5 +1,6 @@
 // Colour a line: pieces of text with a class each. Linear, and each line alone but for the block that it begins in.
 
+const PATCHED = [["+++", "comment"], ["---", "comment"], ["@@", "number"], ["***", "number"], ["+", "plus"], ["-", "minus"]];
 const compiled = new WeakMap();
 const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&");
 
@@ -27,6 +28,7 @@ function pattern(language) {
 /** Return the pieces `[class, text]` of a line, and the state in which the next one begins; 0 is outside of blocks. */
 export function highlighted(line, language, state) {
   if (language.isMarkdown) return markdown(line, state);
+  if (language.isPatch) return [[[PATCHED.find(([begin]) => line.startsWith(begin))?.[1] ?? "", line]], 0];
   const pieces = [];
   let at = 0;
   const put = (kind, text) => text && pieces.push([kind, text]);

@@ -50,6 +50,7 @@ const SQL = {
 
 export const MARKUP = { isMarkup: true, blocks: [["<!--", "-->", "comment"]] };
 export const MARKDOWN = { isMarkdown: true };
+const PATCH = { isPatch: true };
 
 const BY_SUFFIX = {
   py: PYTHON, pyi: PYTHON,
@@ -64,6 +65,7 @@ const BY_SUFFIX = {
   sql: SQL,
   html: MARKUP, htm: MARKUP, xml: MARKUP, svg: MARKUP, vue: MARKUP,
   md: MARKDOWN, markdown: MARKDOWN,
+  diff: PATCH, patch: PATCH,
 };
 const BY_NAME = { dockerfile: SHELL, makefile: SHELL, python: PYTHON, javascript: SCRIPT, typescript: SCRIPT, rust: C_LIKE };
 

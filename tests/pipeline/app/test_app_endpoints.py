@@ -176,62 +176,78 @@ def test_what_the_page_gets_of_an_invocation_is_not_the_file_again(monkeypatch: 
 
 
 def test_a_stop_closes_the_providers_connection_at_once(monkeypatch: pytest.MonkeyPatch):
-    with nothing_left(), ReplayServer({"herbs": BODY}).gated() as provider:
-        with app_served(monkeypatch, provider) as served, client(served) as asked:
-            provider.allow(2)
-            with asked.stream("POST", "/api/runs", json=ASK) as response:
-                lines = response.iter_lines()
-                while "SEGMENT_CONTENT" not in next(lines):
-                    pass
-                assert asked.delete("/api/runs/run_1/stream").status_code == 204
-                left = provider.wait_for("client_left")
-                assert left.bytes_sent < left.bytes_total
-            with asked.stream("GET", "/api/runs/run_1/stream") as again:
-                events = received(again)
-            ends = [each["payload"]["status"] for each in events if each["type"] == "SEGMENT_END"]
-            assert ends[-1] == "interrupted"
-            assert types(events)[-1] == "STREAM_END"
-            assert served.session.history()[0]["state"] == "interrupted"
+    with (
+        nothing_left(),
+        ReplayServer({"herbs": BODY}).gated() as provider,
+        app_served(monkeypatch, provider) as served,
+        client(served) as asked,
+    ):
+        provider.allow(2)
+        with asked.stream("POST", "/api/runs", json=ASK) as response:
+            lines = response.iter_lines()
+            while "SEGMENT_CONTENT" not in next(lines):
+                pass
+            assert asked.delete("/api/runs/run_1/stream").status_code == 204
+            left = provider.wait_for("client_left")
+            assert left.bytes_sent < left.bytes_total
+        with asked.stream("GET", "/api/runs/run_1/stream") as again:
+            events = received(again)
+        ends = [each["payload"]["status"] for each in events if each["type"] == "SEGMENT_END"]
+        assert ends[-1] == "interrupted"
+        assert types(events)[-1] == "STREAM_END"
+        assert served.session.history()[0]["state"] == "interrupted"
 
 
 def test_a_reader_that_comes_back_gets_each_event_once(monkeypatch: pytest.MonkeyPatch):
-    with nothing_left(), ReplayServer({"herbs": BODY}).gated() as provider:
-        with app_served(monkeypatch, provider) as served, client(served) as asked:
-            provider.allow(1)
-            with asked.stream("POST", "/api/runs", json=ASK) as response:
-                first = received(response, until="SEGMENT_CONTENT")
-            provider.allow(len(EVENTS))
-            headers = {"last-event-id": str(len(first))}
-            with asked.stream("GET", "/api/runs/run_1/stream", headers=headers) as again:
-                rest = received(again)
-            with asked.stream("GET", "/api/runs/run_1/stream") as whole:
-                assert received(whole) == first + rest
-            assert len(provider.log) == 1
+    with (
+        nothing_left(),
+        ReplayServer({"herbs": BODY}).gated() as provider,
+        app_served(monkeypatch, provider) as served,
+        client(served) as asked,
+    ):
+        provider.allow(1)
+        with asked.stream("POST", "/api/runs", json=ASK) as response:
+            first = received(response, until="SEGMENT_CONTENT")
+        provider.allow(len(EVENTS))
+        headers = {"last-event-id": str(len(first))}
+        with asked.stream("GET", "/api/runs/run_1/stream", headers=headers) as again:
+            rest = received(again)
+        with asked.stream("GET", "/api/runs/run_1/stream") as whole:
+            assert received(whole) == first + rest
+        assert len(provider.log) == 1
 
 
 def test_a_provider_that_refuses_is_told_in_its_words(monkeypatch: pytest.MonkeyPatch):
-    with nothing_left(), ReplayServer({"herbs": BODY}, fault="status:529") as provider:
-        with app_served(monkeypatch, provider) as served, client(served) as asked:
-            with asked.stream("POST", "/api/runs", json=ASK) as response:
-                last = received(response)[-1]
-            assert last["type"] == "STREAM_ERROR"
-            assert "529" in last["error"]["detail"]
-            assert served.session.history()[0]["state"] == "failed"
+    with (
+        nothing_left(),
+        ReplayServer({"herbs": BODY}, fault="status:529") as provider,
+        app_served(monkeypatch, provider) as served,
+        client(served) as asked,
+    ):
+        with asked.stream("POST", "/api/runs", json=ASK) as response:
+            last = received(response)[-1]
+        assert last["type"] == "STREAM_ERROR"
+        assert "529" in last["error"]["detail"]
+        assert served.session.history()[0]["state"] == "failed"
 
 
 def test_no_more_than_four_run_at_a_time(monkeypatch: pytest.MonkeyPatch):
-    with nothing_left(), ReplayServer({"herbs": BODY}).gated() as provider:
-        with app_served(monkeypatch, provider) as served, client(served) as asked:
-            for number in range(4):
-                with asked.stream("POST", "/api/runs", json=ASK | {"id": f"r{number}"}) as response:
-                    assert response.status_code == 200
-            refused = asked.post("/api/runs", json=ASK | {"id": "r4"})
-            assert refused.status_code == 400
-            assert "4 answers are running" in refused.json()["error"]
-            for number in range(4):
-                asked.delete(f"/api/runs/r{number}/stream")
-                with asked.stream("GET", f"/api/runs/r{number}/stream") as ended:
-                    received(ended)
+    with (
+        nothing_left(),
+        ReplayServer({"herbs": BODY}).gated() as provider,
+        app_served(monkeypatch, provider) as served,
+        client(served) as asked,
+    ):
+        for number in range(4):
+            with asked.stream("POST", "/api/runs", json=ASK | {"id": f"r{number}"}) as response:
+                assert response.status_code == 200
+        refused = asked.post("/api/runs", json=ASK | {"id": "r4"})
+        assert refused.status_code == 400
+        assert "4 answers are running" in refused.json()["error"]
+        for number in range(4):
+            asked.delete(f"/api/runs/r{number}/stream")
+            with asked.stream("GET", f"/api/runs/r{number}/stream") as ended:
+                received(ended)
 
 
 # ---- decisions
@@ -317,6 +333,9 @@ def test_a_command_too_long_or_elsewhere_is_an_error(tmp_path: Path):
 
 def test_without_a_folder_nothing_is_asked_and_nothing_done(monkeypatch: pytest.MonkeyPatch):
     assert new_session(PLAYABLE, None, commands=False).listed()["can"]["root"] is None
-    with app_served(monkeypatch, playable=PLAYABLE) as served, client(served) as asked:
-        with asked.stream("POST", "/api/runs", json=PLAY) as response:
-            assert not {"TOOL_CALL_STATUS", "FILE_RESULT"} & set(types(received(response)))
+    with (
+        app_served(monkeypatch, playable=PLAYABLE) as served,
+        client(served) as asked,
+        asked.stream("POST", "/api/runs", json=PLAY) as response,
+    ):
+        assert not {"TOOL_CALL_STATUS", "FILE_RESULT"} & set(types(received(response)))

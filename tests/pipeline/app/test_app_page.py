@@ -80,49 +80,55 @@ FILE_CARD, COMMAND_CARD = "write_file docs/herbs.html", "run_bash"
 def test_content_is_on_the_page_before_the_call_ends_and_approval_writes_and_runs(
     tab: Tab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    with nothing_left(), replay().gated() as provider:
-        with app_served(monkeypatch, provider, root=tmp_path, commands=True) as served:
-            page = opened(tab, served)
-            assert TOKEN not in page.url
-            ask(page)
-            provider.allow(2)
-            expect(page.get_by_text("A small bed first.")).to_be_visible()
-            expect(page.locator(".text p")).to_have_text("Here is ")
-            provider.allow(2)
-            expect_lines(card(page, FILE_CARD), "<h1>Her")
-            provider.allow(1)
-            expect_lines(card(page, FILE_CARD), HALF)
-            expect(card(page, FILE_CARD).locator(".state")).to_have_text("writing 2 lines")
-            assert [entry.outcome for entry in provider.log] == ["open"]
-            assert list(tmp_path.iterdir()) == [] or not (tmp_path / "docs" / "herbs.html").exists()
-            provider.allow(len(EVENTS) - IN_THE_FILE)
-            approve = page.get_by_role("button", name=f"Approve: {FILE_CARD}")
-            expect(approve).to_be_visible()
-            expect(page.get_by_role("tab")).to_contain_text("waits for you")
-            assert page.title().startswith("(1)")
-            assert not (tmp_path / "docs" / "herbs.html").exists()
-            approve.press("Enter")  # by the keyboard
-            expect(card(page, FILE_CARD).locator(".state")).to_have_text("saved")
-            assert (tmp_path / "docs" / "herbs.html").read_text(encoding="utf-8") == FILE
-            page.get_by_role("button", name=f"Approve: {COMMAND_CARD}").click()
-            expect(lines(card(page, COMMAND_CARD), "result")).to_have_text(FILE.strip().split("\n"))
-            expect(page.locator(".badge")).to_have_text("complete")
-            expect(page.get_by_text("herbalist-1")).to_contain_text("20 tokens in")
-            leave(tab)
+    with (
+        nothing_left(),
+        replay().gated() as provider,
+        app_served(monkeypatch, provider, root=tmp_path, commands=True) as served,
+    ):
+        page = opened(tab, served)
+        assert TOKEN not in page.url
+        ask(page)
+        provider.allow(2)
+        expect(page.get_by_text("A small bed first.")).to_be_visible()
+        expect(page.locator(".text p")).to_have_text("Here is ")
+        provider.allow(2)
+        expect_lines(card(page, FILE_CARD), "<h1>Her")
+        provider.allow(1)
+        expect_lines(card(page, FILE_CARD), HALF)
+        expect(card(page, FILE_CARD).locator(".state")).to_have_text("writing 2 lines")
+        assert [entry.outcome for entry in provider.log] == ["open"]
+        assert list(tmp_path.iterdir()) == [] or not (tmp_path / "docs" / "herbs.html").exists()
+        provider.allow(len(EVENTS) - IN_THE_FILE)
+        approve = page.get_by_role("button", name=f"Approve: {FILE_CARD}")
+        expect(approve).to_be_visible()
+        expect(page.get_by_role("tab")).to_contain_text("waits for you")
+        assert page.title().startswith("(1)")
+        assert not (tmp_path / "docs" / "herbs.html").exists()
+        approve.press("Enter")  # by the keyboard
+        expect(card(page, FILE_CARD).locator(".state")).to_have_text("saved")
+        assert (tmp_path / "docs" / "herbs.html").read_text(encoding="utf-8") == FILE
+        page.get_by_role("button", name=f"Approve: {COMMAND_CARD}").click()
+        expect(lines(card(page, COMMAND_CARD), "result")).to_have_text(FILE.strip().split("\n"))
+        expect(page.locator(".badge")).to_have_text("complete")
+        expect(page.get_by_text("herbalist-1")).to_contain_text("20 tokens in")
+        leave(tab)
     assert tab.complaints == []
 
 
 def test_what_is_denied_is_not_done(tab: Tab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    with nothing_left(), replay() as provider:
-        with app_served(monkeypatch, provider, root=tmp_path, commands=True) as served:
-            page = opened(tab, served)
-            ask(page)
-            page.get_by_role("button", name=f"Deny: {FILE_CARD}").click()
-            expect(card(page, FILE_CARD).locator(".state")).to_have_text("denied")
-            page.get_by_role("button", name=f"Deny: {COMMAND_CARD}").click()
-            expect(page.locator(".badge")).to_have_text("complete")
-            assert list(tmp_path.rglob("*.html")) == []
-            leave(tab)
+    with (
+        nothing_left(),
+        replay() as provider,
+        app_served(monkeypatch, provider, root=tmp_path, commands=True) as served,
+    ):
+        page = opened(tab, served)
+        ask(page)
+        page.get_by_role("button", name=f"Deny: {FILE_CARD}").click()
+        expect(card(page, FILE_CARD).locator(".state")).to_have_text("denied")
+        page.get_by_role("button", name=f"Deny: {COMMAND_CARD}").click()
+        expect(page.locator(".badge")).to_have_text("complete")
+        assert list(tmp_path.rglob("*.html")) == []
+        leave(tab)
     assert tab.complaints == []
 
 
@@ -414,5 +420,19 @@ def test_nothing_is_wider_than_the_page_narrow_and_wide_dark_and_light(
             expect(page.locator("#side")).to_be_hidden()
         page.get_by_role("button", name=f"Deny: {FILE_CARD}").click()
         expect(page.locator(".badge")).to_have_text("complete")
+        leave(tab)
+    assert tab.complaints == []
+
+
+def test_nothing_of_a_command_hides_beyond_the_edge(tab: Tab, monkeypatch: pytest.MonkeyPatch):
+    command = "echo harmless" + " " * 400 + "; rm -rf everything"
+    events = [call(0, json.dumps({"command": command}), "call_1", "run_bash"), *closing()]
+    with nothing_left(), replay(events) as provider, app_served(monkeypatch, provider) as served:
+        tab.page.set_viewport_size({"width": 360, "height": 760})
+        page = opened(tab, served)
+        ask(page)
+        shown = card(page, COMMAND_CARD).locator(".wrapped")
+        expect(shown).to_have_js_property("textContent", command)
+        assert shown.evaluate("each => each.parentElement.scrollWidth <= each.parentElement.clientWidth")
         leave(tab)
     assert tab.complaints == []

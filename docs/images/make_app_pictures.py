@@ -23,16 +23,19 @@ NARROW = {"width": 390, "height": 720}
 
 
 def main() -> None:
+    expect.set_options(timeout=60_000)
     path = next(filter(None, map(shutil.which, BROWSERS)))
     penstock = Path(sys.executable).with_name("penstock")
     with subprocess.Popen([penstock, "app", "--demo"], stdout=subprocess.PIPE, text=True) as app:
         assert app.stdout is not None
         address = next(found[0] for line in app.stdout if (found := re.search(r"http://\S+", line)))
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-            take_pictures(browser, address)
-            browser.close()
-        app.send_signal(signal.SIGINT)
+        try:
+            with sync_playwright() as playwright:
+                browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+                take_pictures(browser, address)
+                browser.close()
+        finally:
+            app.send_signal(signal.SIGINT)
 
 
 def take_pictures(browser: Browser, address: str) -> None:

@@ -28,7 +28,7 @@ PIP := -m pip --disable-pip-version-check
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-demo: $(READY) ## show a file being written while the model is still writing it; needs no API key
+demo: $(READY) ## show a file being written while the model is still writing it, and say how to open the page; needs no API key
 	@$(RUN)/penstock demo
 
 test: $(READY) ## run the tests, on two cores in less than eight minutes: few examples, costly tables in part
@@ -66,7 +66,7 @@ types: $(READY)
 	@for each in penstock/__init__.py penstock/py.typed $(ROOMS); do ln -sfn ../../../$$each build/types/penstock/; done
 	$(RUN)/mypy
 	$(RUN)/mypy $(LOOSER) tests
-	$(RUN)/mypy $(addprefix examples/,agent_loop.py ai_sdk_chat.py chat_with_files.py custom_chain.py fastapi_live_files.py gateway.py)
+	$(RUN)/mypy $(addprefix examples/,agent.py agent_apis.py ai_sdk_chat.py chat_with_files.py custom_chain.py fastapi_live_files.py gateway.py)
 	$(RUN)/pyright --pythonpath $(RUN)/python
 
 # Tests are checked inside and out, but need not say what a test function returns or a fixture's type.

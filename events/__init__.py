@@ -3,11 +3,13 @@
 from .answer_end import AnswerEnd, AnswerStatus
 from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from .errors import PenstockError, ProviderError, UsageError
+from .file_result import FileAction, FileChange, FileResult
 from .fragment import Fragment, JsonError, Path
 from .json_form import Event, from_json, json_schema, to_dict, to_json
 from .output import Output, OutputFailed, OutputFailure
 from .provider_event import ProviderEvent, ProviderEventKind
 from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
+from .tool_call_status import ToolCallState, ToolCallStatus
 from .tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
 from .tool_result import ToolResult
 
@@ -17,6 +19,9 @@ __all__ = [
     "AnySegmentEvent",
     "ChunkResponse",
     "Event",
+    "FileAction",
+    "FileChange",
+    "FileResult",
     "Fragment",
     "InvocationFailed",
     "JsonError",
@@ -36,6 +41,8 @@ __all__ = [
     "TokenUsage",
     "ToolCallArgumentProgress",
     "ToolCallDelta",
+    "ToolCallState",
+    "ToolCallStatus",
     "ToolCallUpdate",
     "ToolInvocation",
     "ToolResult",

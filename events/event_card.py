@@ -10,11 +10,13 @@ from msgspec.structs import fields
 
 from .answer_end import AnswerEnd
 from .chunk_response import ChunkResponse
+from .file_result import FileResult
 from .output import Output, OutputFailed
 from .provider_event import ProviderEvent
 from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from .showing.card import Card, MimeBundle, Tone, first_of, mime_bundle
 from .showing.excerpt import CHARACTERS, counted, ending, value_text
+from .tool_call_status import ToolCallState, ToolCallStatus
 from .tool_invocation import InvocationFailed, Notice, ToolInvocation
 from .tool_result import ToolResult
 
@@ -26,6 +28,14 @@ TONES: Mapping[str, Tone] = {
     "failed": "bad",
 }
 """The badge colour for each status of a segment or an answer."""
+_STATES: Mapping[ToolCallState, Tone] = {
+    "requested": "warning",
+    "approved": "good",
+    "denied": "warning",
+    "started": "plain",
+    "finished": "good",
+    "failed": "bad",
+}
 PROSE = frozenset(("text", "reasoning", "refusal"))
 """The types of segments whose long lines wrap."""
 _SHORT = 100
@@ -65,6 +75,10 @@ def card_of(event: object) -> Card:  # noqa: PLR0911 - one line for each type
             return Card("provider", event.kind, facts=facts, rows=_rows(event.data, "no data"))
         case ToolResult():
             return _result(event)
+        case ToolCallStatus():
+            return Card(
+                event.name or "a call", event.state, _STATES[event.state], (event.id,), event.reason or "", prose=True
+            )
         case ChunkResponse():
             return Card("ChunkResponse", rows=tuple(_chunk_rows(event)))
         case _:
@@ -138,7 +152,10 @@ def _result(event: ToolResult) -> Card:
         return Card("result", "denied", "warning", (event.id,), event.denied, prose=True)
     if event.error is not None:
         return Card("result", "error", "bad", (event.id,), event.error, prose=True)
-    return Card("result", "value", "good", (event.id,), value_text(event.value, CHARACTERS))
+    body = value_text(event.value, CHARACTERS)
+    if isinstance(event, FileResult):
+        body = "\n".join((body, *(change.diff for change in event.files if change.diff)))
+    return Card("result", "value", "good", (event.id,), body)
 
 
 def _call_facts(event: ToolInvocation) -> tuple[str, ...]:

@@ -10,10 +10,12 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from .answer_end import AnswerEnd
 from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from .errors import UsageError
+from .file_result import FileResult
 from .fragment import Fragment, JsonError
 from .output import Output, OutputFailed
 from .provider_event import ProviderEvent
 from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
+from .tool_call_status import ToolCallStatus
 from .tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
 from .tool_result import ToolResult
 
@@ -31,7 +33,9 @@ Event: TypeAlias = (
     | Notice
     | AnswerEnd
     | ProviderEvent
+    | ToolCallStatus
     | ToolResult
+    | FileResult
     | Output
     | OutputFailed
 )
@@ -52,7 +56,9 @@ _TAGGED = (
     Notice,
     AnswerEnd,
     ProviderEvent,
+    ToolCallStatus,
     ToolResult,
+    FileResult,
     Output,
     OutputFailed,
 )
@@ -93,6 +99,8 @@ def to_dict(event: Event | SegmentEvent) -> dict[str, Any]:
     plain: dict[str, Any] = _with_lists(msgspec.to_builtins(event, enc_hook=to_jsonable_python))
     if (in_process := _IN_PROCESS.get(type(event))) is not None:
         del plain[in_process]
+    if isinstance(event, ToolInvocation) and event.claimed_by is None:
+        del plain["claimed_by"]
     return plain
 
 

@@ -40,6 +40,10 @@ class ToolInvocation(Struct, frozen=True, gc=False, tag="TOOL_INVOCATION", tag_f
         dict[str, Any] | None,
         Meta(description="The minimal plain dict needed to replay the call to its provider."),
     ] = None
+    claimed_by: Annotated[
+        str | None,
+        Meta(description="The step that answers the call, so that no other does; in JSON absent without one."),
+    ] = None
 
     _repr_mimebundle_ = shown_by("penstock.events.event_card", "event_bundle")
 

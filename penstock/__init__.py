@@ -26,9 +26,8 @@ if TYPE_CHECKING:
         UsageError,
     )
     from penstock.operators import Dialect, adrive, compose, drive, lift, parse_text, stage, to_invocations, to_segments
-    from penstock.pipeline import Pipeline, Tool, tool
-    from penstock.sinks import acollect, collect, notebook_view, terminal_view
-    from penstock.sources import from_stream
+    from penstock.pipeline import Pipeline, Tool, call_tools, tool
+    from penstock.sinks import acollect, collect, terminal_view
 
 __all__ = [
     "AnswerEnd",
@@ -49,12 +48,11 @@ __all__ = [
     "UsageError",
     "acollect",
     "adrive",
+    "call_tools",
     "collect",
     "compose",
     "drive",
-    "from_stream",
     "lift",
-    "notebook_view",
     "parse_text",
     "stage",
     "terminal_view",

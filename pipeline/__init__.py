@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .runs.run import Run
     from .settings import Settings
     from .strategies.strategies import STRATEGIES, api_tool_call, pass_through
-    from .strategies.strategy import StrategyEvent
+    from .strategies.strategy import PipelineEvent, StrategyEvent
     from .strategies.text_strategies import (
         auto,
         harmony,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .strategies.text_strategies import json as json
     from .strategies.text_strategies import xml as xml
     from .strategies.text_strategy import TextStrategy
+    from .tools.call_tools import call_tools
     from .tools.file_tools import FILE_TOOL_DEFINITIONS
     from .tools.streamed import Streamed
     from .tools.tool import Tool, as_tools, tool
@@ -44,6 +45,7 @@ __all__ = [
     "AsyncRun",
     "OutputType",
     "Pipeline",
+    "PipelineEvent",
     "Run",
     "Settings",
     "StrategyEvent",
@@ -53,6 +55,7 @@ __all__ = [
     "api_tool_call",
     "as_tools",
     "auto",
+    "call_tools",
     "harmony",
     "hermes",
     "json_answer",
@@ -75,7 +78,7 @@ _FILES: Final = {
     "runs.async_run": ("AsyncRun",),
     "runs.run": ("Run",),
     "settings": ("Settings",),
-    "strategies.strategy": ("StrategyEvent",),
+    "strategies.strategy": ("PipelineEvent", "StrategyEvent"),
     "strategies.strategies": ("STRATEGIES", "api_tool_call", "pass_through"),
     "strategies.text_strategies": (
         "auto",
@@ -90,6 +93,7 @@ _FILES: Final = {
         "xml",
     ),
     "strategies.text_strategy": ("TextStrategy",),
+    "tools.call_tools": ("call_tools",),
     "tools.file_tools": ("FILE_TOOL_DEFINITIONS",),
     "tools.streamed": ("Streamed",),
     "tools.tool": ("Tool", "as_tools", "tool"),

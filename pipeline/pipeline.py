@@ -21,6 +21,7 @@ from ..operators.engine.stage import Operator, stage
 from ..operators.engine.step import lasting
 from ..operators.interrupt_on import interrupt_on, interruptible
 from ..operators.writing.dialect_instructions import dialect_instructions
+from ..sinks.acting.step import Step, checked_steps
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
 from ..sources.decode_sdk import decode_through
@@ -80,6 +81,8 @@ class Pipeline:
     - `api`: the provider's API, if it cannot be detected from the first item. `choices`, `logprobs`: as with
       `from_stream`.
     - `turn_id`: the turn id of all streams; `stream(...)` takes one for a single stream.
+    - `steps`: functions that add events to an async stream, in a row: `[write_files(root), call_tools(tools)]`. The
+      sinks and `AsyncRun.answer` get what they add, too. With steps there is `astream` only.
     - `sinks`: each gets all events, through a queue of `queue_size`. A sink that does not keep up delays the stream
       (`when_full="block"`), is dropped ("drop_sink"), or ends the stream ("fail"). If a sink raises, that is logged,
       and the others go on. After the stream, a sink that neither returns nor takes an event for `close_timeout` seconds
@@ -105,6 +108,7 @@ class Pipeline:
         choices: Choices = 0,
         logprobs: bool = False,
         turn_id: str | None = None,
+        steps: Iterable[Step] = (),
         sinks: Iterable[Callable[..., Any]] = (),
         queue_size: int = 1024,
         when_full: WhenFull = "block",
@@ -122,6 +126,7 @@ class Pipeline:
             strategy, options = _for_model(strategy, model, request, options)
         strategy = lasting(strategy)
         self.tools: tuple[Tool, ...] | None = None if tools is None else as_tools(tools)
+        self.steps = checked_steps(steps)
         self.sinks = _checked_sinks(sinks)
         self._output = None if output_type is None else OutputType(output_type)
         self._arguments: dict[str, Any] = {
@@ -132,6 +137,7 @@ class Pipeline:
             "choices": choices,
             "logprobs": logprobs,
             "turn_id": turn_id,
+            "steps": self.steps,
             "sinks": self.sinks,
             "queue_size": queue_size,
             "when_full": when_full,
@@ -177,21 +183,31 @@ class Pipeline:
         which serves one stream. The SDK's exceptions, and a fatal error inside the stream, are raised as
         `ProviderError` after the END of each open segment.
         """
+        self._without_steps("stream")
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = FanOut(all_sinks, **self._queue) if all_sinks else None
         return self._started(Run(_opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer)))
 
-    def astream(self, source: Any, *, turn_id: str | None = None, sinks: Iterable[Callable[..., Any]] = ()) -> AsyncRun:
+    def astream(
+        self,
+        source: Any,
+        *,
+        turn_id: str | None = None,
+        steps: Iterable[Step] = (),
+        sinks: Iterable[Callable[..., Any]] = (),
+    ) -> AsyncRun:
         """Return the events of a stream, for an async loop.
 
             async for event in pipeline.astream(lambda: client.messages.create(..., stream=True)): ...
 
-        Works like `stream`, with what an async client returns; the callable may be async.
+        Works like `stream`, with what an async client returns; the callable may be async. `steps`: more steps for this
+        stream alone, behind those of the pipeline.
         """
+        all_steps = (*self.steps, *checked_steps(steps))
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = AsyncFanOut(all_sinks, **self._queue) if all_sinks else None
         return self._started(
-            AsyncRun(_opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer))
+            AsyncRun(_opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer), all_steps)
         )
 
     def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[StrategyEvent]:
@@ -201,6 +217,7 @@ class Pipeline:
         complete, as `ops.retry(2)` of reactivex makes it, has its own turn id: `t#2` after `t`. A pipeline with sinks
         raises a `UsageError`, because sinks need a loop that waits for them.
         """
+        self._without_steps("observable")
         if self.sinks:
             message = "sinks= works with stream(...) and astream(...) only; subscribe to the Observable instead"
             raise UsageError(message)
@@ -338,7 +355,7 @@ class Pipeline:
         from .flow_picture import flow_picture  # noqa: PLC0415 - for notebooks only
 
         names = None if self.tools is None else [each.name for each in self.tools]
-        return flow_picture(self.chain, tools=names, sinks=self.sinks)
+        return flow_picture(self.chain, tools=names, steps=self.steps, sinks=self.sinks)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (self._arguments,)
@@ -380,6 +397,14 @@ class Pipeline:
         with self._lock:
             self._runs.add(run)
         return run
+
+    def _without_steps(self, name: str) -> None:
+        if self.steps:
+            message = (
+                f"{name}(...) does not run steps=; use astream(...) in a coroutine, which a plain program runs with "
+                "asyncio.run(...)"
+            )
+            raise UsageError(message)
 
     def _chain(self, turn_id: str | None) -> Chain:
         return self.chain if turn_id is None else self._new_chain(turn_id)

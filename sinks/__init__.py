@@ -1,11 +1,15 @@
 """Sinks: functions that collect, show, store or send the events of a stream."""
 
+from .acting.approval import ApprovalRequest, Approve, Denied
+from .acting.step import Step
+from .adapters.acp_approval import acp_approval
 from .adapters.to_acp import to_acp
 from .adapters.to_langchain import to_langchain
 from .adapters.to_pydantic_ai import to_pydantic_ai
 from .async_queue import AsyncQueue, async_queue
 from .callbacks import callbacks
 from .collect import Collected, Segment, acollect, collect
+from .files.file_tool import FileTool
 from .json_lines import json_lines, read_json_lines
 from .notebook_view import notebook_view
 from .plain_view import plain_view
@@ -23,16 +27,22 @@ from .thread_queue import ThreadQueue, thread_queue
 from .to_json_lines import JSON_LINES_HEADERS, to_json_lines
 from .to_sse import SSE_HEADERS, sse_headers, to_sse
 from .to_websocket import to_websocket
+from .write_files import write_files
 
 __all__ = [
     "JSON_LINES_HEADERS",
     "SSE_HEADERS",
+    "ApprovalRequest",
+    "Approve",
     "AsyncQueue",
     "Collected",
+    "Denied",
+    "FileTool",
     "OtelObserver",
     "Segment",
     "Sink",
     "SlowSinkError",
+    "Step",
     "StreamCutError",
     "StreamRun",
     "StreamRuns",
@@ -42,6 +52,7 @@ __all__ = [
     "ThreadQueue",
     "TwinSink",
     "acollect",
+    "acp_approval",
     "async_queue",
     "callbacks",
     "coalesce",
@@ -63,4 +74,5 @@ __all__ = [
     "to_pydantic_ai",
     "to_sse",
     "to_websocket",
+    "write_files",
 ]

@@ -10,8 +10,11 @@ from typing import Any, TypeAlias
 
 from ..events.answer_end import AnswerEnd
 from ..events.errors import UsageError
+from ..events.file_result import FileResult
 from ..events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
+from ..events.tool_call_status import ToolCallStatus
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from ..events.tool_result import ToolResult
 from ..operators.engine.where_raised import where_raised
 from .running.channel import as_error
 from .running.sink import TwinSink, each_event
@@ -27,6 +30,8 @@ def callbacks(
     on_segment: Callable[[SegmentEvent], object] | None = None,
     on_invocation: Callable[[ToolInvocation], object] | None = None,
     on_failure: Callable[[InvocationFailed], object] | None = None,
+    on_status: Callable[[ToolCallStatus], object] | None = None,
+    on_result: Callable[[ToolResult], object] | None = None,
     on_notice: Callable[[Notice], object] | None = None,
     on_answer: Callable[[AnswerEnd], object] | None = None,
     on_error: Callable[[Exception], object] | None = None,
@@ -41,6 +46,7 @@ def callbacks(
     Hi
     -
 
+    `on_status` and `on_result` get what a step such as `call_tools` adds.
     `on_answer` gets the end of each answer, with its status and usage, also of one that failed or was interrupted.
 
     Async functions are awaited one after the other, in async streams; a plain stream refuses them (`UsageError`).
@@ -54,6 +60,8 @@ def callbacks(
         SegmentEvent: ("on_segment", on_segment),
         ToolInvocation: ("on_invocation", on_invocation),
         InvocationFailed: ("on_failure", on_failure),
+        ToolCallStatus: ("on_status", on_status),
+        ToolResult: ("on_result", on_result),
         Notice: ("on_notice", on_notice),
         AnswerEnd: ("on_answer", on_answer),
         Exception: ("on_error", on_error),
@@ -65,6 +73,8 @@ def callbacks(
     named = {kind: (name, function) for kind, (name, function) in given.items() if function is not None}
     if (segments := named.pop(SegmentEvent, None)) is not None:
         named |= dict.fromkeys((SegmentStart, SegmentContent, SegmentEnd), segments)
+    if (results := named.get(ToolResult)) is not None:
+        named[FileResult] = results
     if not named:
         names = ", ".join(f"{name}=" for name, _ in given.values())
         message = f"callbacks(...) needs at least one of {names}"

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from ..events.answer_end import AnswerEnd
 from ..events.output import OutputFailed
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
+from ..events.tool_call_status import ToolCallStatus
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ..events.tool_result import ToolResult
 from .running.sink import TwinSink, each_event
@@ -77,7 +78,7 @@ class PlainTarget:
                 self._unsettled = None
             self._settle()
             self._print(event_line(event))
-        elif isinstance(event, Notice | ToolResult | OutputFailed):
+        elif isinstance(event, Notice | ToolResult | ToolCallStatus | OutputFailed):
             self._settle()
             if line := event_line(event):
                 self._print(line)

@@ -134,16 +134,6 @@ class Attrs(Struct, frozen=True):
         """The required attributes; a tag without them does not match."""
         return frozenset((*self.required, *(name for name, role in self.roles if role in ("name", "key"))))
 
-    def agrees(self, said: Mapping[str, object]) -> bool:
-        """Return whether a tag's attributes match.
-
-        >>> Attrs(fixed=(("type", ("run",)), ("old", ()))).agrees({"type": "RUN"})
-        True
-        """
-        return self.needed <= said.keys() and all(
-            str(said[name]).casefold() in allowed if name in said else not allowed for name, allowed in self.fixed
-        )
-
 
 class Back(Struct, frozen=True):
     """A literal that repeats the last slot of a role: `Back("</", ">")` is `</path>` after the key `path`."""

@@ -41,7 +41,7 @@ def look_ahead(grammar: Positions, opener: str, at: At) -> re.Pattern[str] | Non
     >>> [pattern.match(text) is not None for text in ("", "f", " f >", "f<", "f g")]
     [True, True, True, False, False]
     """
-    if any(here not in grammar.first for here in at):
+    if not grammar.is_first(at):
         return None
     if not all(isinstance(grammar.items[here], str) for here in at):
         return re.compile(_IN_JSON[opener]) if all(says_name(grammar.items[here]) for here in at) else None

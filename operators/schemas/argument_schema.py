@@ -22,6 +22,8 @@ class ArgumentSchema(NamedTuple):
 
     - `schema`: None if the tool's schema does not describe the argument. `tool`: the tool's, None if it is unknown.
     - `kinds`: the types that the argument may have.
+    - `is_described`: whether the tool's schema describes the argument. `is_lacking`: whether the tool is known, and it
+      does not. `may_exist`: whether the tool may have the argument; False only if its schema names others.
     """
 
     schema: Any
@@ -29,21 +31,9 @@ class ArgumentSchema(NamedTuple):
     kinds: Kinds
     rules: TypingRules
     limits: Limits
-
-    @property
-    def is_described(self) -> bool:
-        """Whether the tool's schema describes the argument."""
-        return self.schema is not None
-
-    @property
-    def may_exist(self) -> bool:
-        """Whether the tool may have the argument; False only if its schema names others."""
-        return self.schema is not None or self.tool is None or not self.tool.get("properties")
-
-    @property
-    def may_be_text(self) -> bool:
-        """Whether the argument may be a string."""
-        return "string" in self.kinds.names
+    is_described: bool
+    is_lacking: bool
+    may_exist: bool
 
     def streams(self, typing: str) -> bool:
         """Return whether a value's text is the value, so that it can be emitted while it arrives."""
@@ -87,4 +77,7 @@ def argument_schema(
     Typed(value=3, flagged=False)
     """
     schema = inner_schema(tool, key, tool)
-    return ArgumentSchema(schema, tool, kinds_of(schema, tool), rules, limits)
+    is_described = schema is not None
+    is_lacking = tool is not None and not is_described
+    may_exist = is_described or tool is None or not tool.get("properties")
+    return ArgumentSchema(schema, tool, kinds_of(schema, tool), rules, limits, is_described, is_lacking, may_exist)

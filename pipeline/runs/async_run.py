@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, Failed, Interrupted
+from ...sinks.acting.step import Step as AddedStep
+from ...sinks.acting.step import in_a_row
 from ...sinks.running.channel import StreamCutError
+from ...sinks.running.event_pump import close_stream
 from ...sinks.running.fan_out import AsyncFanOut
 from ...sinks.running.sink_line import SlowSinkError
 from ..answers.answer import Answer
-from ..strategies.strategy import StrategyEvent
-from .flow import Flow, Step
+from ..strategies.strategy import PipelineEvent
+from .flow import AnyFlow, PassingFlow, Step
 from .kept_answer import KeptAnswer
 
 
@@ -30,15 +33,29 @@ class AsyncRun:
     then raises `StreamCutError`. To use a timeout and let the stream go on, read from an `async_queue`.
     """
 
-    def __init__(self, source: Any, flow: Flow, fan_out: AsyncFanOut | None, kept: KeptAnswer) -> None:
-        self._state = _State(source, fan_out, kept)
+    def __init__(
+        self,
+        source: Any,
+        flow: AnyFlow,
+        fan_out: AsyncFanOut | None,
+        kept: KeptAnswer,
+        steps: Iterable[AddedStep] = (),
+    ) -> None:
+        if steps := tuple(steps):
+            # The provider's stream is a run of its own, so that the steps get it with its ENDs, however it ends.
+            first = AsyncRun(source, flow, None, KeptAnswer(keeps=False))
+            streams = in_a_row(first, steps)
+            self._state: _State = _State(streams[-1], fan_out, kept, first._state, streams)
+            flow = PassingFlow()
+        else:
+            self._state = _State(source, fan_out, kept)
         # The generator does not refer to this object, so that the loop closes it when this is garbage-collected.
         self._events = _events(self._state, flow)
 
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> StrategyEvent:
+    async def __anext__(self) -> PipelineEvent:
         try:
             return await anext(self._events)
         except StopAsyncIteration:
@@ -87,7 +104,14 @@ class AsyncRun:
 
 
 class _State:
-    def __init__(self, source: Any, fan_out: AsyncFanOut | None, kept: KeptAnswer) -> None:
+    def __init__(
+        self,
+        source: Any,
+        fan_out: AsyncFanOut | None,
+        kept: KeptAnswer,
+        first: _State | None = None,
+        streams: Sequence[AsyncIterable[Any]] = (),
+    ) -> None:
         self.kept = kept
         self.is_over = False
         self.source = source
@@ -95,17 +119,35 @@ class _State:
         self.iterator: Any = None
         self.fan_out = fan_out
         self.is_begun = self.is_cut = False
-        self.reason: str | None = None
+        self.stopped: Interrupted | Failed | None = None
+        self._first = first
+        self._streams = streams
+        """The provider's run, and what each step made of the one before."""
         self.results: list[Any] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: asyncio.Task[Any] | None = None
         self._is_woken = False
 
     def cancel(self, reason: str) -> None:
-        if self.reason is None:
-            self.reason = reason
         if self.fan_out is not None:
             self.fan_out.release()
+        self.stop(Interrupted(reason))
+
+    @property
+    def is_stepped(self) -> bool:
+        return self._first is not None
+
+    def stop(self, how: Interrupted | Failed) -> None:
+        """End the provider's stream in order, from any thread."""
+        if self._first is not None:
+            self._first.stop(how)
+            reason = how.reason if isinstance(how, Interrupted) else "the stream failed"
+            for each in self._streams:
+                if (cancel_work := getattr(each, "cancel_work", None)) is not None:
+                    cancel_work(reason)
+            return
+        if self.stopped is None:
+            self.stopped = how
         if self._loop is None or self._loop.is_closed():
             return
         try:
@@ -160,6 +202,8 @@ class _State:
                 close = getattr(each, "aclose", None) or getattr(each, "close", None)
                 if close is not None and inspect.isawaitable(closing := close()):
                     await closing
+            for each in reversed(self._streams):
+                await close_stream(each)
         finally:
             if self.fan_out is not None:
                 self.results = await self.fan_out.close(error)
@@ -171,7 +215,7 @@ class _WokenError(Exception):
     pass
 
 
-async def _events(state: _State, flow: Flow) -> AsyncGenerator[Any, None]:
+async def _events(state: _State, flow: AnyFlow) -> AsyncGenerator[Any, None]:
     state.is_begun = True
     error: BaseException | None = None
     try:
@@ -187,6 +231,9 @@ async def _events(state: _State, flow: Flow) -> AsyncGenerator[Any, None]:
                 yield event
             if slow is not None and not step.is_last:
                 error = slow
+                if state.is_stepped:
+                    state.stop(Failed(slow))
+                    continue
                 for event in flow.end(Failed(slow)).events:
                     await state.feed(event)
                     yield event
@@ -201,10 +248,10 @@ async def _events(state: _State, flow: Flow) -> AsyncGenerator[Any, None]:
         await state.finish(error)
 
 
-async def _step(state: _State, flow: Flow) -> Step:
+async def _step(state: _State, flow: AnyFlow) -> Step:
     """Open the stream, or take its next item."""
-    if state.reason is not None:
-        return flow.end(Interrupted(state.reason))
+    if state.stopped is not None:
+        return flow.end(state.stopped)
     item: Any = None
     how: Completed | Failed
     try:
@@ -217,8 +264,8 @@ async def _step(state: _State, flow: Flow) -> Step:
     except Exception as error:  # noqa: BLE001 - raised after the ENDs
         how = Failed(error)
     else:
-        return flow.feed(item) if state.reason is None else flow.end(Interrupted(state.reason))
-    return flow.end(how if state.reason is None else Interrupted(state.reason))
+        return flow.feed(item) if state.stopped is None else flow.end(state.stopped)
+    return flow.end(how if state.stopped is None else state.stopped)
 
 
 async def _open(state: _State) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.stage import Completed, Failed, How, StageChain
@@ -17,6 +17,21 @@ class Step(NamedTuple):
     events: list[Any]
     is_last: bool = False
     error: Exception | None = None
+
+
+class AnyFlow(Protocol):
+    def feed(self, item: Any, /) -> Step: ...
+    def end(self, how: How, /) -> Step: ...
+
+
+class PassingFlow:
+    """Passes events on that were made elsewhere."""
+
+    def feed(self, item: Any) -> Step:
+        return Step([item])
+
+    def end(self, how: How) -> Step:
+        return Step([], is_last=True, error=how.error if isinstance(how, Failed) else None)
 
 
 class Flow:

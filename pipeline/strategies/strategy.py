@@ -6,10 +6,13 @@ from typing import Protocol, TypeAlias
 
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import ChunkResponse
+from ...events.file_result import FileResult
 from ...events.output import Output, OutputFailed
 from ...events.provider_event import ProviderEvent
 from ...events.segment_event import AnySegmentEvent
+from ...events.tool_call_status import ToolCallStatus
 from ...events.tool_invocation import InvocationFailed, Notice, ToolCallUpdate, ToolInvocation
+from ...events.tool_result import ToolResult
 from ...operators.engine.stage import Operator
 from ...operators.partial_output import PartialOutput
 from ...operators.to_invocations import Tools
@@ -28,6 +31,9 @@ StrategyEvent: TypeAlias = (
 )
 """An event of a strategy, and so of a pipeline's stream; `ToolCallUpdate`s come only with `updates=True`, the last
 three only with `output_type=`."""
+
+PipelineEvent: TypeAlias = StrategyEvent | ToolCallStatus | ToolResult | FileResult
+"""An event of a pipeline's async stream; the last three come only with `steps=`."""
 
 
 class Strategy(Protocol):

@@ -9,6 +9,7 @@ from posixpath import join
 from typing import Any, Final, overload
 
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
+from ...events.tool_call_status import ToolCallStatus
 from ...events.tool_result import ToolResult
 from ...operators.calls.segment_metadata import is_argument
 from ...operators.engine.stage import How
@@ -51,8 +52,10 @@ def to_acp(
 
     A file is shown while it is written, as a diff at its location; a patch and a command as text. A call is `pending`
     until its `ToolResult`, and has its `rawInput` once it may be run; one that must not be run is `failed`, with the
-    reason. An update has the whole content so far, as version 1 wants it. The next one comes when the content has grown
-    by an eighth, and at the end, so that all updates of a file together are at most ten times as long as the file.
+    reason. Once a step such as `call_tools` has started it, it is `in_progress`; whether it may, `acp_approval` asks
+    the editor. An update has the whole content so far, as version 1 wants it. The next one comes when the content has
+    grown by an eighth, and at the end, so that all updates of a file together are at most ten times as long as the
+    file.
 
     - `session_id`: the session of the updates.
     - `folder`: the absolute folder of the paths in calls, since locations have absolute paths.
@@ -93,6 +96,8 @@ class _Updates:
                 yield {"sessionUpdate": "tool_call", **about}
             case CallEnd(call):
                 yield self._call_end(part)
+            case ToolCallStatus(state="started"):
+                yield _update(part.id, status="in_progress")
             case ToolResult():
                 yield _result(part)
             case SegmentStart() | SegmentContent() | SegmentEnd():

@@ -10,24 +10,30 @@ from typing import TYPE_CHECKING, Any, overload
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import TokenUsage
 from ...events.errors import UsageError
+from ...events.tool_result import ToolResult
 from ...operators.engine.stage import How
 from ..parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextKind, TurnStart
 from ..parts.call_input import CallInput
 from ..parts.event_choices import EventChoices
 from ..parts.part_reader import PartReader
+from ..wording.result_text import result_text
 from .adapted import adapted
 
 if TYPE_CHECKING:
-    from langchain_core.messages import AIMessageChunk
+    from langchain_core.messages import AIMessageChunk, ToolMessage
 
 
 @overload
 def to_langchain(events: Iterable[Any]) -> Iterator[AIMessageChunk]: ...
 @overload
 def to_langchain(events: AsyncIterable[Any]) -> AsyncIterator[AIMessageChunk]: ...
+@overload
+def to_langchain(events: Iterable[Any], *, results: bool) -> Iterator[AIMessageChunk | ToolMessage]: ...
+@overload
+def to_langchain(events: AsyncIterable[Any], *, results: bool) -> AsyncIterator[AIMessageChunk | ToolMessage]: ...
 def to_langchain(
-    events: Iterable[Any] | AsyncIterable[Any],
-) -> Iterator[AIMessageChunk] | AsyncIterator[AIMessageChunk]:
+    events: Iterable[Any] | AsyncIterable[Any], *, results: bool = False
+) -> Iterator[Any] | AsyncIterator[Any]:
     """Return events as LangChain's `AIMessageChunk`s, whose sum is the message.
 
         events        S C "Hi" E  S tool_call C '{"a": 1}' E  AnswerEnd
@@ -46,29 +52,34 @@ def to_langchain(
     answers (`choices="all"`) is a message. Calls that the provider runs itself, and what only a provider has, are left
     out.
 
+    - `results`: whether each `ToolResult`, as `call_tools` adds it, is a `ToolMessage` between the chunks.
+
     An exception of the events is raised after what came before it. `UsageError` if langchain-core is not installed.
     Follows langchain-core 1.7.
     """
     try:
-        from langchain_core.messages import AIMessageChunk  # noqa: PLC0415 - an extra
+        from langchain_core.messages import AIMessageChunk, ToolMessage  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "langchain_core":
             raise
         message = 'to_langchain needs langchain-core; from a clone, pip install ".[langchain]"'
         raise UsageError(message) from error
-    return adapted(events, partial(_Chunks, AIMessageChunk))
+    return adapted(events, partial(_Chunks, AIMessageChunk, ToolMessage if results else None))
 
 
 class _Chunks:
     """Makes chunks of the given class."""
 
-    def __init__(self, chunk: type[AIMessageChunk]) -> None:
+    def __init__(self, chunk: type[AIMessageChunk], result: type[ToolMessage] | None = None) -> None:
         self._chunk = chunk
+        self._result_message = result
         self._of_event = EventChoices()
         self._parts = PartReader()
         self._turn_id: str | None = None
         self._calls = Counter[str | None]()
         """The number of calls so far in each turn."""
+        self._names: dict[str, str] = {}
+        """The tool of each call."""
         self._indexes: dict[str, int] = {}
         """The index of each call in its message."""
         self._texts: dict[str, CallInput] = {}
@@ -76,18 +87,18 @@ class _Chunks:
         self._failed: dict[str | None, dict[str, str]] = {}
         """Of each turn the calls that must not be run, with the reason."""
 
-    def feed(self, event: Any) -> Iterator[AIMessageChunk]:
+    def feed(self, event: Any) -> Iterator[AIMessageChunk | ToolMessage]:
         if self._of_event.choice_of(event) == 0:
             for part in self._parts.feed(event):
                 yield from self._chunks(part)
 
-    def close(self, how: How) -> Iterator[AIMessageChunk]:
+    def close(self, how: How) -> Iterator[AIMessageChunk | ToolMessage]:
         for part in self._parts.close(how):
             yield from self._chunks(part)
         for turn_id, failed in self._failed.items():  # of a stream without the end of its answer
             yield self._made(id=turn_id, response_metadata={"failed_tool_calls": failed})
 
-    def _chunks(self, part: Any) -> Iterator[AIMessageChunk]:
+    def _chunks(self, part: Any) -> Iterator[AIMessageChunk | ToolMessage]:
         match part:
             case TurnStart(turn_id):
                 self._turn_id = turn_id
@@ -96,6 +107,7 @@ class _Chunks:
             case Media(_, media_type, url):
                 yield self._made(content=[{"type": media_type, "url": url}])
             case CallStart(call) if call.executed_by == "client":
+                self._names[call.id] = call.name
                 self._indexes[call.id] = self._calls[call.turn_id]
                 self._calls[call.turn_id] += 1
                 if call.form == "text":
@@ -108,8 +120,14 @@ class _Chunks:
                 yield from self._call_end(part)
             case AnswerEnd():
                 yield self._end(part)
+            case ToolResult() if self._result_message is not None and part.id in self._names:
+                yield self._result(part, self._result_message)
             case _:
                 pass
+
+    def _result(self, result: ToolResult, message: type[ToolMessage]) -> ToolMessage:
+        status: Any = "error" if result.is_error else "success"
+        return message(result_text(result), tool_call_id=result.id, name=self._names[result.id], status=status)
 
     def _text(self, kind: TextKind, delta: str) -> AIMessageChunk:
         if kind == "text":

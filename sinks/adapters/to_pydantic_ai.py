@@ -7,17 +7,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from ...events.errors import UsageError
+from ...events.tool_result import ToolResult
 from ...operators.engine.stage import How
 from ..parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextKind
 from ..parts.call_input import CallInput
 from ..parts.event_choices import EventChoices
 from ..parts.part_reader import PartReader
+from ..wording.result_text import result_data
 from .adapted import adapted
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import PartDeltaEvent, PartEndEvent, PartStartEvent
+    from pydantic_ai.messages import FunctionToolResultEvent, PartDeltaEvent, PartEndEvent, PartStartEvent
 
-    PartEvent: TypeAlias = PartStartEvent | PartDeltaEvent | PartEndEvent
+    PartEvent: TypeAlias = PartStartEvent | PartDeltaEvent | PartEndEvent | FunctionToolResultEvent
 
 
 @overload
@@ -29,6 +31,9 @@ def to_pydantic_ai(events: Iterable[Any] | AsyncIterable[Any]) -> Iterator[PartE
 
         events          S C "H" C "i" E                      S tool_call C '{"a": 1}' E
         to_pydantic_ai  PartStart("H") PartDelta("i") PartEnd("Hi")  PartStart(f) PartDelta PartEnd
+
+        events          ToolResult
+        to_pydantic_ai  FunctionToolResult
 
         async for event in to_pydantic_ai(pipeline.astream(source)): ...
 
@@ -64,6 +69,8 @@ class _PartEvents:
         self._count = 0
         self._open: dict[str, tuple[int, Any, list[str]]] = {}
         """Of each open part its index, what it is made from at the end, and the pieces of its text."""
+        self._names: dict[str, str] = {}
+        """The tool of each call."""
         self._inputs: dict[str, CallInput] = {}
         """Of each open call what passes its arguments on, without the last bracket until it is sure that it may run."""
 
@@ -89,6 +96,8 @@ class _PartEvents:
                     yield self._arguments(call, text)
             case CallEnd(call) if call.id in self._open:
                 yield from self._call_end(part)
+            case ToolResult() if part.id in self._names:
+                yield self._result(part)
             case Media(_, _, url) if ";base64," in url:
                 file = self._made.FilePart(self._made.BinaryContent.from_data_uri(url))
                 index = self._next_index()
@@ -137,7 +146,14 @@ class _PartEvents:
         yield self._made.PartStartEvent(index=index, part=part)
         yield self._made.PartEndEvent(index=index, part=part)
 
+    def _result(self, result: ToolResult) -> PartEvent:
+        outcome: Any = "denied" if result.denied is not None else "failed" if result.error is not None else "success"
+        content = result_data(result) if outcome == "success" else result.denied or result.error
+        made = self._made.ToolReturnPart(self._names[result.id], content, result.id, outcome=outcome)
+        return self._made.FunctionToolResultEvent(part=made)
+
     def _call(self, call: Call) -> PartEvent:
+        self._names[call.id] = call.name
         self._inputs[call.id] = CallInput(call.form)
         index = self._next_index()
         self._open[call.id] = index, call, []

@@ -7,7 +7,9 @@ from typing import Any
 from ...events.answer_end import AnswerEnd
 from ...events.provider_event import ProviderEvent
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
+from ...events.tool_call_status import ToolCallStatus
 from ...events.tool_invocation import InvocationFailed, ToolInvocation
+from ...events.tool_result import ToolResult
 
 
 class EventChoices:
@@ -29,7 +31,7 @@ class EventChoices:
                 return choice
             case SegmentContent() | SegmentEnd():
                 return self._others.get((event.turn_id, event.segment_id), 0)
-            case ToolInvocation() | InvocationFailed():
+            case ToolInvocation() | InvocationFailed() | ToolCallStatus() | ToolResult():
                 return self._others.get((event.turn_id, event.id), 0)
             case _:
                 return 0

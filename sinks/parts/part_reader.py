@@ -11,6 +11,7 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...events.provider_event import ProviderEvent
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
+from ...events.tool_call_status import ToolCallStatus
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...events.tool_result import ToolResult
 from ...operators.calls.segment_end import OpenSegments
@@ -62,7 +63,7 @@ class PartReader:
             return [*parts, *self._begun(event), *self._segment(cast("AnySegmentEvent", event))]
         if isinstance(event, AnswerEnd):
             return [*parts, *self._begun(event), event]
-        if isinstance(event, ToolResult):
+        if isinstance(event, ToolResult | ToolCallStatus):
             return [*parts, replace(event, id=self._wire_id(event.turn_id, event.id))]
         if isinstance(event, ProviderEvent) and event.segment_id is not None:
             return [*parts, replace(event, segment_id=self._wire_id(event.turn_id, event.segment_id))]

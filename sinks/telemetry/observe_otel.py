@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, 
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from ...events.errors import UsageError
+from ..running.closed_unread import ClosedUnread, primed
 from ..running.sink import Target, TwinSink, each_event
 from .otel_names import Conventions, otel_names
 
@@ -38,11 +39,11 @@ class OtelObserver:
     def __call__(self, events: AsyncIterable[E] | Iterable[E]) -> AsyncGenerator[E, None] | Generator[E, None, None]:
         """Return the same events; they are observed while they are read."""
         if isinstance(events, AsyncIterable):
-            return _watched_async(events, self._new_target)
+            return ClosedUnread(_watched_async(events, self._new_target), events)
         if isinstance(events, str | bytes) or not isinstance(cast("object", events), Iterable):
             message = f"observe_otel(...) must be called with a stream of events, got {type(events).__name__}"
             raise UsageError(message)
-        return _watched(events, self._new_target)
+        return primed(_watched(events, self._new_target))
 
     def _target(self) -> Target[None]:
         return self._new_target() or _Nothing()
@@ -80,9 +81,10 @@ def observe_otel(  # noqa: PLR0913 - one place for all options
     The span `chat {model}` begins when the first event is asked for and ends with the last `AnswerEnd` of its turn; it
     is a child of the current span, and itself the current span while the first event is awaited, so that the request is
     its child. A later answer of the same stream begins when the one before ended, or with the last `ToolResult`. The
-    span `execute_tool {name}` begins with a `ToolInvocation` and ends with its `ToolResult`; if none comes, it has no
-    duration. An answer that was truncated or interrupted or that failed has the status ERROR and `error.type`. Leaving
-    the stream early ends all open spans as `interrupted`. No event and no text is recorded for a delta.
+    span `execute_tool {name}` begins with a `ToolInvocation`, or when a step that claimed the call starts it, and ends
+    with its `ToolResult`; if none comes, it has no duration. An answer that was truncated or interrupted or that failed
+    has the status ERROR and `error.type`. Leaving the stream early ends all open spans as `interrupted`. No event and
+    no text is recorded for a delta.
 
     - `model`: the model that is requested. Without it, the span has the name of the model that answered, and the times
       between chunks are recorded at the end of the answer, all at once.
@@ -130,10 +132,11 @@ def observe_otel(  # noqa: PLR0913 - one place for all options
 
 
 def _watched(events: Iterable[E], new_target: Callable[[], OtelTarget | None]) -> Generator[E, None, None]:
-    target = new_target()
+    target: OtelTarget | None = None
     error: BaseException | None = None
     try:
-        if target is None:
+        yield cast("E", None)
+        if (target := new_target()) is None:
             yield from events
             return
         with target.as_current():

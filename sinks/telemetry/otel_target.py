@@ -8,9 +8,11 @@ from typing import Any
 from opentelemetry import context, trace
 
 from ...events.answer_end import AnswerEnd
+from ...events.file_result import FileResult
 from ...events.output import Output, OutputFailed
 from ...events.provider_event import ProviderEvent
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
+from ...events.tool_call_status import ToolCallStatus
 from ...events.tool_invocation import InvocationFailed, ToolInvocation
 from ...events.tool_result import ToolResult
 from .answer_span import AnswerSpan
@@ -73,9 +75,11 @@ class OtelTarget:
 
     def _feed(self, event: Any) -> None:
         kind: Any = event.__class__
-        if kind is ToolResult:
+        if kind is ToolResult or kind is FileResult:
             now = self._idle_since = self._setup.clock()
             self._tools.finish(event, now)
+        elif kind is ToolCallStatus:
+            self._tools.note(event, self._setup.clock())
         elif kind in _OF_ANSWER:
             answer = self._answer
             if answer is None or answer.ends or event.turn_id != answer.turn_id:
@@ -99,7 +103,7 @@ class OtelTarget:
             answer.begin_output(now)
             answer.calls += 1
             self._calls.seal(event, now)
-            self._tools.start(event, answer.context, now)
+            self._tools.invoked(event, answer.context, now)
         elif kind is InvocationFailed:
             answer.failed_calls += 1
             self._calls.fail(event)

@@ -8,6 +8,7 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanKind
 
+from ...events.tool_call_status import ToolCallStatus
 from ...events.tool_invocation import ToolInvocation
 from ...events.tool_result import ToolResult
 from .otel_setup import OtelSetup, fail, seconds
@@ -22,8 +23,16 @@ class _Running(NamedTuple):
     context: Context
 
 
+class _Claimed(NamedTuple):
+    call: ToolInvocation
+    answer: Context
+    came_at: int
+
+
 class ToolSpans:
     """The calls of one stream that have no result yet.
+
+    The span of a call begins when it starts: where a step has claimed it, after its approval, else with its invocation.
 
     Their parent is that of the answer, because a tool runs beside the model; without one it is the answer, so that all
     is in one trace. A link leads to the answer in any case.
@@ -33,8 +42,20 @@ class ToolSpans:
         self._setup = setup
         self._parent = parent if trace.get_current_span(parent).get_span_context().is_valid else None
         self._running: dict[_Identity, _Running] = {}
+        self._claimed: dict[_Identity, _Claimed] = {}
+        """The calls that a step has not started yet."""
 
-    def start(self, call: ToolInvocation, answer: Context, now: int) -> None:
+    def invoked(self, call: ToolInvocation, answer: Context, now: int) -> None:
+        if call.claimed_by is None:
+            self._start(call, answer, now)
+        else:
+            self._claimed[call.turn_id, call.id] = _Claimed(call, answer, now)
+
+    def note(self, status: ToolCallStatus, now: int) -> None:
+        if status.state == "started" and (claimed := self._claimed.pop((status.turn_id, status.id), None)) is not None:
+            self._start(claimed.call, claimed.answer, now)
+
+    def _start(self, call: ToolInvocation, answer: Context, now: int) -> None:
         names, setup = self._setup.names, self._setup
         if not setup.tool_spans:
             return
@@ -62,6 +83,9 @@ class ToolSpans:
 
     def finish(self, result: ToolResult, now: int) -> None:
         """End the span of a call with its result."""
+        claimed = self._claimed.pop((result.turn_id, result.id), None)
+        if claimed is not None:  # it was answered without a start
+            self._start(claimed.call, claimed.answer, claimed.came_at if result.denied is None else now)
         running = self._running.pop(self._identity(result), None)
         if running is None:
             return
@@ -84,6 +108,9 @@ class ToolSpans:
 
     def close(self, error: BaseException | None, now: int) -> None:
         """End the spans of calls without a result: with no duration, or interrupted if an error ended the stream."""
+        for claimed in self._claimed.values():
+            self._start(claimed.call, claimed.answer, now)
+        self._claimed.clear()
         for running in self._running.values():
             if error is not None:
                 fail(running.span, self._setup.names, "interrupted", "interrupted")

@@ -7,8 +7,10 @@ from typing import Any
 from rich.console import Console
 
 from ...events.answer_end import AnswerEnd
+from ...events.file_result import FileResult
 from ...events.output import OutputFailed
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
+from ...events.tool_call_status import ToolCallStatus
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...events.tool_result import ToolResult
 from ..wording.event_words import Told, event_line, stream_error
@@ -31,6 +33,8 @@ STYLES: dict[type[Told], str] = {
     Notice: "yellow",
     AnswerEnd: "yellow",
     ToolResult: "red",
+    FileResult: "red",
+    ToolCallStatus: "yellow",
 }
 
 
@@ -63,11 +67,15 @@ class TerminalPage:
         if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             self._settle()
             return self._segment(event)
-        if not isinstance(event, ToolInvocation | InvocationFailed | Notice | ToolResult | OutputFailed):
+        if not isinstance(
+            event, ToolInvocation | InvocationFailed | Notice | ToolResult | ToolCallStatus | OutputFailed
+        ):
             return False
         return self._told(event)
 
-    def _told(self, event: ToolInvocation | InvocationFailed | Notice | ToolResult | OutputFailed) -> bool:
+    def _told(
+        self, event: ToolInvocation | InvocationFailed | Notice | ToolResult | ToolCallStatus | OutputFailed
+    ) -> bool:
         lines = self._line(event)
         if not lines:
             return False

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 from ...events.answer_end import AnswerEnd, AnswerStatus
 from ...events.errors import PenstockError
 from ...events.output import Output, OutputFailed
+from ...events.tool_call_status import ToolCallStatus
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...events.tool_result import ToolResult
 from ...events.url_secrets import without_credentials
@@ -17,7 +18,7 @@ from ...operators.machines.path_tree import write_path
 from .printable import printable, shortened
 
 Verdict: TypeAlias = ToolInvocation | InvocationFailed
-Told: TypeAlias = Verdict | Notice | Output | OutputFailed | AnswerEnd | ToolResult
+Told: TypeAlias = Verdict | Notice | Output | OutputFailed | AnswerEnd | ToolResult | ToolCallStatus
 """The events that views show in a line of their own, if `event_line` has one."""
 PROSE = frozenset(("text", "reasoning", "refusal"))
 """The types of segments with prose; all others are calls, their files, or media."""
@@ -41,6 +42,10 @@ def event_line(event: Told) -> str:
     '✗ write_file is not run: truncated'
     >>> event_line(AnswerEnd(status="truncated", finish_reason="length")), event_line(AnswerEnd())
     ('! the answer is truncated: length', '')
+    >>> event_line(ToolCallStatus("call_1", name="deploy", state="requested"))
+    '? deploy waits for approval'
+
+    Of statuses only this one has a line: the result of the call tells the rest.
     """
     if isinstance(event, AnswerEnd):
         return _answer(event)
@@ -48,6 +53,8 @@ def event_line(event: Told) -> str:
         reasons = {"failed": event.error, "was not run": event.denied}
         said = (f"✗ {event.id} {how}: {reason}" for how, reason in reasons.items() if reason is not None)
         return printable(next(said, ""))
+    if isinstance(event, ToolCallStatus):
+        return printable(f"? {event.name} waits for approval") if event.state == "requested" else ""
     if isinstance(event, Notice):
         return printable(f"! {event.detail}")
     if isinstance(event, InvocationFailed | OutputFailed):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import runpy
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -189,25 +190,40 @@ def test_the_composition_merges_two_providers_and_reports_calmly(capsys: pytest.
 # The agent
 
 
-def test_the_agent_runs_both_tools_and_sends_their_results(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+PLACES = {"openai-responses": "input", "gemini": "contents"}
+
+
+@pytest.mark.parametrize("api", ["openai-chat", "openai-responses", "anthropic", "gemini", "mistral", "ollama"])
+@pytest.mark.parametrize("allows", [False, True])
+def test_the_agent_runs_what_is_allowed_and_tells_the_model(
+    api: str, allows: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    asked: list[list[Any]] = []
-    both = {name: (STREAMS / f"{name}.sse").read_bytes() for name in ("agent_calls", "agent_says")}
-    with nothing_left(), ReplayServer(both, check=lambda _, body: asked.append(body["messages"])) as server:
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "a key")
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        monkeypatch.setattr("sys.argv", ["agent_loop.py"])
-        run("agent_loop.py")
-    question, answer, results = asked[1]
-    assert asked[0] == [question]
-    assert [block["type"] for block in answer["content"]] == ["thinking", "text", "tool_use", "tool_use"]
-    assert [block["tool_use_id"] for block in results["content"]] == ["toolu_weather", "toolu_time"]
-    assert [block["content"] for block in results["content"]] == [
-        '{"city":"Zürich","celsius":21,"sky":"clear"}',
-        "12:30 in Zürich",
-    ]
-    assert capsys.readouterr().out.endswith("In Zürich it is 12:30, the sky is clear, and it is 21 °C.\n")
+    for name in ("GEMINI_API_KEY", "MISTRAL_API_KEY", "OLLAMA_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    asked: list[Any] = []
+
+    def replay(folder: Path, **_: Any) -> ReplayServer:
+        return ReplayServer(folder, check=lambda _, body: asked.append(body[PLACES.get(api, "messages")]))
+
+    apis = runpy.run_path(str(EXAMPLES / "agent_apis.py"))
+    monkeypatch.setattr("penstock.sources.testing.ReplayServer", replay)
+    assert api in apis["APIS"]
+    monkeypatch.delitem(sys.modules, "agent_apis", raising=False)
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n" if allows else "n\n"))
+    monkeypatch.setattr("sys.argv", ["agent.py", "How late is it?", api])
+    with nothing_left():
+        run("agent.py")
+    monkeypatch.delitem(sys.modules, "agent_apis", raising=False)
+    out = capsys.readouterr().out
+    assert "→ get_weather finished" in out
+    assert "→ get_time failed: KeyError: 'Nowhere'" in out
+    assert f"→ delete_file {'finished' if allows else 'denied: the user said no'}" in out
+    assert out.endswith("It is 21 °C.")
+    first, second = asked
+    assert second[: len(first)] == first
+    told = json.dumps(second, ensure_ascii=False)
+    assert "KeyError: 'Nowhere'" in told
+    assert ("the user said no" in told) != allows
 
 
 # The chain

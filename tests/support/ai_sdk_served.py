@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from app_server import serving
 from npm_clients import client_answers
@@ -22,18 +23,29 @@ DONE = frozenset(("input-available", "output-available", "output-error"))
 
 
 def answers_of(streams: Mapping[str, Callable[[], Any]], requests: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what the clients make of streams, by their names; each request has the `name` and the `version`."""
+    """Return what the clients make of streams, by their names; each request has the `name` and the `version`.
+
+    `options`: of the protocol, for each request that has some.
+    """
+
+    def loads(request: Request) -> dict[str, Any]:
+        options: dict[str, Any] = json.loads(request.query_params.get("options", "{}"))
+        return options
 
     async def answer(request: Request) -> StreamingResponse:
         events = streams[request.query_params["name"]]()
         # A connection that is kept may be closed here just when the client uses it again.
         headers = sse_headers("ai-sdk") | {"connection": "close"}
-        return StreamingResponse(to_sse(events, protocol="ai-sdk"), headers=headers)
+        return StreamingResponse(to_sse(events, protocol="ai-sdk", **loads(request)), headers=headers)
 
     app = Starlette(routes=[Route("/chat", answer, methods=["POST"])])
     with serving(app) as address:
-        asked = [{**each, "api": f"http://{address}/chat?name={each['name']}"} for each in requests]
+        asked = [{**each, "api": f"http://{address}/chat?{_query(each)}"} for each in requests]
         return client_answers("ai_sdk.mjs", asked)
+
+
+def _query(request: dict[str, Any]) -> str:
+    return urlencode({"name": request["name"], "options": json.dumps(request.get("options", {}))})
 
 
 def every_version(streams: Mapping[str, Callable[[], Any]]) -> list[tuple[str, int, dict[str, Any]]]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from ....events.answer_end import AnswerEnd
 from ....events.chunk_response import FinishReason, TokenUsage
+from ....events.errors import UsageError
 from ....events.json_form import Event, to_dict
 from ....events.provider_event import ProviderEvent
 from ....events.segment_event import SegmentContent, SegmentEnd, SegmentStart
+from ....events.tool_call_status import ToolCallStatus
 from ....events.tool_invocation import Notice
 from ....events.tool_result import ToolResult
 from ....operators.calls.segment_metadata import RESERVED
@@ -20,6 +22,7 @@ from ...parts.part_reader import PartReader
 from .ai_sdk_sources import failure_in, file_frames, media_frame, source_frames
 
 Frame: TypeAlias = dict[str, Any]
+AiSdkVersion: TypeAlias = Literal[5, 6, 7]
 
 _EVENTS: Final = get_args(Event)
 _FINISH: Final[Mapping[FinishReason | None, str]] = {
@@ -49,11 +52,18 @@ class AiSdk:
       that says so in some places only by both. Only of dynamic tools do all clients show a failed call's text alike.
     - A step ends when the next turn begins, because the results of a turn's calls belong to it. Turns that run side by
       side share a step, for a client forgets texts that are open where a step ends.
+    - Version 5 of the client breaks off at a part about approvals, so only newer ones get them, if `version` says so.
     - Pieces of a segment that shows a file or a command are transient: a part that is kept is sent whole each time.
     """
 
-    def __init__(self, *, message_id: str | None = None) -> None:
+    def __init__(self, *, message_id: str | None = None, version: AiSdkVersion = 5) -> None:
+        if version not in get_args(AiSdkVersion):
+            message = (
+                f"version= must be 5, 6 or 7, the oldest client of the AI SDK that reads the stream; got {version!r}"
+            )
+            raise UsageError(message)
         self._message_id = message_id
+        self._version = version
         self._reader = PartReader()
         self._has_begun = self._in_step = False
         self._texts: set[str] = set()
@@ -115,8 +125,9 @@ class AiSdk:
             case SegmentStart() | SegmentContent() | SegmentEnd():
                 yield from self._segment(part)
             case ToolResult():
-                error = part.error if part.denied is None else part.denied
-                yield from self._result(part.id, error, to_dict(part)["value"])
+                yield from self._tool_result(part)
+            case ToolCallStatus():
+                yield from self._status(part)
             case ProviderEvent():
                 yield from self._provider(for_browsers(part))
             case Notice(code, detail):
@@ -180,6 +191,28 @@ class AiSdk:
             data |= {"status": event.status or "complete", "content": "".join(self._shown.pop(wire_id, ()))}
         yield {"type": "data-segment", "id": wire_id, "data": data | ({"metadata": told} if told else {})}
 
+    def _tool_result(self, result: ToolResult) -> Iterator[Frame]:
+        if result.denied is not None and self._version > 5:
+            yield from self._of_sent(result.id, {"type": "tool-output-denied", "toolCallId": result.id})
+            return
+        error = result.error if result.denied is None else result.denied
+        yield from self._result(result.id, error, to_dict(result)["value"])
+
+    def _status(self, status: ToolCallStatus) -> Iterator[Frame]:
+        """Yield where a call is, as a part that the next one replaces, and what its client knows of approvals."""
+        if (call := self._calls.get(status.id)) is None:
+            return
+        told = {"toolName": call.name, "state": status.state, "sha256": status.sha256, "reason": status.reason}
+        data = {key: value for key, value in told.items() if value is not None}
+        yield from self._of_sent(status.id, {"type": "data-tool-call-status", "id": status.id, "data": data})
+        if status.state == "requested" and self._version > 5:
+            asked = {"type": "tool-approval-request", "approvalId": status.id, "toolCallId": status.id}
+            yield from self._of_sent(status.id, asked)
+        elif status.state in ("approved", "denied") and self._version > 6:
+            reason = {} if status.reason is None else {"reason": status.reason}
+            answer = {"type": "tool-approval-response", "approvalId": status.id, "approved": status.state == "approved"}
+            yield from self._of_sent(status.id, answer | reason)
+
     def _result(self, call_id: str, error: str | None, output: Any) -> Iterator[Frame]:
         """Yield the result of a call; nothing for a call that was not sent, which is an error to the clients."""
         if (call := self._calls.get(call_id)) is None:
@@ -187,6 +220,12 @@ class AiSdk:
         frame: Frame = {"type": "tool-output-available", "toolCallId": call_id, **_kind_of(call), "output": output}
         if error is not None:
             frame = {"type": "tool-output-error", "toolCallId": call_id, **_kind_of(call), "errorText": error}
+        yield from self._of_sent(call_id, frame)
+
+    def _of_sent(self, call_id: str, frame: Frame) -> Iterator[Frame]:
+        """Yield a frame about a call that was sent; while the call is open, it waits."""
+        if call_id not in self._calls:
+            return
         if call_id in self._open_calls:
             self._open_calls[call_id].append(frame)
         else:

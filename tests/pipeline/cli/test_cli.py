@@ -35,7 +35,7 @@ NOT_PASSED_ON = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONDONTWRITEBYTECODE"
 """What would change what a command says, or let each process compile the library anew."""
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in NOT_PASSED_ON}
 
-COMMANDS = ("demo", "run", "replay", "parse", "inspect", "serve-recordings", "strategies", "schema")
+COMMANDS = ("demo", "run", "replay", "parse", "inspect", "app", "serve-recordings", "strategies", "schema")
 
 Penstock = Callable[..., tuple[int, str, str]]
 
@@ -233,7 +233,7 @@ def tab_behind(shell: str, *words: str) -> dict[str, str]:
         (["replay", "--emit", "s"], ["segments"]),
         (["inspect", "--api", "g"], ["gemini"]),
         (["strategies", "api"], ["api_tool_call"]),
-        (["schema", "ToolCall"], ["ToolCallDelta", "ToolCallArgumentProgress", "ToolCallUpdate"]),
+        (["schema", "ToolCall"], ["ToolCallDelta", "ToolCallArgumentProgress", "ToolCallUpdate", "ToolCallStatus"]),
         (["schema", "Answer"], ["AnswerEnd"]),
     ],
 )

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from acted import acted
 from ag_ui_runs import FIELDS, PLAIN, TEXTS, Run, endpoint, loop_run, own_runs, text_run, told_by
 from app_server import serving
 from every_sdk import SDKS
@@ -168,3 +169,24 @@ def test_a_notice_is_told():
     [got] = read_by("ag-ui-client-1", [Run("notice", [Notice("code", "detail")])])
     [event] = [event for event in got["events"] if event["type"] == "CUSTOM"]
     assert event["value"] == {"type": "NOTICE", "code": "code", "detail": "detail"}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_calls_that_were_acted_on_have_their_results_and_statuses(client: str):
+    [got] = read_by(client, [Run("acted", acted())])
+    assert got["error"] is None
+    assert got["warnings"] == []
+    results = {each["toolCallId"]: each["content"] for each in got["messages"] if each["role"] == "tool"}
+    assert results == {
+        "call_look": '{"sky":"clear over Zürich"}',
+        "call_deploy": "The call was denied: not on Fridays",
+        "call_fail": "Error: LookupError: no such thing",
+    }
+    told = [each["value"] for each in got["events"] if each.get("name") == "penstock.tool_call_status"]
+    assert [each["state"] for each in told if each["id"] == "call_look"] == [
+        "requested",
+        "approved",
+        "started",
+        "finished",
+    ]
+    assert not got["pending"]

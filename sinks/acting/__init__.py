@@ -1,0 +1,1 @@
+"""Steps that act on calls: who may run one, and what runs beside a stream."""

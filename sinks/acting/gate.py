@@ -1,0 +1,104 @@
+"""`gate`: ask whether a call may run. Every step that acts on calls asks here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from copy import deepcopy
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from ...events.tool_call_status import ToolCallStatus
+from ...events.tool_invocation import ToolInvocation
+from ...events.tool_result import ToolResult
+from ...operators.engine.where_raised import where_raised
+from ..running.user_code import is_async_function
+from .approval import ApprovalRequest, Approve, Denied
+from .call_status import CallStatus
+from .user_code import result_of
+
+_LOGGER = logging.getLogger("penstock")
+
+
+async def gate(
+    call: ToolInvocation,
+    approve: Approve | None,
+    emit: Callable[[ToolCallStatus], None],
+    *,
+    preview: Any = None,
+    timeout: float | None = None,  # noqa: ASYNC109 - what timed out is an answer, and no error, here
+) -> ToolResult | None:
+    """Return None if a call may run, else the result that says why it must not.
+
+        approve   returns True          returns False or Denied        raises, or returns anything else
+        emits     requested, approved   requested, denied              requested, failed
+        returns   None                  ToolResult(denied=...)         ToolResult(error=...)
+
+    - `emit`: takes each status when it is there; without `approve` there is none.
+    - `preview`: for the request: what a step knows of the effect.
+    - `timeout`: seconds to wait for the answer; a call that nobody answered is denied. None waits until the caller is
+      cancelled.
+
+    Of the answer nothing but True lets a call run. The request has a copy of the arguments.
+    """
+    if approve is None:
+        return None
+    status = CallStatus(call)
+    request = _request(call, status.sha256, preview)
+    emit(status("requested"))
+    limit = asyncio.timeout(timeout)
+    try:
+        async with limit:
+            answer: object = await result_of(partial(approve, request), is_async=is_async_function(approve))
+    except TimeoutError as error:
+        if limit.expired():
+            return _denied(call, emit, status, f"nobody answered within {timeout:g} seconds")
+        return _failed(call, emit, status, _raised(error))
+    except Exception as error:  # noqa: BLE001 - of the callback, which is the call's failure
+        return _failed(call, emit, status, _raised(error))
+    if answer is True:
+        emit(status("approved"))
+        return None
+    if answer is False:
+        answer = Denied()
+    if isinstance(answer, Denied):
+        return _denied(call, emit, status, answer.reason)
+    return _failed(call, emit, status, f"approve= must return True, False or Denied(...), got {answer!r:.80}")
+
+
+def _request(call: ToolInvocation, sha256: str, preview: Any) -> ApprovalRequest:
+    arguments = deepcopy(call.arguments)
+    shown = replace(call, arguments=arguments, model=None)
+    return ApprovalRequest(
+        id=call.id,
+        turn_id=call.turn_id,
+        name=call.name,
+        arguments=arguments,
+        call=shown,
+        sha256=sha256,
+        preview=preview,
+    )
+
+
+def _raised(error: Exception) -> str:
+    """Log an exception of the callback, and say for the model that nobody could be asked."""
+    _LOGGER.warning("approve= raised %s, so a call is not run", where_raised(error))
+    _LOGGER.debug("approve= raised", exc_info=error)
+    return "nobody could be asked whether this call may run"
+
+
+def _denied(
+    call: ToolInvocation, emit: Callable[[ToolCallStatus], None], status: CallStatus, reason: str
+) -> ToolResult:
+    emit(status("denied", reason))
+    return ToolResult(call.id, turn_id=call.turn_id, denied=reason)
+
+
+def _failed(
+    call: ToolInvocation, emit: Callable[[ToolCallStatus], None], status: CallStatus, reason: str
+) -> ToolResult:
+    emit(status("failed", reason))
+    return ToolResult(call.id, turn_id=call.turn_id, error=reason)

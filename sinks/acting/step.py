@@ -1,0 +1,36 @@
+"""`Step`: a function that adds events to a stream; and steps in a row."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Callable, Iterable
+from typing import Any, TypeAlias, cast
+
+from ...events.errors import UsageError
+
+Step: TypeAlias = Callable[[AsyncIterable[Any]], AsyncIterable[Any]]
+"""Takes an async stream of events and returns one that passes them on, in order, with events of its own."""
+
+
+def checked_steps(steps: Any) -> tuple[Step, ...]:
+    """Return steps as a tuple; `UsageError` for anything but an iterable of functions."""
+    if callable(steps) or isinstance(steps, str | bytes) or not isinstance(steps, Iterable):
+        message = f"steps= must be an iterable of steps, such as [call_tools(tools)]; got {steps!r:.80}"
+        raise UsageError(message)
+    given: tuple[Any, ...] = tuple(cast("Any", steps))
+    for each in given:
+        if not callable(each):
+            message = f"a step is a function of an async stream of events, such as call_tools(tools); got {each!r:.80}"
+            raise UsageError(message)
+    return given
+
+
+def in_a_row(events: AsyncIterable[Any], steps: Iterable[Step]) -> list[AsyncIterable[Any]]:
+    """Return the stream and what each step makes of the one before it; `UsageError` if that is no async stream."""
+    streams = [events]
+    for step in steps:
+        stream = step(streams[-1])
+        if not isinstance(stream, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - users err
+            message = f"the step {step!r:.80} must return an async stream of events, got {type(stream).__name__}"
+            raise UsageError(message)
+        streams.append(stream)
+    return streams

@@ -1,0 +1,38 @@
+"""`result_of`: run a function of the user's beside a stream, and contain what it raises."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from inspect import isawaitable
+from typing import Any
+
+from .in_thread import in_thread
+
+
+class UserCodeError(Exception):
+    """Stands for an exception that would end a whole program, such as a SystemExit; that one is the cause."""
+
+
+async def result_of(function: Callable[[], Any], *, is_async: bool) -> Any:
+    """Return what a function returns: an async one is awaited, any other runs in a thread.
+
+    A SystemExit, or a CancelledError of its own making, becomes a `UserCodeError`. A cancellation of the caller passes,
+    and so does a KeyboardInterrupt, which on the loop's own thread is somebody's Ctrl-C.
+    """
+    task = asyncio.current_task()
+    before = 0 if task is None else task.cancelling()
+    try:
+        result = function() if is_async else await in_thread(function)
+        return await result if isawaitable(result) else result
+    except asyncio.CancelledError as error:
+        if task is not None and task.cancelling() > before:
+            raise
+        raise UserCodeError(_words(error)) from error
+    except SystemExit as error:
+        raise UserCodeError(_words(error)) from error
+
+
+def _words(error: BaseException) -> str:
+    said = str(error)
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

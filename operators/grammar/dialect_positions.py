@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ...events.errors import UsageError
-from ..machines.marker_search import Literal, MarkerSearch, literal_search
+from ..machines.marker_search import BLANKS, Literal, MarkerSearch, literal_search
 from .dialect import Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
 from .grammar_faults import fault_of, fault_of_item, fault_of_names
 from .grammar_items import Leaf, all_items, is_for_argument, may_miss, rows_of, says_name
-from .look_ahead import BLANKS, look_ahead, may_begin, opening
+from .look_ahead import look_ahead, may_begin, opening
 
 At: TypeAlias = tuple[int, ...]
 

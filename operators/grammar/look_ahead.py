@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from ..machines.marker_search import BLANK_RUN, BLANKS
 from .dialect import Attrs, Back, CallArgs, Json, Text
-from .grammar_items import says_name
+from .grammar_items import BRACKETS, says_name
 
 if TYPE_CHECKING:
     from .dialect_positions import At, Positions
 
-BLANKS: Final = " \t\r\n"
-BRACKETS: Final = {"object": "{", "array": "[", "any": "{["}
-_BLANK_RUN: Final = r"[ \t\r\n]*+"
+_BLANK_RUN: Final = BLANK_RUN.pattern
 _PLAIN: Final = r'[^"\\\x00-\x1f]*+(?:\Z|[\\\x00-\x1f]|"'
 """A string up to its end, or up to what is left to the parser."""
 _BARE: Final = r"\-|[0-9]|t(?:r|\Z)|f(?:a|\Z)|n(?:u|\Z)"

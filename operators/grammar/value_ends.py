@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ..machines.marker_search import MarkerSearch
 from .dialect import Alt, Back, Call, CallArgs, Item, Json, Many, Text
 from .dialect_positions import At, Positions, Step
-from .grammar_items import leaves_of
+from .grammar_items import BRACKETS, leaves_of
 from .opener_forms import Opener, openers_of
-
-_BODIES: Final = {"object": ("{",), "array": ("[",), "any": ("{", "[")}
 
 
 class Behind(NamedTuple):
@@ -195,7 +193,9 @@ class ValueEnds:
             if not of_block:
                 begin = next((place for place, step in enumerate(path) if isinstance(step.group, Call)), 0)
             item = self._grammar.items[here]
-            body = _BODIES[item.root] if isinstance(item, Json) else (item.open,) if isinstance(item, CallArgs) else ()
+            body = tuple(BRACKETS[item.root]) if isinstance(item, Json) else ()
+            if isinstance(item, CallArgs):
+                body = (item.open,)
             if not body and not (isinstance(item, Text) and item.role == "value"):
                 continue
             group = None if body else _arguments_of(path)

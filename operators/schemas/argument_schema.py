@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from ..engine.limits import DEFAULT_LIMITS, Limits
+from ..machines.marker_search import BLANKS
 from ..machines.python_literal import python_literal
 from .inner_schema import inner_schema
 from .schema_kinds import ANYTHING, Kinds, kinds_of
@@ -48,7 +49,7 @@ class ArgumentSchema(NamedTuple):
         if self.is_guessed(typing) and may_be_literal(begin):
             return True
         is_null = typing in _BY_SCHEMA and may_be_null(self.kinds, self.rules)
-        return is_null and "null".startswith(begin.strip(" \t\r\n").casefold())
+        return is_null and "null".startswith(begin.strip(BLANKS).casefold())
 
     def typed(self, typing: str, text: str) -> Typed:
         """Convert the whole text of a value; a text that does not fit stays text and is flagged."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ..grammar.dialect import CallArgs, Text
 from ..machines.entities import decode_entities, encode_entities
+from ..machines.marker_search import BLANKS
 from ..machines.python_literal import python_literal
 from ..schemas.inner_schema import inner_schema
 from ..schemas.schema_kinds import ANYTHING, kinds_of
@@ -15,7 +16,6 @@ from ..schemas.unquoted_literal import unquoted_literal
 from ..schemas.value_typing import convert, convert_json
 from .render_values import CannotRenderError, json_text, literal, refuse, same_value
 
-_BLANKS: Final = " \t\r\n"
 _ATTRIBUTE: Final = re.compile(r"[\w.:-]+")
 
 
@@ -134,7 +134,7 @@ def flag_text(attribute: str, value: Any) -> str:
 def _trimmed(item: Text, text: str) -> str:
     """Return a text as its slot would trim it."""
     if item.trim == "blanks" or item.chars:
-        return text.strip(_BLANKS)
+        return text.strip(BLANKS)
     if item.trim == "newline":
         inner = text.removeprefix("\r\n") if text.startswith("\r\n") else text.removeprefix("\n")
         if inner == text:

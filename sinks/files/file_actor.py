@@ -10,7 +10,6 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...events.answer_end import AnswerEnd
 from ...events.file_result import FileChange, FileResult
 from ...events.segment_event import SegmentContent, SegmentStart
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
@@ -24,11 +23,11 @@ from ..acting.work import Work
 from .commit_files import commit_files
 from .confined_path import confined_path, fold
 from .draft import Draft
+from .edits.refused import RefusedError
 from .file_edits import FileEdit, Names, file_edits, touched
 from .file_job import FileJob, to_its_end
 from .file_plan import FilePlan, PlannedFile, file_changes
 from .file_tool import FileTool
-from .refused import RefusedError
 from .root_folder import RootFolder
 from .told import told
 
@@ -88,8 +87,6 @@ class FileActor:
                 return self._cut((event.turn_id, event.id))
             case ToolResult():
                 self._answered.add((event.turn_id, event.id))
-            case AnswerEnd():
-                self._answered = {key for key in self._answered if key[0] != event.turn_id}
             case _:
                 pass
         self._work.emit(event)
@@ -141,6 +138,7 @@ class FileActor:
                 draft.discard()
             self._work.emit(call)
             return
+        self._answered.add(key)
         self._work.emit(replace(call, claimed_by=CLAIM))
         job = FileJob(call, draft, dry_run=self._options.dry_run or call.arguments.get(tool.dry_run) is True)
         edits: list[FileEdit] = []

@@ -28,7 +28,7 @@ PIP := -m pip --disable-pip-version-check
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-demo: $(READY) ## show a file being written while the model is still writing it; needs no API key
+demo: $(READY) ## show a file being written while the model is still writing it, and say how to open the page; needs no API key
 	@$(RUN)/penstock demo
 
 test: $(READY) ## run the tests, on two cores in less than eight minutes: few examples, costly tables in part

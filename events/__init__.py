@@ -3,6 +3,7 @@
 from .answer_end import AnswerEnd, AnswerStatus
 from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from .errors import PenstockError, ProviderError, UsageError
+from .file_result import FileAction, FileChange, FileResult
 from .fragment import Fragment, JsonError, Path
 from .json_form import Event, from_json, json_schema, to_dict, to_json
 from .output import Output, OutputFailed, OutputFailure
@@ -18,6 +19,9 @@ __all__ = [
     "AnySegmentEvent",
     "ChunkResponse",
     "Event",
+    "FileAction",
+    "FileChange",
+    "FileResult",
     "Fragment",
     "InvocationFailed",
     "JsonError",

@@ -10,6 +10,7 @@ from msgspec.structs import fields
 
 from .answer_end import AnswerEnd
 from .chunk_response import ChunkResponse
+from .file_result import FileResult
 from .output import Output, OutputFailed
 from .provider_event import ProviderEvent
 from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
@@ -151,7 +152,10 @@ def _result(event: ToolResult) -> Card:
         return Card("result", "denied", "warning", (event.id,), event.denied, prose=True)
     if event.error is not None:
         return Card("result", "error", "bad", (event.id,), event.error, prose=True)
-    return Card("result", "value", "good", (event.id,), value_text(event.value, CHARACTERS))
+    body = value_text(event.value, CHARACTERS)
+    if isinstance(event, FileResult):
+        body = "\n".join((body, *(change.diff for change in event.files if change.diff)))
+    return Card("result", "value", "good", (event.id,), body)
 
 
 def _call_facts(event: ToolInvocation) -> tuple[str, ...]:

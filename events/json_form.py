@@ -10,6 +10,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from .answer_end import AnswerEnd
 from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from .errors import UsageError
+from .file_result import FileResult
 from .fragment import Fragment, JsonError
 from .output import Output, OutputFailed
 from .provider_event import ProviderEvent
@@ -34,6 +35,7 @@ Event: TypeAlias = (
     | ProviderEvent
     | ToolCallStatus
     | ToolResult
+    | FileResult
     | Output
     | OutputFailed
 )
@@ -56,6 +58,7 @@ _TAGGED = (
     ProviderEvent,
     ToolCallStatus,
     ToolResult,
+    FileResult,
     Output,
     OutputFailed,
 )

@@ -9,6 +9,8 @@ from .adapters.to_pydantic_ai import to_pydantic_ai
 from .async_queue import AsyncQueue, async_queue
 from .callbacks import callbacks
 from .collect import Collected, Segment, acollect, collect
+from .files.file_tool import FileTool
+from .files.write_files import write_files
 from .json_lines import json_lines, read_json_lines
 from .notebook_view import notebook_view
 from .plain_view import plain_view
@@ -35,6 +37,7 @@ __all__ = [
     "AsyncQueue",
     "Collected",
     "Denied",
+    "FileTool",
     "OtelObserver",
     "Segment",
     "Sink",
@@ -71,4 +74,5 @@ __all__ = [
     "to_pydantic_ai",
     "to_sse",
     "to_websocket",
+    "write_files",
 ]

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from ..events.answer_end import AnswerEnd
 from ..events.errors import UsageError
+from ..events.file_result import FileResult
 from ..events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ..events.tool_call_status import ToolCallStatus
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
@@ -72,6 +73,8 @@ def callbacks(
     named = {kind: (name, function) for kind, (name, function) in given.items() if function is not None}
     if (segments := named.pop(SegmentEvent, None)) is not None:
         named |= dict.fromkeys((SegmentStart, SegmentContent, SegmentEnd), segments)
+    if (results := named.get(ToolResult)) is not None:
+        named[FileResult] = results
     if not named:
         names = ", ".join(f"{name}=" for name, _ in given.values())
         message = f"callbacks(...) needs at least one of {names}"

@@ -18,6 +18,7 @@ HELP = "Act on a language model's output while it is still streaming."
 EXAMPLES = """\b
 Examples:
   penstock demo
+  penstock app --demo
   penstock run --provider openai --model gpt-5 --tool write_file "Write a garden in SVG."
   penstock replay answer.sse --emit segments
   penstock parse --dialect hermes < answer.txt
@@ -44,6 +45,7 @@ COMMANDS = {
         "parse", "Find the calls and the reasoning in a model's text, and show them while the text arrives."
     ),
     "inspect": _Command("inspect", "Summarise recorded answers: text, calls, how they ended."),
+    "app": _Command("app", "Serve a page on this machine that shows answers while they stream: text, files, commands."),
     "serve-recordings": _Command(
         "serve", "Replay recorded answers to the clients of OpenAI, Anthropic, Google and Ollama."
     ),

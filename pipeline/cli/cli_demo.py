@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 import sys
 from typing import Annotated
 
@@ -43,4 +44,10 @@ def demo(
         proofs.append(play(answer, terminal_view(), seconds=pace * answer.events / events))
     sys.stdout.write("\nBy the server's log, a file's first content was out\n")
     sys.stdout.writelines(f"  {proof}\n" for proof in proofs)
+    sys.stdout.write(f"\nThe same answers in a page, with buttons to approve and to stop: {_called()} app --demo\n")
     raise typer.Exit(0 if all(proof.holds for proof in proofs) else 1)
+
+
+def _called() -> str:
+    """Return what to type for this command: its path, where its name alone would not find it."""
+    return "penstock" if shutil.which("penstock") else sys.argv[0]

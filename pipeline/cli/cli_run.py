@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
-from msgspec.structs import replace
 
 from ...events.errors import ProviderError, UsageError
 from ...events.url_secrets import shown_url
 from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded
-from ..asking.run_provider import NO_KEY, connected
+from ..asking.provider_keys import key_from_environment, url_from_environment, with_tools
+from ..asking.run_provider import connected
 from ..pipeline import Pipeline
-from ..providers.provider_clients import is_local
 from ..providers.provider_requests import Request
 from ..providers.providers import PROVIDERS, provider_of
 from ..recordings.read_input import INPUT_IS_CLOSED, reason_of
@@ -72,13 +70,13 @@ def run(  # noqa: PLR0913 - the options of the command
     if not model.strip():
         message = "--model is empty"
         raise UsageError(message)
-    url = base_url or _url_from_environment(known)
+    url = base_url or url_from_environment(known)
     if base_url is not None:
         _check_url(base_url, "--base-url")
     elif url is not None and "://" in url:  # Ollama's may be a host alone
         _check_url(url, PROVIDERS[known].url_from)
     pipeline = Pipeline(strategy, tools=tools or None, keep_answer=False)
-    key = _key(known, url, key_from)
+    key = key_from_environment(known, url, key_from)
     request = with_tools(
         Request(model=model, prompt=_prompt(prompt), system=system, max_tokens=max_tokens, base_url=url), pipeline
     )
@@ -92,34 +90,8 @@ def run(  # noqa: PLR0913 - the options of the command
         raise UsageError(_told(watched.error, provider, url or PROVIDERS[known].url))
 
 
-def with_tools(request: Request, pipeline: Pipeline) -> Request:
-    """Add the pipeline's tools to the request, or to the system prompt for a strategy that reads calls in text."""
-    told = pipeline.instructions()
-    if not told:
-        return replace(request, tools=pipeline.tools or ())
-    return replace(request, system="\n\n".join(filter(None, (request.system, told))))
-
-
 def _told(error: ProviderError, provider: str, url: str) -> str:
     return f"{error} (asked {provider} at {shown_url(url)})" if error.transport else str(error)
-
-
-def _url_from_environment(provider: str) -> str | None:
-    return os.environ.get(PROVIDERS[provider].url_from, "").strip() or None
-
-
-def _key(provider: str, url: str | None, key_from: str | None) -> str:
-    names = PROVIDERS[provider].keys if key_from is None else (key_from,)
-    for name in names:
-        if key := os.environ.get(name, "").strip():
-            if key.isascii() and key.isprintable():
-                return key
-            message = f"the key in {name} contains characters that are not allowed in a key; copy it again"
-            raise UsageError(message)
-    if key_from is None and (not names or is_local(url)):
-        return NO_KEY
-    message = f"no key for {provider}: set {' or '.join(names)}, or name another variable with --key-from"
-    raise UsageError(message)
 
 
 def _check_url(base_url: str, source: str) -> None:

@@ -6,6 +6,7 @@ from typing import Protocol, TypeAlias
 
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import ChunkResponse
+from ...events.file_result import FileResult
 from ...events.output import Output, OutputFailed
 from ...events.provider_event import ProviderEvent
 from ...events.segment_event import AnySegmentEvent
@@ -31,8 +32,8 @@ StrategyEvent: TypeAlias = (
 """An event of a strategy, and so of a pipeline's stream; `ToolCallUpdate`s come only with `updates=True`, the last
 three only with `output_type=`."""
 
-PipelineEvent: TypeAlias = StrategyEvent | ToolCallStatus | ToolResult
-"""An event of a pipeline's async stream; the last two come only with `steps=`."""
+PipelineEvent: TypeAlias = StrategyEvent | ToolCallStatus | ToolResult | FileResult
+"""An event of a pipeline's async stream; the last three come only with `steps=`."""
 
 
 class Strategy(Protocol):

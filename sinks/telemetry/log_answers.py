@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from ...events.answer_end import AnswerEnd
 from ...events.errors import UsageError
+from ...events.file_result import FileResult
 from ...events.segment_event import SegmentContent, SegmentStart
 from ...events.tool_invocation import InvocationFailed, ToolInvocation
 from ...events.tool_result import ToolResult
@@ -68,7 +69,7 @@ class _LogAnswers:
             self._call(event)
         elif kind is InvocationFailed:
             self._failed_call(event)
-        elif kind is ToolResult:
+        elif kind is ToolResult or kind is FileResult:
             self._result(event)
         elif kind is AnswerEnd:
             self._answer(event)

@@ -8,6 +8,7 @@ from typing import Any
 from opentelemetry import context, trace
 
 from ...events.answer_end import AnswerEnd
+from ...events.file_result import FileResult
 from ...events.output import Output, OutputFailed
 from ...events.provider_event import ProviderEvent
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
@@ -74,7 +75,7 @@ class OtelTarget:
 
     def _feed(self, event: Any) -> None:
         kind: Any = event.__class__
-        if kind is ToolResult:
+        if kind is ToolResult or kind is FileResult:
             now = self._idle_since = self._setup.clock()
             self._tools.finish(event, now)
         elif kind is ToolCallStatus:

@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from ...events.answer_end import AnswerEnd
+from ...events.file_result import FileResult
 from ...events.output import OutputFailed
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_call_status import ToolCallStatus
@@ -32,6 +33,7 @@ STYLES: dict[type[Told], str] = {
     Notice: "yellow",
     AnswerEnd: "yellow",
     ToolResult: "red",
+    FileResult: "red",
     ToolCallStatus: "yellow",
 }
 

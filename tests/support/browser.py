@@ -42,7 +42,7 @@ def browser_tab() -> Iterator[Tab]:
     complaints: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ALONE)
-        page = browser.new_page()
+        page = browser.new_context().new_page()
         page.set_default_timeout(PATIENCE)
         page.on("console", lambda said: complaints.append(said.text) if said.type in ("warning", "error") else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))

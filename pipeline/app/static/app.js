@@ -1,0 +1,299 @@
+// The page around the runs: what is offered, the tabs, the history, the theme.
+
+import * as api from "/static/api.js";
+import { element, readable } from "/static/readable.js";
+import { RunView } from "/static/run_view.js";
+
+const $ = (id) => document.getElementById(id);
+const TABS = "penstock.tabs";
+const THEME = "penstock.theme";
+const MODELS = {
+  "openai-chat": ["gpt-5", "gpt-5-mini"],
+  "openai-responses": ["gpt-5", "gpt-5-mini"],
+  anthropic: ["claude-sonnet-5", "claude-sonnet-4-5"],
+  gemini: ["gemini-2.5-pro", "gemini-2.5-flash"],
+  mistral: ["mistral-large-latest"],
+  ollama: ["qwen3", "llama3.2"],
+};
+
+const notes = new Map(); // the history
+const views = new Map(); // open tabs, in order
+let active = null;
+let offered = { recordings: [], providers: [], can: {} };
+
+// ---- tabs
+
+function open(note, wanted = null, isShown = true) {
+  if (!views.has(note.id)) {
+    notes.set(note.id, note);
+    const view = new RunView(note, wanted, changed);
+    views.set(note.id, view);
+    $("runs").append(view.element);
+  }
+  if (isShown) activate(note.id);
+  else views.get(note.id).element.hidden = true;
+}
+
+function activate(id) {
+  active = id;
+  for (const [each, view] of views) view.element.hidden = each !== id;
+  $("welcome").hidden = id !== null;
+  views.get(id)?.touchAll();
+  $("main").scrollTop = 0;
+  if (id !== null && notes.get(id).state === "running") $("main").scrollTop = $("main").scrollHeight;
+  remember();
+  drawTabs();
+  drawHistory();
+  closeMenu();
+}
+
+function close(id) {
+  const order = [...views.keys()];
+  const next = order[order.indexOf(id) + 1] ?? order[order.indexOf(id) - 1] ?? null;
+  views.get(id).leave();
+  views.get(id).element.remove();
+  views.delete(id);
+  activate(active === id ? next : active);
+  ($("tabs").querySelector('[aria-selected="true"]') ?? $("new")).focus();
+}
+
+function remember() {
+  sessionStorage.setItem(TABS, JSON.stringify({ open: [...views.keys()], active }));
+}
+
+function drawTabs() {
+  const hadFocus = $("tabs").contains(document.activeElement);
+  $("tabs").replaceChildren(
+    ...[...views.values()].map(({ note, waiting }) => {
+      const isActive = note.id === active;
+      const tab = element(
+        "button",
+        {
+          type: "button", role: "tab", id: `tab-${note.id}`, "aria-controls": `run-${note.id}`, class: "tab",
+          "aria-selected": String(isActive), tabindex: isActive ? "0" : "-1", onclick: () => activate(note.id), title: readable(note.title),
+        },
+        dot(note, waiting),
+        element("span", { class: "tab-title" }, readable(note.title)),
+      );
+      const label = `Close ${readable(note.title)}${note.state === "running" ? "; the answer goes on for a while" : ""}`;
+      const cross = element("button", { type: "button", class: "cross", "aria-label": label, tabindex: isActive ? "0" : "-1", onclick: () => close(note.id) }, "×");
+      return element("div", { class: isActive ? "tab-box active" : "tab-box", role: "presentation" }, tab, cross);
+    }),
+  );
+  if (hadFocus) $("tabs").querySelector('[aria-selected="true"]')?.focus();
+}
+
+function dot(note, waiting) {
+  const state = waiting.size ? "asking" : note.state;
+  const words = waiting.size ? "waits for you: " : state === "running" ? "streaming: " : "";
+  return element("span", { class: `dot ${state}` }, element("span", { class: "hidden" }, words));
+}
+
+$("tabs").addEventListener("keydown", (event) => {
+  const order = [...views.keys()];
+  const at = order.indexOf(active);
+  const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: order.length - 1 }[event.key];
+  if (to !== undefined && order.length && event.target.role === "tab") {
+    event.preventDefault();
+    activate(order[(to + order.length) % order.length]);
+    $("tabs").querySelector('[aria-selected="true"]').focus();
+  } else if (event.key === "Delete" && active && event.target.role === "tab") close(active);
+});
+
+// ---- history
+
+function drawHistory() {
+  const newestFirst = [...notes.values()].reverse();
+  $("history-empty").hidden = newestFirst.length > 0;
+  $("history").replaceChildren(
+    ...newestFirst.map((note) => {
+      const waiting = views.get(note.id)?.waiting ?? new Set();
+      const time = new Date(note.started_at * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+      const button = element(
+        "button",
+        { type: "button", onclick: () => open(note), "aria-current": note.id === active ? "true" : null },
+        dot(note, waiting),
+        element("span", { class: "what" }, readable(note.title)),
+        element("small", {}, `${readable(note.source)} · ${time}`),
+      );
+      return element("li", {}, button);
+    }),
+  );
+}
+
+function changed() {
+  drawTabs();
+  drawHistory();
+  const asking = [...views.values()].filter((view) => view.waiting.size).length;
+  document.title = asking ? `(${asking}) Penstock: waits for you` : "Penstock";
+}
+
+/** Runs that are not open here, as of another window, end unseen: ask now and then how they are. */
+setInterval(async () => {
+  const unseen = [...notes.values()].some((note) => note.state === "running" && !views.has(note.id));
+  if (!unseen || document.hidden) return;
+  try {
+    for (const note of (await api.session()).runs) if (!views.has(note.id)) notes.set(note.id, note);
+    drawHistory();
+  } catch {
+    // the server is away; the next time will tell
+  }
+}, 4000);
+
+// ---- what is offered
+
+function offer(session) {
+  offered = session;
+  const { recordings, providers, can } = session;
+  for (const note of session.runs) notes.set(note.id, note);
+  $("place").textContent = can.root
+    ? `Files go to ${can.root}${can.commands ? ", where commands run, too" : ""}, each when you have approved it.`
+    : "Files and commands are only shown. Start with --root DIR to write files.";
+  $("provider").replaceChildren(
+    ...providers.map(({ name, missing }) => element("option", { value: name, disabled: Boolean(missing) }, missing ? `${name} (no key)` : name)),
+  );
+  const ready = providers.find((each) => !each.missing && each.name !== "ollama") ?? providers.find((each) => !each.missing);
+  if (ready) $("provider").value = ready.name;
+  $("send").disabled = !ready;
+  $("ask-hint").textContent = !ready
+    ? `No key in the environment: set ${["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"].join(", ")}, and start the app again.`
+    : "";
+  suggest();
+  $("recording").replaceChildren(...recordings.map(({ name, title }) => element("option", { value: name }, readable(title))));
+  if (recordings.some((each) => each.is_timed)) $("pace").prepend(element("option", { value: "recorded" }, "as it was recorded"));
+  const hasKey = providers.some((each) => !each.missing && each.name !== "ollama");
+  setMode(recordings.length && !hasKey ? "play" : "ask");
+  document.querySelector('[name="mode"][value="play"]').disabled = !recordings.length;
+  $("offers").replaceChildren(...(session.can.demo ? recordings : recordings.slice(0, 12)).map(offerCard));
+}
+
+function offerCard({ name, title, about, bytes }) {
+  return element(
+    "button",
+    { type: "button", class: "offer", onclick: () => play(name, $("pace").value) },
+    element("span", { class: "go", "aria-hidden": "true" }, "▶"),
+    element("b", {}, readable(title)),
+    element("span", {}, readable(about)),
+    element("small", {}, `recorded, ${Math.max(1, Math.round(bytes / 1024))} KB`),
+  );
+}
+
+function suggest() {
+  const models = MODELS[$("provider").value] ?? [];
+  $("models").replaceChildren(...models.map((each) => element("option", { value: each })));
+  $("model").value = models[0] ?? "";
+}
+
+function setMode(mode) {
+  document.querySelector(`[name="mode"][value="${mode}"]`).checked = true;
+  $("ask").hidden = mode !== "ask";
+  $("play").hidden = mode !== "play";
+}
+
+function begin(wanted, title, source) {
+  problem("");
+  const note = { id: crypto.randomUUID(), kind: wanted.kind, title, source, started_at: Date.now() / 1000, state: "running" };
+  const running = [...notes.values()].filter((each) => each.state === "running").length;
+  if (running >= offered.most_running) {
+    problem(`${running} answers are running, the most at a time; stop one, or wait for its end.`);
+    return;
+  }
+  open(note, wanted);
+}
+
+function play(name, pace) {
+  const { title, about } = offered.recordings.find((each) => each.name === name);
+  begin({ kind: "play", recording: name, pace }, title, about);
+}
+
+function problem(message) {
+  $("problem").hidden = !message;
+  $("problem").textContent = message;
+}
+
+$("composer").addEventListener("submit", (event) => {
+  event.preventDefault();
+  if ($("ask").hidden) {
+    play($("recording").value, $("pace").value);
+    return;
+  }
+  const prompt = $("prompt").value.trim();
+  const model = $("model").value.trim();
+  if (!prompt || !model) {
+    problem(prompt ? "Name a model." : "Write a prompt first.");
+    (prompt ? $("model") : $("prompt")).focus();
+    return;
+  }
+  begin({ kind: "ask", prompt, provider: $("provider").value, model }, prompt, `${$("provider").value} ${model}`);
+  $("prompt").value = "";
+});
+$("prompt").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    $("composer").requestSubmit();
+  }
+});
+for (const radio of document.getElementsByName("mode")) radio.addEventListener("change", () => setMode(radio.value));
+$("provider").addEventListener("change", suggest);
+
+// ---- around it
+
+function closeMenu() {
+  document.body.classList.remove("menu");
+  $("menu").setAttribute("aria-expanded", "false");
+}
+
+$("menu").addEventListener("click", () => {
+  const isOpen = document.body.classList.toggle("menu");
+  $("menu").setAttribute("aria-expanded", String(isOpen));
+  if (isOpen) $("new").focus();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && document.body.classList.contains("menu")) {
+    closeMenu();
+    $("menu").focus();
+  }
+});
+$("main").addEventListener("click", closeMenu);
+$("new").addEventListener("click", () => {
+  activate(null);
+  ($("ask").hidden ? $("recording") : $("prompt")).focus();
+});
+
+function setTheme(theme) {
+  if (theme) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+  $("theme").value = theme;
+}
+$("theme").addEventListener("change", () => {
+  localStorage.setItem(THEME, $("theme").value);
+  setTheme($("theme").value);
+});
+setTheme(localStorage.getItem(THEME) ?? "");
+
+function lock() {
+  $("locked").hidden = false;
+  for (const id of ["side", "page"]) $(id).hidden = true;
+  $("token").focus();
+}
+$("unlock").addEventListener("submit", (event) => {
+  event.preventDefault();
+  api.keepToken($("token").value);
+  location.reload();
+});
+
+async function begun() {
+  if (!api.takeToken()) return lock();
+  try {
+    offer(await api.session());
+  } catch (error) {
+    if (error.status === 401) return lock();
+    return problem(`The app does not answer: ${error.message}`);
+  }
+  const before = JSON.parse(sessionStorage.getItem(TABS) ?? '{"open": [], "active": null}');
+  for (const id of before.open) if (notes.has(id)) open(notes.get(id), null, false);
+  activate(views.has(before.active) ? before.active : null);
+  return undefined;
+}
+
+await begun();

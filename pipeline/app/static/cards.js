@@ -1,0 +1,296 @@
+// One segment of an answer on the page: a text, a thought, a file, a command, a call.
+
+import { CodeView } from "/static/code_view.js";
+import { diffView } from "/static/diff_view.js";
+import { languageOf } from "/static/languages.js";
+import { ProseView } from "/static/prose_view.js";
+import { counted, element, readable } from "/static/readable.js";
+import { WrappedView } from "/static/wrapped_view.js";
+
+const FILES = new Set(["write_file", "edit_file", "patch_file"]);
+const ENDED = { truncated: "not run: cut off", interrupted: "not run: stopped", failed: "failed" };
+const SHELL = languageOf("a.sh");
+const JSON_TEXT = languageOf("a.json");
+const PATCH = languageOf("a.patch");
+
+/** Return what shows a segment, from its START. */
+export function cardOf(start, run) {
+  const type = start.segment_type;
+  if (type === "text" || type === "refusal") return new TextCard(type);
+  if (type === "reasoning") return new ReasoningCard();
+  return new CallCard(start, run);
+}
+
+class TextCard {
+  constructor(type) {
+    this.prose = new ProseView();
+    this.element = element("div", { class: type === "refusal" ? "text refusal" : "text growing" }, this.prose.element);
+  }
+
+  append(delta) {
+    this.prose.append(delta);
+  }
+
+  draw() {
+    this.prose.draw();
+  }
+
+  end() {
+    this.prose.finish();
+    this.element.classList.remove("growing");
+  }
+}
+
+class ReasoningCard {
+  constructor() {
+    this.prose = new ProseView({ isPlain: true });
+    this.summary = element("summary", {}, "Thinking");
+    this.element = element("details", { class: "reasoning growing", open: true }, this.summary, this.prose.element);
+  }
+
+  append(delta) {
+    this.prose.append(delta);
+  }
+
+  draw() {}
+
+  end() {
+    this.prose.finish();
+    this.summary.textContent = "Reasoning";
+    this.element.classList.remove("growing");
+  }
+}
+
+class CallCard {
+  constructor(start, run) {
+    const metadata = start.payload.metadata ?? {};
+    this.id = start.segment_id;
+    this.run = run;
+    this.type = start.segment_type;
+    this.name = metadata.tool_name ?? this.type;
+    this.path = metadata.path ?? "";
+    this.isFile = FILES.has(this.type);
+    this.begunAt = performance.now();
+    this.label = element("span", { class: "label" });
+    this.state = element("span", { class: "state" });
+    this.views = element("span", { class: "views", role: "group", "aria-label": "What is shown" });
+    this.copy = element("button", { type: "button", class: "plain", onclick: () => this.copyText() }, "Copy");
+    this.head = element("header", {}, element("span", { class: `kind ${this.kind}`, "aria-hidden": "true" }, this.sign), this.label, this.state, this.views, this.copy);
+    this.code = new (this.isFile ? CodeView : WrappedView)({ language: this.language });
+    this.body = element("div", { class: "views-body" }, this.code.element);
+    this.element = element("section", { class: `card ${this.kind} growing` }, this.head, element("div", { class: "flow", "aria-hidden": "true" }), this.body);
+    this.named(metadata);
+    this.say("writing");
+  }
+
+  get kind() {
+    return this.isFile ? "file" : this.type === "run_bash" ? "command" : "tool";
+  }
+
+  get sign() {
+    return { file: "▤", command: "❯", tool: "ƒ" }[this.kind];
+  }
+
+  get language() {
+    if (this.type === "run_bash") return SHELL;
+    if (!this.isFile) return JSON_TEXT;
+    return this.type === "write_file" ? languageOf(this.path) : PATCH;
+  }
+
+  /** Show what the call is about, as far as it is known. */
+  named(metadata) {
+    if (metadata.path && metadata.path !== this.path) {
+      this.path = metadata.path;
+      this.code.language = this.language;
+    }
+    const folder = this.path.slice(0, this.path.lastIndexOf("/") + 1);
+    const title = this.path
+      ? [element("span", { class: "folder" }, readable(folder)), element("b", {}, readable(this.path.slice(folder.length)))]
+      : [element("b", {}, this.type === "run_bash" ? "Command" : readable(this.name))];
+    const verb = this.path || this.type === "run_bash" ? element("span", { class: "verb" }, readable(this.name)) : null;
+    const cwd = metadata.cwd ? element("span", { class: "verb" }, `in ${readable(String(metadata.cwd))}`) : null;
+    this.label.replaceChildren(...title, ...[verb, cwd].filter(Boolean));
+    const what = this.path ? `${this.name} ${this.path}` : this.name;
+    this.title = readable(what);
+    this.element?.setAttribute("aria-label", this.title);
+    this.code.element.setAttribute("aria-label", `${this.title}, content`);
+  }
+
+  append(delta) {
+    this.firstAt ??= performance.now();
+    this.code.append(delta);
+  }
+
+  draw() {
+    this.code.draw();
+    if (!this.isOver) this.say("writing");
+  }
+
+  end(event) {
+    const { status, reason, metadata = {} } = event.payload;
+    this.isOver = true;
+    this.named(metadata);
+    this.code.draw();
+    this.element.classList.remove("growing");
+    if (status === "complete") this.say("written");
+    else this.say("bad", `${ENDED[status] ?? status}${reason && reason !== status ? `: ${reason}` : ""}`);
+    if (this.code.text === "" && !this.isFile) this.code.element.hidden = true;
+  }
+
+  /** Set the sign of its state: `writing`, `written`, `asking`, `running`, `good`, `bad`. */
+  say(state, words) {
+    const size = this.isFile ? counted(this.code.count, "line") : "";
+    const said = words ?? { writing: `writing ${size}`, written: size || "complete", running: "running" }[state];
+    const key = `${state} ${said}`;
+    if (key === this.said) return;
+    this.said = key;
+    this.state.className = `state ${state}`;
+    this.state.textContent = readable(said.trim());
+  }
+
+  /** The call is whole and valid. How long its content was on the page before that is only known while it is live. */
+  sealed(isLive) {
+    this.isSealed = true;
+    const seconds = (performance.now() - this.firstAt) / 1000;
+    if (!isLive || !this.firstAt || seconds < 0.3) return;
+    const early = element("span", { class: "early" }, `on the page ${seconds.toFixed(1)} s before the call was complete`);
+    this.label.append(early);
+  }
+
+  failed(event) {
+    const isCut = event.reason in ENDED;
+    const told = (each) => each.msg ?? each.message ?? (each.expected ? `expected ${each.expected}, found ${each.found ?? "the end"}` : "");
+    const why = isCut ? "" : [...new Set(event.errors?.map(told).filter(Boolean))].join("; ");
+    this.element.classList.remove("growing");
+    this.say("bad", ENDED[event.reason] ?? `not run: ${event.reason.replaceAll("_", " ")}`);
+    if (why) this.note("bad", why);
+  }
+
+  /** Show a moment of the call's life. */
+  lived(event) {
+    const { state, reason } = event;
+    if (state === "requested") this.ask(event.sha256);
+    else this.asked?.remove();
+    if (state === "requested") this.say("asking", "waits for you");
+    else if (state === "approved") this.say("written", "approved");
+    else if (state === "started") this.say("running", this.isFile ? "saving" : "running");
+    else if (state === "denied") this.say("bad", "denied");
+    else if (state === "failed") this.say("bad", "failed");
+    else if (state === "finished") this.say("good", "done");
+    this.element.classList.toggle("running", state === "started");
+    if (state === "denied" && reason) this.deniedFor = reason;
+  }
+
+  ask(sha256) {
+    const verb = this.isFile ? "Write it" : this.type === "run_bash" ? "Run it" : "Call it";
+    const question = this.isFile
+      ? "Write this to disk?"
+      : this.type === "run_bash"
+        ? "Run this command on your machine?"
+        : `Call ${readable(this.name)} with these arguments?`;
+    const send = async (approve) => {
+      for (const each of buttons) each.disabled = true;
+      try {
+        await this.run.decide({ call_id: this.id, sha256, approve });
+      } catch (error) {
+        for (const each of buttons) each.disabled = false;
+        this.note("bad", error.message);
+      }
+    };
+    const buttons = [
+      element("button", { type: "button", class: "approve", onclick: () => send(true), "aria-label": `Approve: ${this.title}` }, verb),
+      element("button", { type: "button", class: "deny", onclick: () => send(false), "aria-label": `Deny: ${this.title}` }, "Deny"),
+    ];
+    this.asked?.remove();
+    this.asked = element(
+      "div",
+      { class: "approval", role: "group", "aria-label": `Approval of ${this.title}` },
+      element("span", { class: "question" }, question),
+      element("code", { class: "hash", title: `SHA-256 of the call as it was streamed: ${sha256}` }, sha256.slice(0, 12)),
+      ...buttons,
+    );
+    this.body.after(this.asked);
+    this.run.preview(this.id).then((known) => this.previewed(known), () => {});
+  }
+
+  /** Show what a step knows of the effect before it is done, such as a diff. */
+  previewed(known) {
+    const files = Array.isArray(known) ? known : known?.files ?? (known?.diff !== undefined ? [known] : []);
+    if (typeof known === "string" && known) this.changes(known, true);
+    else this.files(files, true);
+  }
+
+  files(files, isBefore) {
+    const diffs = files.filter((each) => each.diff);
+    if (!diffs.length) return;
+    this.changes(diffs.map((each) => each.diff).join("\n"), isBefore && files.some((each) => each.action !== "created"));
+  }
+
+  /** Offer a diff beside the content. */
+  changes(diff, isShown) {
+    if (this.diffText === diff) return;
+    this.diffText = diff;
+    const { view, added, removed } = diffView(diff, this.language, `${this.title}, changes on disk`);
+    this.diff?.element.remove();
+    this.diff = view;
+    this.body.append(view.element);
+    const show = (isDiff) => {
+      this.code.element.hidden = isDiff;
+      view.element.hidden = !isDiff;
+      content.setAttribute("aria-pressed", String(!isDiff));
+      change.setAttribute("aria-pressed", String(isDiff));
+      (isDiff ? view : this.code).draw();
+    };
+    const content = element("button", { type: "button", onclick: () => show(false) }, "Content");
+    const change = element(
+      "button",
+      { type: "button", onclick: () => show(true), "aria-label": `Changes: ${added} added, ${removed} removed` },
+      "Changes ",
+      element("span", { class: "plus" }, `+${added}`),
+      element("span", { class: "minus" }, ` −${removed}`),
+    );
+    this.views.replaceChildren(content, change);
+    show(Boolean(isShown));
+  }
+
+  result(event) {
+    this.asked?.remove();
+    this.element.classList.remove("running");
+    if (event.denied != null) {
+      this.say("bad", "denied");
+      this.note("bad", event.denied);
+    } else if (event.error != null) {
+      this.say("bad", "failed");
+      this.note("bad", event.error);
+    } else {
+      if (event.files) this.files(event.files, false);
+      this.say("good", event.files ? (event.dry_run ? "would be written" : "saved") : "done");
+      this.output(event.value, Boolean(event.files));
+    }
+  }
+
+  output(value, isNote) {
+    if (value == null) return;
+    const ran = value !== null && typeof value === "object" && "output" in value ? value : null;
+    const text = ran ? ran.output : typeof value === "string" ? value : JSON.stringify(value, null, 2);
+    if (ran?.code) this.say("bad", `exit code ${ran.code}`);
+    if (isNote) return this.note("good", text);
+    const view = new CodeView({ label: `${this.title}, result`, language: ran || typeof value === "string" ? null : JSON_TEXT });
+    view.isFollowing = false;
+    view.append(text.replace(/\n$/, "") || "(no output)");
+    this.element.append(element("div", { class: "output" }, element("span", { class: "caption" }, "Result"), view.element));
+    view.draw();
+  }
+
+  note(kind, text) {
+    if (this.notes?.has(text)) return;
+    (this.notes ??= new Set()).add(text);
+    this.element.append(element("p", { class: `note ${kind}` }, readable(text)));
+  }
+
+  async copyText() {
+    await navigator.clipboard.writeText(this.diff && this.code.element.hidden ? this.diffText : this.code.text);
+    this.copy.textContent = "Copied";
+    setTimeout(() => (this.copy.textContent = "Copy"), 1500);
+  }
+}

@@ -1,0 +1,223 @@
+"""`FileActor`: what `write_files` does with the events of one stream."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...events.file_result import FileChange, FileResult
+from ...events.segment_event import SegmentContent, SegmentStart
+from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from ...events.tool_result import ToolResult
+from ...operators.calls.field_spec import NOT_CALLS
+from ...operators.calls.segment_metadata import is_argument
+from ...operators.engine.stage import Completed, How
+from ..acting.approval import Approve
+from ..acting.gate import gate
+from ..acting.work import Work
+from .commit_files import commit_files
+from .confined_path import confined_path, fold
+from .draft import Draft
+from .edits.refused import RefusedError
+from .file_edits import FileEdit, Names, file_edits, touched
+from .file_job import FileJob, to_its_end
+from .file_plan import FilePlan, PlannedFile, file_changes
+from .file_tool import FileTool
+from .root_folder import RootFolder
+from .told import told
+
+_Key = tuple[str | None, str]
+"""A call: its turn's id, and its own."""
+CLAIM = "write_files"
+_NO_DRAFT = NOT_CALLS | {"edit_file", "patch_file", "run_bash"}
+"""Segments whose content is not that of a file."""
+
+
+class FileOptions(Struct, frozen=True, kw_only=True):
+    """The options of `write_files`, which say what each is."""
+
+    tools: Mapping[str, tuple[FileTool, ...]]
+    approve: Approve | None
+    approval_timeout: float | None
+    keep_partial: bool
+    dry_run: bool
+    quota: int | None
+    protected: tuple[str, ...]
+    absolute_paths: bool
+    diff_limit: int
+
+
+class FileActor:
+    """Writes drafts while calls stream, and carries out a call when its invocation comes.
+
+    Calls for the same file wait for each other, in the order of their invocations; others do not.
+    """
+
+    def __init__(self, open_root: Callable[[], RootFolder], options: FileOptions, work: Work) -> None:
+        self._work = work
+        self._options = options
+        self._root = open_root()
+        self._drafts: dict[_Key, Draft] = {}
+        self._last: dict[str, asyncio.Task[None]] = {}
+        """By file the call that was the last to touch it."""
+        self._answered: set[_Key] = set()
+        self._trial: dict[Names, bytes | None] = {}
+        self._spent = 0
+        self._one_at_a_time = threading.Lock()
+
+    def feed(self, event: object) -> Awaitable[None] | None:
+        match event:
+            case SegmentContent():
+                if self._drafts and (draft := self._drafts.get((event.turn_id, event.segment_id))) is not None:
+                    draft.write(event.delta, self._room())
+            case SegmentStart():
+                if (draft := self._draft(event)) is not None:
+                    self._drafts[event.turn_id, event.segment_id] = draft
+                    return self._opened(event, draft)
+            case ToolInvocation():
+                self._invoked(event)
+                return None
+            case InvocationFailed():
+                self._work.emit(event)
+                return self._cut((event.turn_id, event.id))
+            case ToolResult():
+                self._answered.add((event.turn_id, event.id))
+            case _:
+                pass
+        self._work.emit(event)
+        return None
+
+    async def close(self, how: How) -> None:
+        try:
+            for key in [*self._drafts]:
+                if isinstance(how, Completed):  # a segment without an invocation behind it
+                    self._drafts.pop(key).discard()
+                else:
+                    await self._cut(key)
+        finally:
+            self._root.close()
+
+    def _draft(self, start: SegmentStart) -> Draft | None:
+        metadata = start.metadata
+        tools = [each for each in self._options.tools.get(str(metadata.get("tool_name")), ()) if each.content]
+        if not tools or start.segment_type in _NO_DRAFT or is_argument(start) or self._options.dry_run:
+            return None
+        path = next((metadata[each.path] for each in tools if each.path in metadata), None)
+        try:
+            return Draft(self._root, None if path is None else self._confined(path))
+        except RefusedError:  # told when the call is invoked
+            return None
+
+    async def _opened(self, start: SegmentStart, draft: Draft) -> None:
+        await to_its_end(draft.open)
+        self._work.emit(start)
+
+    async def _cut(self, key: _Key) -> None:
+        draft = self._drafts.pop(key, None)
+        if draft is None:
+            return
+        if not self._options.keep_partial:
+            draft.discard()
+            return
+        names = draft.names or ()
+        kept = await to_its_end(draft.keep)
+        if kept is not None:
+            self._work.emit(Notice("partial_file", f"what came of {'/'.join(names)!r} is in {kept!r}"))
+
+    def _invoked(self, call: ToolInvocation) -> None:
+        key = call.turn_id, call.id
+        draft = self._drafts.pop(key, None)
+        tool = next((each for each in self._options.tools.get(call.name, ()) if each.fits(call.arguments)), None)
+        if tool is None or call.claimed_by is not None or key in self._answered:
+            if draft is not None:
+                draft.discard()
+            self._work.emit(call)
+            return
+        self._answered.add(key)
+        self._work.emit(replace(call, claimed_by=CLAIM))
+        job = FileJob(call, draft, dry_run=self._options.dry_run or call.arguments.get(tool.dry_run) is True)
+        edits: list[FileEdit] = []
+        try:
+            edits = file_edits(tool, call.arguments, self._confined)
+        except RefusedError as error:
+            self._ended(job, "failed", FileResult(call.id, turn_id=call.turn_id, error=str(error)))
+            return
+        files = {"/".join(map(fold, names)) for names in touched(edits)}
+        before = {task for each in files if (task := self._last.get(each)) is not None}
+        task = self._work.start(
+            self._carry_out(job, edits, before), turn_id=call.turn_id, cancelled=partial(self._cancelled, job)
+        )
+        self._last.update(dict.fromkeys(files, task))
+
+    async def _carry_out(self, job: FileJob, edits: list[FileEdit], before: set[asyncio.Task[None]]) -> None:
+        call = job.call
+        if before:
+            await asyncio.wait(before)
+        try:
+            files, changes = await job.in_thread(partial(self._planned, edits, job))
+            if not job.dry_run:
+                if (refused := await self._asked(job, changes)) is not None:
+                    self._work.emit(refused)
+                    return
+                self._work.emit(job.status("started"))
+                await job.in_thread(partial(self._commit, job, files), counts=True)
+        except RefusedError as error:
+            self._ended(job, "failed", FileResult(call.id, turn_id=call.turn_id, error=str(error)))
+            return
+        finally:
+            job.discard()
+        value = told(changes, dry_run=job.dry_run)
+        result = FileResult(call.id, turn_id=call.turn_id, value=value, files=changes, dry_run=job.dry_run)
+        self._ended(job, "finished", result)
+
+    def _planned(self, edits: list[FileEdit], job: FileJob) -> tuple[tuple[PlannedFile, ...], tuple[FileChange, ...]]:
+        files = FilePlan(self._root, self._trial).files(edits)
+        size = self._size_within_quota(files)
+        self._spent += size if job.dry_run else 0
+        for file in files if job.dry_run else ():
+            self._root.check(file.names)
+            self._trial[file.names] = file.after
+        return files, file_changes(files, self._options.diff_limit)
+
+    async def _asked(self, job: FileJob, changes: tuple[FileChange, ...]) -> FileResult | None:
+        options = self._options
+        no = await gate(job.call, options.approve, self._work.emit, preview=changes, timeout=options.approval_timeout)
+        return None if no is None else FileResult(no.id, turn_id=no.turn_id, error=no.error, denied=no.denied)
+
+    def _commit(self, job: FileJob, files: tuple[PlannedFile, ...]) -> None:
+        with self._one_at_a_time:
+            self._spent += self._size_within_quota(files)
+            commit_files(self._root, files, None if job.draft is None else job.draft.file, job.check)
+
+    def _size_within_quota(self, files: tuple[PlannedFile, ...]) -> int:
+        size = sum(len(file.after) for file in files if file.after is not None)
+        if self._options.quota is not None and self._spent + size > self._options.quota:
+            message = f"the quota of {self._options.quota} bytes does not allow {size} more; nothing was written"
+            raise RefusedError(message)
+        return size
+
+    def _ended(self, job: FileJob, state: str, result: FileResult) -> None:
+        job.discard()
+        self._work.emit(job.status("finished") if state == "finished" else job.status("failed", result.error))
+        self._work.emit(result)
+
+    def _cancelled(self, job: FileJob, reason: str) -> None:
+        error = f"the call was cancelled: {reason}"
+        self._ended(job, "failed", FileResult(job.call.id, turn_id=job.call.turn_id, error=error))
+
+    def _room(self) -> float:
+        """Return how many bytes drafts may still have."""
+        if self._options.quota is None:
+            return float("inf")
+        return self._options.quota - self._spent - sum(draft.length for draft in self._drafts.values())
+
+    def _confined(self, path: object) -> Names:
+        options = self._options
+        if options.absolute_paths and isinstance(path, str) and path.startswith("/"):
+            path = self._root.relative(path)
+        return confined_path(path, protected=options.protected)

@@ -1,0 +1,127 @@
+"""What a call does, one edit for each place: read from its arguments, before any file is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from .edits.codex_patch import FilePatch, added_content, codex_patch, hunks_of
+from .edits.lines import split_lines
+from .edits.refused import RefusedError
+from .edits.search_replace import STARTS, with_lf
+from .edits.unified_diff import HUNK, unified_diff
+from .file_tool import FileTool
+
+Names: TypeAlias = tuple[str, ...]
+"""The names of the folders and of the file, below the root."""
+
+
+class WriteFile(Struct, frozen=True):
+    names: Names
+    content: str
+
+
+class ReplaceText(Struct, frozen=True):
+    names: Names
+    old: str
+    new: str
+    every: bool = False
+    count: int | None = None
+
+
+class InsertText(Struct, frozen=True):
+    names: Names
+    line: int
+    text: str
+
+
+class SearchReplace(Struct, frozen=True):
+    names: Names
+    blocks: str
+
+
+class PatchFile(Struct, frozen=True):
+    names: Names
+    patch: FilePatch
+    move_to: Names | None = None
+
+
+FileEdit: TypeAlias = WriteFile | ReplaceText | InsertText | SearchReplace | PatchFile
+
+
+def file_edits(tool: FileTool, arguments: Mapping[str, Any], confined: Callable[[object], Names]) -> list[FileEdit]:
+    """Return what a call does, in its order; `confined` turns a path into names. Raises `RefusedError`."""
+    match tool.form:
+        case "write":
+            return [WriteFile(confined(arguments[tool.path]), arguments[tool.content])]
+        case "insert":
+            return [InsertText(confined(arguments[tool.path]), arguments[tool.line], arguments.get(tool.new, ""))]
+        case "replace":
+            several: list[Mapping[str, Any]] = arguments[tool.edits] if tool.edits else [arguments]
+            return [_replacing(tool, arguments, each, confined) for each in several]
+        case _:
+            return _patching(tool, arguments, confined)
+
+
+def touched(edits: Sequence[FileEdit]) -> set[Names]:
+    """Return the files that edits read or write."""
+    moved = {each.move_to for each in edits if isinstance(each, PatchFile) and each.move_to is not None}
+    return {each.names for each in edits} | moved
+
+
+def _replacing(
+    tool: FileTool, arguments: Mapping[str, Any], edit: Mapping[str, Any], confined: Callable[[object], Names]
+) -> ReplaceText:
+    path = edit[tool.path] if tool.path in edit else arguments[tool.path]
+    count = edit.get(tool.count)
+    return ReplaceText(
+        confined(path),
+        edit[tool.old],
+        edit.get(tool.new, ""),
+        edit.get(tool.every) is True,
+        count if type(count) is int else None,
+    )
+
+
+def _patching(tool: FileTool, arguments: Mapping[str, Any], confined: Callable[[object], Names]) -> list[FileEdit]:
+    text: str = arguments[tool.patch]
+    path: str | None = arguments[tool.path] if tool.path else None
+    if path is not None and STARTS.search(text):
+        return [SearchReplace(confined(path), text)]
+    patches = _patches(text, path, str(arguments.get("type", "")))
+    if path is not None:
+        patches = _of_one_file(patches, path)
+    return [
+        PatchFile(confined(each.path), each, None if each.move_to is None else confined(each.move_to))
+        for each in patches
+    ]
+
+
+def _patches(text: str, path: str | None, operation: str) -> tuple[FilePatch, ...]:
+    if text.lstrip().startswith("*** Begin Patch"):
+        return codex_patch(text)
+    if path is not None and operation == "create_file":
+        lines = [line.removesuffix("\n") for line in split_lines(with_lf(text))]
+        return (FilePatch(path=path, action="add", content=added_content(lines, path)),)
+    if HUNK.search(text) or "--- " in text or path is None:
+        return unified_diff(text, path)
+    lines = [line.removesuffix("\n") for line in split_lines(with_lf(text))]
+    hunks = hunks_of(lines, path)
+    if not hunks:
+        message = f"the patch changes nothing in {path!r}"
+        raise RefusedError(message)
+    return (FilePatch(path=path, action="update", hunks=hunks),)
+
+
+def _of_one_file(patches: tuple[FilePatch, ...], path: str) -> tuple[FilePatch, ...]:
+    """Check that a patch of a call with a path is one of this file, and name it as the call does."""
+    first = patches[0]
+    if len(patches) > 1 or first.move_to is not None:
+        message = f"the call is for {path!r}, but its patch names other files, too"
+        raise RefusedError(message)
+    if not (f"/{path}".endswith(f"/{first.path}") or f"/{first.path}".endswith(f"/{path}")):
+        message = f"the call is for {path!r}, but its patch for {first.path!r}"
+        raise RefusedError(message)
+    return (FilePatch(path=path, action=first.action, content=first.content, hunks=first.hunks, removed=first.removed),)

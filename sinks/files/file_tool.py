@@ -1,0 +1,154 @@
+"""`FileTool`: which arguments of a tool say what is to be done with which file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, cast
+
+from msgspec import Meta, Struct
+
+from ...events.errors import UsageError
+from ...operators.calls.known_file_tools import CATALOGUE
+
+
+class FileTool(Struct, frozen=True, kw_only=True):
+    """A tool whose calls `write_files` carries out, by the names of its arguments.
+
+    >>> FileTool(tool="save_report", path="name", content="text").form
+    'write'
+
+    One form each: `content`, `old` and `new`, `patch`, or `line` and `new`. Only a call that has its arguments, as
+    texts, is taken for it. Raises `UsageError` for anything but one form.
+    """
+
+    tool: Annotated[str, Meta(description="The tool's name, exactly as the model calls it.")]
+    path: Annotated[str, Meta(description="The file's path; empty if the patch names its files.")] = ""
+    content: Annotated[str, Meta(description="The whole content of the file.")] = ""
+    old: Annotated[str, Meta(description="The text to replace.")] = ""
+    new: Annotated[str, Meta(description="The text to put there.")] = ""
+    edits: Annotated[
+        str, Meta(description="A list of objects with `old` and `new`, and with `path` if the call has none.")
+    ] = ""
+    every: Annotated[str, Meta(description="Whether each occurrence of the old text is replaced.")] = ""
+    count: Annotated[str, Meta(description="How often the old text must stand there.")] = ""
+    line: Annotated[str, Meta(description="The number of the line behind which `new` is inserted; 0 is the top.")] = ""
+    patch: Annotated[
+        str,
+        Meta(description="A unified diff, a patch from `*** Begin Patch` on, or blocks of SEARCH and REPLACE."),
+    ] = ""
+    dry_run: Annotated[str, Meta(description="Whether the call only asks what would happen.")] = ""
+    only: Annotated[tuple[str, str] | None, Meta(description="An argument and the value that it must have.")] = None
+
+    def __post_init__(self) -> None:
+        forms = [bool(self.content), bool(self.old), bool(self.patch), bool(self.line)]
+        if sum(forms) != 1 or (not self.path and not self.patch) or (bool(self.old or self.line) and not self.new):
+            message = (
+                f"the FileTool {self.tool!r} needs path= and one of content=, old= with new=, line= with new=, patch="
+            )
+            raise UsageError(message)
+
+    @property
+    def form(self) -> str:
+        """One of write, replace, insert and patch."""
+        return "write" if self.content else "replace" if self.old else "insert" if self.line else "patch"
+
+    def fits(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether a call with these arguments is one of this tool."""
+        if self.only is not None and arguments.get(self.only[0]) != self.only[1]:
+            return False
+        if self.line and type(arguments.get(self.line)) is not int:
+            return False
+        if not self.edits:
+            needed = (self.path, self.content, self.old, self.patch, "" if self.only and not self.line else self.new)
+            return all(isinstance(arguments.get(name), str) for name in needed if name)
+        of_each = [name for name in (self.old, self.new, "" if self.path in arguments else self.path) if name]
+        return _have(arguments.get(self.edits), of_each)
+
+
+def _have(edits: object, names: Iterable[str]) -> bool:
+    """Return whether this is a list of objects, at least one, and each has texts under these names."""
+    if not isinstance(edits, list) or not edits:
+        return False
+    return all(_has(each, names) for each in cast("list[object]", edits))
+
+
+def _has(edit: object, names: Iterable[str]) -> bool:
+    return isinstance(edit, dict) and all(isinstance(cast("dict[str, object]", edit).get(name), str) for name in names)
+
+
+_EDITORS = ("str_replace_based_edit_tool", "str_replace_editor")
+_STRING, _CAMEL, _TEXT = ("old_string", "new_string"), ("oldString", "newString"), ("oldText", "newText")
+
+
+def _replacing(
+    tool: str,
+    path: str,
+    texts: tuple[str, str],
+    edits: str = "",
+    *,
+    every: str = "",
+    count: str = "",
+    dry_run: str = "",
+) -> FileTool:
+    old, new = texts
+    return FileTool(tool=tool, path=path, old=old, new=new, edits=edits, every=every, count=count, dry_run=dry_run)
+
+
+_WRITING = (
+    FileTool(tool="write_file", path="path", content="content"),
+    *(
+        FileTool(
+            tool=each.tool,
+            path=each.others[0],
+            content=each.text,
+            only=("command", "create") if each.tool in _EDITORS else None,
+        )
+        for each in CATALOGUE
+        if each.segment_type == "write_file"
+    ),
+)
+_REPLACING = (
+    _replacing("Edit", "file_path", _STRING, every="replace_all"),
+    _replacing("MultiEdit", "file_path", _STRING, "edits", every="replace_all"),
+    _replacing("replace", "file_path", _STRING, every="allow_multiple", count="expected_replacements"),
+    _replacing("edit", "file_path", _STRING, every="replace_all"),
+    _replacing("edit", "filePath", _CAMEL, every="replaceAll"),
+    _replacing("edit", "path", _TEXT),
+    _replacing("edit_file", "file_path", _STRING, count="expected_replacements"),
+    _replacing("edit_file", "path", _TEXT, "edits", dry_run="dryRun"),
+    _replacing("search_replace", "file_path", _STRING),
+    _replacing("replace_string_in_file", "filePath", _CAMEL),
+    _replacing("multi_replace_string_in_file", "filePath", _CAMEL, "replacements"),
+    *(
+        FileTool(tool=name, path="path", old="old_str", new="new_str", only=("command", "str_replace"))
+        for name in _EDITORS
+    ),
+    *(
+        FileTool(tool=name, path="path", line="insert_line", new=text, only=("command", "insert"))
+        for name in _EDITORS
+        for text in ("insert_text", "new_str")
+    ),
+)
+_PATCHING = (
+    FileTool(tool="edit_file", path="path", patch="patch"),
+    FileTool(tool="patch_file", path="path", patch="patch"),
+    FileTool(tool="replace_in_file", path="path", patch="diff"),
+    FileTool(tool="apply_diff", path="path", patch="diff"),
+    FileTool(tool="apply_patch", patch="input"),
+    FileTool(tool="apply_patch", patch="patch"),
+    FileTool(tool="apply_patch", patch="patchText"),
+    FileTool(tool="apply_patch", path="path", patch="diff"),
+)
+KNOWN_FILE_CALLS: tuple[FileTool, ...] = (*_WRITING, *_REPLACING, *_PATCHING)
+"""The file tools of known agents, as far as their calls say all that is to be done."""
+
+
+def tools_by_name(own: Iterable[Any]) -> dict[str, tuple[FileTool, ...]]:
+    """Return the tools by name, those of the user first; `UsageError` for anything but FileTools."""
+    by_name: dict[str, tuple[FileTool, ...]] = {}
+    for each in (*own, *KNOWN_FILE_CALLS):
+        if not isinstance(each, FileTool):
+            message = f"tools= takes FileTool(tool=..., path=..., content=...), got {each!r:.80}"
+            raise UsageError(message)
+        by_name[each.tool] = (*by_name.get(each.tool, ()), each)
+    return by_name

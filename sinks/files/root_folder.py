@@ -1,0 +1,223 @@
+"""`RootFolder`: the folder that calls may write in, walked name by name without following symbolic links."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ...events.errors import UsageError
+from .confined_path import fold
+from .edits.refused import RefusedError, refusal
+
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_NEEDED = {os.open, os.mkdir, os.rename, os.rmdir, os.stat, os.unlink}
+_KINDS = (
+    (stat.S_ISLNK, "a symbolic link"),
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+class Snapshot(NamedTuple):
+    """A file as it was read: its bytes, its permissions, and what shows that it has changed since.
+
+    `content` is None if the file is longer than the limit for it.
+    """
+
+    content: bytes | None
+    mode: int
+    version: tuple[int, ...]
+
+
+class RootFolder:
+    """A folder, held open: everything below it is reached from here, name by name.
+
+    Each folder on the way is opened relative to the one before and never through a symbolic link, so that a link made
+    meanwhile leads nowhere. Raises `UsageError` if the root is no folder, or on a system that cannot do that.
+    """
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        if not os.supports_dir_fd >= _NEEDED or not hasattr(os, "O_NOFOLLOW"):
+            message = "write_files needs a system that opens files relative to a folder, such as Linux or macOS"
+            raise UsageError(message)
+        self.path = Path(root)
+        try:
+            self.descriptor = os.open(self.path, _FOLDER & ~os.O_NOFOLLOW)
+        except OSError as error:
+            message = f"write_files needs an existing folder as root, got {os.fspath(root)!r}: {error.strerror}"
+            raise UsageError(message) from error
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+    @contextlib.contextmanager
+    def walk(
+        self, names: Sequence[str], *, make: list[tuple[str, ...]] | None = None
+    ) -> Generator[tuple[int, bool], None, None]:
+        """Open a folder below the root for the length of the block, and say whether it is there.
+
+        If it is not, the deepest one on the way that exists is opened; with `make` missing folders are made, and added
+        to it.
+        """
+        held = os.dup(self.descriptor)
+        try:
+            for depth, name in enumerate(names):
+                below = _below(held, name, names[: depth + 1], make)
+                if below is None:
+                    yield held, False
+                    return
+                os.close(held)
+                held = below
+            yield held, True
+        finally:
+            os.close(held)
+
+    def read(self, names: Sequence[str], limit: int) -> Snapshot | None:
+        """Return a file with its bytes, or None if there is none. Raises `RefusedError` for anything but a file."""
+        with self.walk(names[:-1]) as (folder, is_there):
+            if not is_there:
+                return None
+            _check_case(folder, names)
+            if _found(folder, names) is None:  # asked first, because opening a device may do something
+                return None
+            try:
+                held = os.open(names[-1], _FILE, dir_fd=folder)
+            except OSError as error:
+                raise refusal("/".join(names), error) from error
+            with os.fdopen(held, "rb") as file:
+                found = os.fstat(file.fileno())
+                _check_regular("/".join(names), found)
+                content = file.read(limit + 1)
+                return Snapshot(None if len(content) > limit else content, stat.S_IMODE(found.st_mode), _version(found))
+
+    def check(self, names: Sequence[str], *, expected: Snapshot | bool | None = True) -> None:
+        """Raise `RefusedError` if a call may not write this file.
+
+        `expected`: the file as it was read, which it must still be; True takes whatever is there.
+        """
+        path = "/".join(names)
+        with self.walk(names[:-1]) as (folder, is_there):
+            found = _found(folder, names) if is_there else None
+            if is_there:
+                _check_case(folder, names)
+            if found is not None and not _is_writable(folder, names[-1]):
+                message = f"{path!r} is read-only"
+                raise RefusedError(message)
+        if not isinstance(expected, bool):
+            version = None if expected is None else expected.version
+            if version != (None if found is None else _version(found)):
+                message = f"{path!r} was changed by somebody else meanwhile"
+                raise RefusedError(message)
+
+    def mode(self, names: Sequence[str]) -> int | None:
+        """Return the permissions of a file, or None if there is none."""
+        with self.walk(names[:-1]) as (folder, is_there):
+            found = _found(folder, names) if is_there else None
+            return None if found is None else stat.S_IMODE(found.st_mode)
+
+    def relative(self, path: str) -> str:
+        """Return an absolute path below the root without the root; any other is returned as it is."""
+        for root in (os.fspath(self.path), os.path.realpath(self.path)):
+            if path.startswith(f"{root.rstrip('/')}/"):
+                return path[len(root.rstrip("/")) + 1 :]
+        return path
+
+    def device(self, names: Sequence[str]) -> int:
+        """Return the file system that a file is on, or would be."""
+        with self.walk(names[:-1]) as (folder, _):
+            return os.fstat(folder).st_dev
+
+    def remove_folders(self, made: list[tuple[str, ...]]) -> None:
+        """Remove folders that were made for files that are not written after all, unless they are in use."""
+        for names in reversed(made):
+            with contextlib.suppress(OSError, RefusedError), self.walk(names[:-1]) as (folder, is_there):
+                if is_there:
+                    os.rmdir(names[-1], dir_fd=folder)
+
+
+def _found(folder: int, names: Sequence[str]) -> os.stat_result | None:
+    try:
+        found = os.stat(names[-1], dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise refusal("/".join(names), error) from error
+    _check_regular("/".join(names), found)
+    return found
+
+
+def _below(held: int, name: str, names: Sequence[str], make: list[tuple[str, ...]] | None) -> int | None:
+    """Open one folder in another. Return None if there is none and none is to be made."""
+    path = "/".join(names)
+    try:
+        if make is not None:
+            with contextlib.suppress(FileExistsError):
+                _check_case(held, names)
+                os.mkdir(name, dir_fd=held)
+                make.append(tuple(names))
+                os.fsync(held)
+        below = os.open(name, _FOLDER, dir_fd=held)
+    except FileNotFoundError:
+        _check_case(held, names)
+        return None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
+            message = f"{path!r} is refused: it is {_kind(held, name)}, not a folder"
+            raise RefusedError(message) from error
+        raise refusal(path, error) from error
+    try:
+        _check_case(held, names)
+    except RefusedError:
+        os.close(below)
+        raise
+    return below
+
+
+def _kind(folder: int, name: str) -> str:
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except OSError:
+        return "no folder"
+    return next((words for is_kind, words in _KINDS if is_kind(mode)), "a file")
+
+
+def _check_regular(path: str, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        words = next((words for is_kind, words in _KINDS if is_kind(found.st_mode)), "something else")
+        message = f"{path!r} is refused: it is {words}, not a file"
+        raise RefusedError(message)
+
+
+def _check_case(folder: int, names: Sequence[str]) -> None:
+    """Raise `RefusedError` if a name is there in another case or form: on some systems that is the same file."""
+    name = names[-1]
+    folded = fold(name)
+    try:
+        there = os.listdir(folder)
+    except OSError:  # a folder that may be entered, but not listed
+        return
+    others = [each for each in there if each != name and fold(each) == folded]
+    if others and name not in there:
+        message = (
+            f"the path {'/'.join(names)!r} is refused: {others[0]!r} is there, with other letters for the same name"
+        )
+        raise RefusedError(message)
+
+
+def _is_writable(folder: int, name: str) -> bool:
+    if os.access not in os.supports_effective_ids or os.access not in os.supports_dir_fd:
+        return True
+    return os.access(name, os.W_OK, dir_fd=folder, effective_ids=True)
+
+
+def _version(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

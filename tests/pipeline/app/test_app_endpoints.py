@@ -128,7 +128,7 @@ def test_a_request_that_is_too_long_or_hides_its_length_is_refused(monkeypatch: 
 @pytest.mark.parametrize(
     ("request_body", "said"),
     [
-        ({"kind": "play", "id": "a", "recording": "../../etc/passwd"}, "no recording"),
+        ({"kind": "play", "id": "a", "recording": "../../etc/passwd"}, "unknown recording"),
         ({"kind": "play", "id": "../x", "recording": "herbs.sse"}, "matching regex"),
         ({"kind": "ask", "id": "a", "prompt": "", "provider": "openai", "model": "m"}, "prompt"),
         ({"kind": "ask", "id": "a", "prompt": "p", "provider": "nobody", "model": "m"}, "unknown provider"),

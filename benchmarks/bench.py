@@ -24,6 +24,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/support")]
 import conftest  # noqa: F401 - registers the checkout as `penstock`
+import piece_cost
 from strategies.marked_texts import MODEL_MARKERS
 
 from penstock.events import ChunkResponse, SegmentContent, ToolCallDelta, ToolInvocation
@@ -298,6 +299,17 @@ def main() -> int:
     for name, cost, bound in rows:
         failed |= cost > bound
         print(f"{name:50} {cost:5.1f} calls a delta   (bound {bound})")
+    for name, dialects in (("common", piece_cost.COMMON), ("all", piece_cost.WRITING)):
+        pieces, most = piece_cost.cost_of(*dialects), piece_cost.MOST
+        figures: tuple[tuple[str, float, float], ...] = (
+            ("functions called, pieces with markers", pieces.with_markers, most.with_markers),
+            ("functions called, pieces inside", pieces.inside, most.inside),
+            ("functions called, the costliest piece", pieces.most.calls, most.calls),
+            ("files of the piece in most", len(pieces.widest.files), most.files),
+        )
+        for what, figure, bound in figures:
+            failed |= figure > bound
+            print(f"{name + ' dialects, ' + what:55} {figure:5.1f}   (bound {bound})")
     base = "import reactivex, msgspec, pydantic"
     more = import_seconds(base, "from penstock.pipeline import Pipeline") - import_seconds(base)
     failed |= more > 0.35

@@ -16,6 +16,8 @@ A client's call is write_file with 20,000 characters, 50 at a time, 50 times a s
 A delay is that from the time at which the source was due to make a piece until the client has it: a busy server counts,
 and with coalescing up to 50 ms are wanted. p99 and frames count while the load is steady, lost calls always.
 
+`gc ms` is the longest full collection of garbage, which delays all clients at once.
+
 `memory` is what the server held most, above what it held idle, for each client. `cpu` is its share of one core. High
 `waited` (the server was ready, others had the core) or `lag` (p99 of the clients' own loop) mean that the machine was
 busy with other things, and the delays are not the server's. Needs Linux and two cores.
@@ -37,13 +39,13 @@ FILES = 4096
 """Open files for a thousand connections and the search, in each of two processes."""
 BUSY = 0.1
 """The most `waited` of a run whose delays are the server's own."""
-HEADER = ("scenario", "app", "clients", "p50 ms", "p99 ms", "frames/s", "memory KB", "cpu", "waited", "lag ms")
-WIDTHS = (17, 15, 8, 7, 7, 9, 10, 5, 7, 7)
+HEADER = ("scenario", "app", "clients", "p50 ms", "p99 ms", "frames/s", "memory KB", "cpu", "waited", "gc ms", "lag ms")
+WIDTHS = (17, 15, 8, 7, 7, 9, 10, 5, 7, 6, 7)
 
 
 def cells(row: Row) -> list[float]:
     seen = row.measured
-    return [seen.p50, seen.p99, seen.frames, seen.memory / row.clients, seen.cpu, seen.waited, seen.lag]
+    return [seen.p50, seen.p99, seen.frames, seen.memory / row.clients, seen.cpu, seen.waited, seen.pause, seen.lag]
 
 
 def line(*words: str) -> str:
@@ -59,7 +61,7 @@ def table(rows: list[Row]) -> str:
     lines = [line(*HEADER)]
     for place, row in enumerate(rows):
         own = cells(row)
-        forms = (".1f", ".1f", ".0f", ".0f", ".0%", ".0%", ".1f")
+        forms = (".1f", ".1f", ".0f", ".0f", ".0%", ".0%", ".0f", ".1f")
         numbers = [format(value, form) for value, form in zip(own, forms, strict=True)]
         lines.append(line(row.name, row.app, str(row.clients), *numbers))
         if row.app == "bare" and place and rows[place - 1].name == row.name:

@@ -6,6 +6,7 @@ Started by load.py. Prints its port. /state has what the process used so far, an
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
 import sys
@@ -34,6 +35,9 @@ pipeline = Pipeline()
 yielded: Counter[str] = Counter()
 """How many pieces each stream that has a name has yielded."""
 open_streams = 0
+longest_pause = 0.0
+"""The seconds of the longest full garbage collection since the last look."""
+pause_began = 0.0
 
 
 class Asked(msgspec.Struct):
@@ -93,7 +97,18 @@ def answering(stream: Callable[[Asked], AsyncIterator[bytes]]) -> Callable[[Requ
     return answer  # type: ignore[return-value]
 
 
+def note_pause(phase: str, info: dict[str, int]) -> None:
+    global longest_pause, pause_began  # noqa: PLW0603 - as above
+    if info["generation"] == 2:
+        if phase == "start":
+            pause_began = time.monotonic()
+        else:
+            longest_pause = max(longest_pause, time.monotonic() - pause_began)
+
+
 def used() -> dict[str, float]:
+    global longest_pause
+    pause, longest_pause = longest_pause, 0.0
     _, pages, *_ = Path("/proc/self/statm").read_text(encoding="ascii").split()
     _, waited, *_ = Path("/proc/self/schedstat").read_text(encoding="ascii").split()
     return {
@@ -101,6 +116,7 @@ def used() -> dict[str, float]:
         "cpu": time.process_time(),
         "waited": int(waited) / 1e9,
         "memory": int(pages) * PAGE_KB,
+        "pause": pause,
     }
 
 
@@ -122,6 +138,7 @@ def main() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listening:
         if send_buffer:  # connections have the listener's
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
+        gc.callbacks.append(note_pause)
         print(listening.getsockname()[1], flush=True)
         uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listening])
 

@@ -22,12 +22,16 @@ IDLE_WITHIN = 30
 
 
 class State(msgspec.Struct):
-    """What the server says of itself: seconds, kilobytes, open streams and the pieces of those that have names."""
+    """What the server says of itself: seconds, kilobytes, open streams and the pieces of those that have names.
+
+    pause is the longest full collection of garbage since the last look.
+    """
 
     time: float
     cpu: float
     waited: float
     memory: int
+    pause: float
     open: int
     yielded: dict[str, int]
 
@@ -49,6 +53,8 @@ class Measured(msgspec.Struct):
     """What the server held most, above what it held before."""
     cpu: float = 0
     waited: float = 0
+    pause: float = 0
+    """The longest pause of the garbage collector in milliseconds."""
     states: list[State] = []
     """What the server said while the load was steady."""
 
@@ -96,6 +102,7 @@ class Server:
             memory=max(each.memory for each in steady) - before.memory,
             cpu=(last.cpu - first.cpu) / spent,
             waited=(last.waited - first.waited) / spent,
+            pause=1000 * max(each.pause for each in steady),
             states=steady,
         )
 

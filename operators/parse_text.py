@@ -61,10 +61,10 @@ def parse_text(
     - `unknown_tool`: whether a call of a tool that is not in `tools` passes (`pass`), is `text`, or fails (`fail`);
       None: it passes behind a marker such as `<tool_call>`, and is text behind one that is common, such as a mere `{`.
     - `unknown_argument`: whether an argument that is not in the tool's schema passes (`pass`) or, if values are raw
-      text, is dropped (`drop`).
+      text, is dropped (`drop`); None: as the dialect says, which drops it only in `minicpm5_xml`.
     - `between`: whether text after the first call is emitted (`text`) or dropped (`drop`); it always stays in `raw`.
-    - `blanks`: blanks beside calls and reasoning: `lone` drops those at the edges of reasoning, and others if there is
-      no other text; `keep` emits all of them, and `drop` none.
+    - `blanks`: blanks beside calls and reasoning: `lone` drops those at the edges of reasoning, and those beside calls
+      if there is no other text; `keep` emits all of them, and `drop` none.
     - `fences`: whether calls inside a ``` fence are read if its language is the dialect's (`language`), always
       (`calls`), or never (`text`). Calls between backticks on one line are always text.
     - `seal`: when a call with raw values ends, which may contain their own closers: at the end of the answer or before

@@ -109,16 +109,18 @@ class Collector(Generic[E]):
     `keep_events`: whether `Collected.events` is filled; without it, the events of a long text are not kept.
     """
 
-    __slots__ = ("_keep", "_open", "collected")
+    __slots__ = ("_events", "_lists", "_open", "_segments")
 
     def __init__(self, *, keep_events: bool = True) -> None:
-        self.collected = Collected[E]()
-        self._keep = keep_events
+        self._events: list[E] | None = [] if keep_events else None
+        self._segments: list[Segment] = []
+        self._lists: dict[str, list[Any]] = {}
+        """Those that are not empty: a list that stays empty is one more for the garbage collector in each stream."""
         self._open: dict[_Identity, tuple[Segment, list[str], list[str]]] = {}
 
     def feed(self, event: Any) -> None:
-        if self._keep:
-            self.collected.events.append(event)
+        if self._events is not None:
+            self._events.append(event)
         kind: Any = event.__class__
         if kind is SegmentContent:
             entry = self._open.get((event.turn_id, event.segment_id))
@@ -129,13 +131,13 @@ class Collector(Generic[E]):
         elif kind is SegmentStart or kind is SegmentEnd:
             self._border(event)
         elif (name := _LISTS.get(kind)) is not None:
-            getattr(self.collected, name).append(event)
+            self._lists.setdefault(name, []).append(event)
 
     def close(self) -> Collected[E]:
         """Return what was collected; a segment that is still open has no status."""
         for identity in list(self._open):
             self._end(identity)
-        return self.collected
+        return Collected(self._events or [], self._segments, **self._lists)
 
     def _border(self, event: SegmentStart | SegmentEnd) -> None:
         identity = (event.turn_id, event.segment_id)
@@ -143,7 +145,7 @@ class Collector(Generic[E]):
             if identity in self._open:
                 self._end(identity)
             segment = Segment(event.segment_id, event.segment_type or "", turn_id=event.turn_id)
-            self.collected.segments.append(segment)
+            self._segments.append(segment)
             self._open[identity] = (segment, [], [])
         entry = self._open.get(identity)
         if entry is None:

@@ -9,8 +9,9 @@ from typing import Any
 
 from typing_extensions import Unpack
 
-from .running.frame_source import FrameSource, checked_heartbeat
+from .running.closed_unread import ClosedUnread
 from .web.frame_pump import FramePump, checked
+from .web.frame_source import FrameSource, checked_heartbeat
 from .web.protocols import ProtocolOptions, UiProtocol
 from .web.ui_frames import DescribeError, Select, UiFrames, describe_error
 
@@ -48,12 +49,14 @@ def to_json_lines(
     """
     checked_heartbeat(heartbeat)
     frames = UiFrames(protocol, select=select, describe_error=describe_error, **options)
-    return line_chunks(partial(FramePump, checked(events, "to_json_lines"), frames), heartbeat)
+    chunks = line_chunks(partial(FramePump, checked(events, "to_json_lines"), frames), heartbeat)
+    return ClosedUnread(chunks, events)
 
 
 async def line_chunks(opened: Callable[[], FrameSource], heartbeat: float | None) -> AsyncGenerator[bytes, None]:
     """Yield frames as lines; the source is opened for the first and closed after the last."""
     source = opened()
+    del opened
     try:
         while True:
             if not await source.wait(heartbeat):

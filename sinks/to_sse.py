@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 from typing_extensions import Unpack
 
-from .running.frame_source import FrameSource, checked_heartbeat
+from .running.closed_unread import ClosedUnread
 from .web.frame_pump import FramePump, checked
+from .web.frame_source import FrameSource, checked_heartbeat
 from .web.protocols import ProtocolOptions, ProtocolRow, UiProtocol, protocol_row
 from .web.ui_frames import DescribeError, Select, UiFrames, describe_error
 
@@ -75,7 +76,8 @@ def to_sse(
     checked_heartbeat(heartbeat)
     frames = UiFrames(protocol, select=select, describe_error=describe_error, **options)
     pump = partial(FramePump, checked(events, "to_sse"), frames)
-    return sse_chunks(pump, protocol_row(protocol), heartbeat, count(1).__next__ if ids else None)
+    chunks = sse_chunks(pump, protocol_row(protocol), heartbeat, count(1).__next__ if ids else None)
+    return ClosedUnread(chunks, events)
 
 
 def sse_headers(protocol: UiProtocol = "segments") -> dict[str, str]:
@@ -102,6 +104,7 @@ async def sse_chunks(
     - `next_id`: returns the number of the frame that was just taken, None for one without.
     """
     source = opened()
+    del opened  # a thousand streams hold two objects fewer each, which the garbage collector would visit
     try:
         while True:
             if not await source.wait(heartbeat):
@@ -115,7 +118,7 @@ async def sse_chunks(
                 said = b"event: %b\n%b" % (msgspec.json.decode(frame, type=_Named).type.encode(), said)
             number = None if next_id is None else next_id()
             yield said if number is None else b"id: %d\n%b" % (number, said)
-        if row.ending:
+        if row.ending and source.has_end:
             yield b"data: %b\n\n" % row.ending
     finally:
         await source.aclose()

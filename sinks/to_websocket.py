@@ -10,8 +10,8 @@ from typing import Any, Final
 import msgspec
 from typing_extensions import Unpack
 
-from .running.frame_source import FrameSource
 from .web.frame_pump import FramePump, checked
+from .web.frame_source import FrameSource
 from .web.protocols import ProtocolOptions, UiProtocol
 from .web.ui_frames import DescribeError, Select, UiFrames, describe_error
 

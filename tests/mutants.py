@@ -315,9 +315,9 @@ MUTANTS: tuple[Mutant, ...] = (
                 "        return None\n",
             ),
             Edit(
-                "operators/text/fast_paths.py",
-                "    if block.is_open or source_buffer.before or",
-                "    if True or source_buffer.before or",
+                "operators/text/text_engine.py",
+                "elif not source_buffer.loose and outside.goes_through:",
+                "elif False:",
             ),
         ),
         (f"{EARLINESS} text_waits",),
@@ -337,7 +337,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "text that may be a marker is lost",
         (
             Edit(
-                "operators/text/fast_paths.py",
+                "operators/text/text_engine.py",
                 "            source_buffer.wait = text[start:]\n",
                 '            source_buffer.wait = ""\n',
             ),
@@ -348,7 +348,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a call in text ends twice",
         (
             Edit(
-                "operators/text/text_call.py",
+                "operators/text/source_buffer.py",
                 "        events.append(end)\n",
                 "        events += [end, end]\n",
             ),
@@ -368,7 +368,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a call in text that was cut is complete",
-        (Edit("operators/text/block_end.py", "is_sealed = at_rest and (", "is_sealed = True or ("),),
+        (Edit("operators/text/text_block.py", "is_sealed = at_rest and (", "is_sealed = True or ("),),
         (f"{COMPLAINTS} 16888",),
     ),
     Mutant(
@@ -381,7 +381,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/text_block.py",
-                "self.outside.after_block(self.at if any(self.grammar.follow[here] for here in self.at) else ())",
+                "self.outside.after_block(self.at if self.grammar.goes_on(self.at) else ())",
                 "self.outside.after_block(())",
             ),
         ),
@@ -435,7 +435,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a call inside a value is not counted",
         (
             Edit(
-                "operators/text/slots/inner_calls.py",
+                "operators/text/value_end.py",
                 "                self.depth += 1\n",
                 "                self.depth += 0\n",
             ),
@@ -477,12 +477,12 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an argument that no schema has counts beside markers in values",
-        (Edit("operators/text/text_call.py", "if self.has_markers and self.undeclared is not None:", "if False:"),),
+        (Edit("operators/text/source_buffer.py", "if self.has_markers and self.undeclared is not None:", "if False:"),),
         (CONTENT,),
     ),
     Mutant(
         "a value is trimmed of more than one newline",
-        (Edit("operators/text/slots/text_slot.py", 'text.removeprefix("\\n")', 'text.lstrip("\\n")'),),
+        (Edit("operators/text/block_text.py", 'text.removeprefix("\\n")', 'text.lstrip("\\n")'),),
         (f"{COMPLAINTS} 59787",),
     ),
     Mutant(
@@ -506,9 +506,9 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/block_json.py",
-                "        self.take(self.slot.feed(buffer[position:] if position else buffer))\n",
-                '        before, closer, _ = buffer[position:].partition("</tool_call>")\n'
-                "        self.take(self.slot.feed(before))\n"
+                "        self._take_all(self.machine.feed(text), begin, len(text))\n",
+                '        before, closer, _ = text.partition("</tool_call>")\n'
+                "        self._take_all(self.machine.feed(before), begin, len(before))\n"
                 "        if closer and self._block.reader is self:\n"
                 '            self._block.fail(JsonError("malformed", 0, "more", closer))\n',
             ),
@@ -566,14 +566,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a raw body is sealed however the stream ends",
-        (Edit("operators/text/block_end.py", "(is_regular and is_at_end)", "is_at_end"),),
+        (Edit("operators/text/text_block.py", "(is_regular and is_at_end)", "is_at_end"),),
         (f"{CALLS_IN_TEXT} sealed",),
     ),
     Mutant(
         "a JSON body that closed is sealed though the stream was lost",
         (
             Edit(
-                "operators/text/block_end.py",
+                "operators/text/text_block.py",
                 'call.closed and isinstance(how, Completed) and finish != "error"',
                 "call.closed",
             ),
@@ -604,8 +604,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "a failed call is gone on with",
         (
             Edit(
-                "operators/text/between_items.py",
-                "        block.at = ()  # inside of the call, where nothing goes on\n",
+                "operators/text/text_block.py",
+                "            self.at = ()  # inside of the call, where nothing goes on\n",
                 "",
             ),
         ),
@@ -613,7 +613,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "JSON in text forgets at a dump that arguments are coded",
-        (Edit("operators/text/slots/json_slot.py", "    _coded: bool = False\n", "    _coded = False\n"),),
+        (Edit("operators/text/block_json.py", "    _coded: bool = False\n", "    _coded = False\n"),),
         (f"{LAWS_OF_TEXT} hold_however and (apriel or xlam or hunyuan)",),
     ),
     Mutant(
@@ -676,7 +676,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a value that is not of its type is not flagged",
-        (Edit("operators/text/text_call.py", "if typed.flagged and key not in self.mistyped:", "if False:"),),
+        (Edit("operators/text/source_buffer.py", "if typed.flagged and key not in self.mistyped:", "if False:"),),
         ("tests/laws/test_mistyped_arguments.py notice",),
     ),
     Mutant(
@@ -695,8 +695,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/code_spans.py",
-                'return self._state == "span" or not (',
-                'return self._state == "span" and not (',
+                'return state == "span" or not (',
+                'return state == "span" and not (',
             ),
         ),
         (CODE,),

@@ -42,7 +42,10 @@ class FieldSpec(Struct, frozen=True):
     segment_type: Annotated[str, Meta(description="The segment's type; the tool's name unless given.")] = ""
     aliases: Annotated[
         tuple[tuple[str, str], ...],
-        Meta(description="(other name, argument) pairs understood in the metadata of segments read back from JSON."),
+        Meta(
+            description="(other name, argument) pairs understood in the metadata of segments read back from JSON; "
+            "with an empty argument, what is under the name is left out."
+        ),
     ] = ()
     markers: Annotated[
         tuple[str, str] | None,
@@ -102,7 +105,7 @@ FILE_TOOLS: tuple[FieldSpec, ...] = (
         "run_bash",
         "command",
         metadata=("timeout_seconds", "cwd"),
-        aliases=(("timeoutSeconds", "timeout_seconds"), ("cmd", "command")),
+        aliases=(("timeoutSeconds", "timeout_seconds"), ("cmd", "command"), ("background", "")),
         strict=False,
     ),
 )

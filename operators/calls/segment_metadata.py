@@ -53,8 +53,9 @@ def is_argument(event: SegmentStart | SegmentEnd) -> bool:
 
 
 def told_arguments(metadata: Mapping[str, Any], spec: FieldSpec | None) -> dict[str, Any]:
-    """Return the arguments in a segment's metadata; with `spec`, an argument under an alias gets its own name."""
+    """Return the arguments in a segment's metadata; with `spec`, one under an alias gets its own name, if any."""
     aliases = {} if spec is None else dict(spec.aliases)
-    arguments = {aliases.get(key, key): value for key, value in metadata.items() if key not in RESERVED}
+    named = ((aliases.get(key, key), value) for key, value in metadata.items() if key not in RESERVED)
+    arguments = {name: value for name, value in named if name}
     more = metadata.get("arguments")
     return arguments | more if isinstance(more, dict) else arguments

@@ -11,6 +11,7 @@ DEEPSEEK_V32_DSML = KnownDialect(
         Maybe(Alt("</｜DSML｜function_calls>", "</｜DSML｜tool_calls>")),
     ),
     reasoning=THINK,
+    aliases=tuple((f"\n\n{tag}", tag) for tag in ("<｜DSML｜function_calls>", "<｜DSML｜tool_calls>")),
     layout="\n",
     thinking_if_asked=("deepseek-v3.2",),
     parsers=("deepseek_v32", "deepseekv32"),

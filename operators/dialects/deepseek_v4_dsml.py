@@ -16,6 +16,7 @@ DEEPSEEK_V4_DSML = KnownDialect(
     "deepseek_v4_dsml",
     (Alt(*map(_calls, ("｜DSML｜", "｜DSML｜ ", "｜｜DSML｜｜", "｜｜DSML｜｜ "))),),
     reasoning=THINK,
+    aliases=(("\n\n<｜DSML｜tool_calls>", "<｜DSML｜tool_calls>"), ("\n\n<｜DSML｜ calls>", "<｜DSML｜ calls>")),
     layout="\n",
     models=("deepseek-v4", "deepseek-v4.1"),
     parsers=("deepseek_v4", "deepseekv4"),

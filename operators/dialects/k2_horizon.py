@@ -3,7 +3,7 @@
 from ..grammar.dialect import NAME, Alt, Call, KnownDialect, Many, Maybe, Text
 from .parts import CALL, THINK, pairs
 
-_PAIRS = pairs("ifm|", Maybe("<ifm|arg_type>", Text("flag"), "</ifm|arg_type>"))
+_PAIRS = pairs("ifm|", Maybe("<ifm|arg_type>", Text("flag"), "</ifm|arg_type>"), typing="schema")
 
 K2_HORIZON = KnownDialect(
     "k2_horizon",

@@ -1,4 +1,4 @@
-"""Kimi K2, K2-Thinking, K2.5: the call's id contains the tool's name."""
+"""Kimi K2, K2-Thinking, K2.5: the call's id has the tool's name and the call's number; without one it is no call."""
 
 from ..grammar.dialect import Call, KnownDialect, Many, Maybe, Text
 from .parts import ARGUMENTS, THINK
@@ -6,7 +6,7 @@ from .parts import ARGUMENTS, THINK
 _BEGIN, _END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 _CALL = Call(
     "<|tool_call_begin|>",
-    Text("id", r"\w.:/-", named=r"(?:functions\.)?([\w./-]+?)(?::\d+)?"),
+    Text("id", r"\w.:/-", named=r"(?:functions\.)?([\w./-]+?):\d+"),
     *("<|tool_call_argument_begin|>", ARGUMENTS, Maybe("<|tool_call_end|>")),
 )
 

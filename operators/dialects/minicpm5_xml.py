@@ -3,7 +3,8 @@
 from ..grammar.dialect import NAME, Alt, Attrs, KnownDialect, Many, Text
 from .parts import THINK, XML_FENCES, XML_TAGS
 
-_VALUE = Text("value", typing="schema")
+# The model adds arguments that the tool does not have: vLLM drops them, SGLang refuses the call.
+_VALUE = Text("value", typing="literal", only_declared=True)
 
 MINICPM5_XML = KnownDialect(
     "minicpm5_xml",

@@ -12,7 +12,7 @@ MUSE_GLIMMER = KnownDialect(
         Alt(
             (
                 *(Alt(f"{_FROM} to=", "to="), Text("recipient", r"\w.-"), "<|message|>", "<atem:function_calls>"),
-                *(Many(Call(*invoke("atem:"))), Maybe("</atem:function_calls>"), _END),
+                *(Many(Call(*invoke("atem:", typing="literal"))), Maybe("</atem:function_calls>"), _END),
             ),
             (Alt(f"{_FROM} to=self<|message|>", "to=self<|message|>"), Text("reasoning"), _END),
             (

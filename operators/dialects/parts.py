@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ..grammar.dialect import NAME, Alt, Attrs, CallArgs, Item, Json, Many, Maybe, Role, Text, Trim
+from ..grammar.dialect import NAME, Alt, Attrs, CallArgs, Item, Json, Many, Maybe, Role, Text, Trim, Typing
 
 FILE_GUARDS: Final = (("__START_CONTENT__", "__END_CONTENT__"), ("__START_PATCH__", "__END_PATCH__"))
 THINK: Final = (("<think>", "</think>"),)
@@ -34,26 +34,27 @@ FUNCTION: Final = (
 """A function and its parameters, each in a tag; names in quotes, and `=` for `>`, are slips of models."""
 
 
-def pairs(prefix: str = "", *between: Item, trim: Trim = "") -> Many:
+def pairs(prefix: str = "", *between: Item, trim: Trim = "", typing: Typing = "literal") -> Many:
     """Return the grammar of arguments that are pairs of a key and a value, each in a tag.
 
     The tags around a key may be doubled. The tags around a value may be missing; without the one before it, blanks are
-    not part of the value.
+    not part of the value. Templates write strings as they are and other values as JSON, so that a value without a
+    schema is the literal that it is.
     """
     opener, closer = f"<{prefix}arg_key>", f"</{prefix}arg_key>"
-    value, bare = (Text("value", trim=each, typing="schema") for each in (trim, "blanks"))
+    value, bare = (Text("value", trim=each, typing=typing) for each in (trim, "blanks"))
     return Many(
         *(opener, Many(opener), Text("key", trim="blanks"), closer, Many(closer), *between),
         *(Alt((f"<{prefix}arg_value>", value), bare), Maybe(f"</{prefix}arg_value>")),
     )
 
 
-def invoke(prefix: str = "", *, flagged: bool = False) -> tuple[Item, ...]:
+def invoke(prefix: str = "", *, flagged: bool = False, typing: Typing = "schema") -> tuple[Item, ...]:
     """Return the grammar of a call that is a tag with the tool's name, around one tag for each named parameter.
 
     `flagged`: whether parameters have an attribute that says whether they are text.
     """
-    typed = Text("value", typing="flagged") if flagged else Text("value", trim="newline", typing="schema")
+    typed = Text("value", typing="flagged") if flagged else Text("value", trim="newline", typing=typing)
     says: tuple[tuple[str, Role], ...] = (("type", "flag"), ("string", "flag")) if flagged else (("type", "skip"),)
     return (
         *(f"<{prefix}invoke", Attrs((("name", "name"),)), ">"),

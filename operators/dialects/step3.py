@@ -10,7 +10,7 @@ STEP3 = KnownDialect(
         Many(
             Call(
                 *("<｜tool_call_begin｜>", Maybe("function", "<｜tool_sep｜>")),
-                *(*invoke("steptml:"), Maybe("<｜tool_call_end｜>")),
+                *(*invoke("steptml:", typing="literal"), Maybe("<｜tool_call_end｜>")),
             ),
         ),
         Maybe("<｜tool_calls_end｜>"),

@@ -14,6 +14,7 @@ XLAM = KnownDialect(
         ),
     ),
     reasoning=THINK,
+    aliases=(("\n```json", "```json"),),
     models=("xlam",),
     proven_by=("vLLM",),
     fence_languages=JSON_FENCES,

@@ -53,12 +53,13 @@ class TurnIds(Stateful):
 
     def made(self, choice: int, name: str) -> str:
         """Return a generated id, unique in the turn."""
-        self.fixed()
-        return self.unique(f"{self.turn_id}:{name}" if choice == 0 else f"{self.turn_id}:choice_{choice}:{name}")
+        turn_id = self.turn_id or self.fixed()
+        return self.unique(f"{turn_id}:{name}" if choice == 0 else f"{turn_id}:choice_{choice}:{name}")
 
     def unique(self, wanted: str) -> str:
         """Return the wanted id, with `#2` and so on if the turn has it already."""
-        self.fixed()
+        if self.turn_id is None:
+            self.fixed()
         while True:
             count = self._counts[wanted] = self._counts.get(wanted, 0) + 1
             if count == 1:

@@ -12,7 +12,7 @@ Role: TypeAlias = Literal[
     "name", "key", "value", "id", "reasoning", "content", "recipient", "skip", "flag", "arguments", "wrong"
 ]
 Trim: TypeAlias = Literal["", "newline", "blanks"]
-Typing: TypeAlias = Literal["text", "schema", "json", "python", "flagged", "xml", "marked_xml"]
+Typing: TypeAlias = Literal["text", "schema", "literal", "json", "python", "flagged", "xml", "marked_xml"]
 
 
 class Text(Struct, frozen=True):
@@ -27,9 +27,10 @@ class Text(Struct, frozen=True):
     """What is trimmed: nothing; one newline at the beginning, and then one at the end too (`newline`); or all
     whitespace at the ends (`blanks`)."""
     typing: Typing = "text"
-    """How a value is converted: `text` not at all; `schema` by the tool's schema; `json` and `python` from such a
-    literal; `flagged` as an attribute with the role `flag` says; `xml` from nested elements, if there are any;
-    `marked_xml` likewise, with a mark before each tag."""
+    """How a value is converted: `text` not at all; `schema` by the tool's schema; `literal` likewise, but where it says
+    nothing, from the literal that the text is, if it is one and no string; `json` and `python` from such a literal;
+    `flagged` as an attribute with the role `flag` says; `xml` from nested elements, if there are any; `marked_xml`
+    likewise, with a mark before each tag."""
     entities: bool = False
     """Whether XML entities such as `&lt;` are decoded."""
     section: tuple[str, str] | None = None
@@ -41,6 +42,8 @@ class Text(Struct, frozen=True):
     """For a value without a key: the name of its argument; empty means `input`."""
     also: tuple[tuple[str, str], ...] = ()
     """For a value: pairs of an argument's name as some models write it and the name that is meant."""
+    only_declared: bool = False
+    """Of a value: whether it is dropped if the tool's schema does not have the argument."""
     instead: tuple[tuple[str, Text], ...] = ()
     """For a value: pairs of `tool.argument` and the slot that replaces this one for that argument."""
     named: str = ""
@@ -130,16 +133,6 @@ class Attrs(Struct, frozen=True):
     def needed(self) -> frozenset[str]:
         """The required attributes; a tag without them does not match."""
         return frozenset((*self.required, *(name for name, role in self.roles if role in ("name", "key"))))
-
-    def agrees(self, said: Mapping[str, object]) -> bool:
-        """Return whether a tag's attributes match.
-
-        >>> Attrs(fixed=(("type", ("run",)), ("old", ()))).agrees({"type": "RUN"})
-        True
-        """
-        return self.needed <= said.keys() and all(
-            str(said[name]).casefold() in allowed if name in said else not allowed for name, allowed in self.fixed
-        )
 
 
 class Back(Struct, frozen=True):

@@ -13,15 +13,13 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ...events.errors import UsageError
-from ..machines.marker_search import Literal, MarkerSearch, literal_search
+from ..machines.marker_search import BLANKS, Literal, MarkerSearch, literal_search
 from .dialect import Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
 from .grammar_faults import fault_of, fault_of_item, fault_of_names
 from .grammar_items import Leaf, all_items, is_for_argument, may_miss, rows_of, says_name
-from .look_ahead import BLANKS, look_ahead, may_begin, opening
+from .look_ahead import look_ahead, may_begin, opening
 
 At: TypeAlias = tuple[int, ...]
-
-_KEPT_BOUNDARIES = 1024
 
 
 class Boundary(NamedTuple):
@@ -84,7 +82,11 @@ class Positions:
         """Tool names by number of the call, for calls that always have the same name."""
         self._call = -1
         self._number_of_calls = 0
-        self._boundaries: dict[tuple[At, tuple[tuple[str, str], ...]], Boundary] = {}
+        self.reasoning = {opener: closer for each in dialects for opener, closer in each.reasoning}
+        """The closer of reasoning for each opener of it."""
+        control = (each.reasoning for each in dialects if each.reasoning_anywhere)
+        self.reasoning_anywhere = [marker for pairs in control for pair in pairs for marker in pair]
+        """The markers of reasoning that count behind text, too."""
         for dialect in dialects:
             if dialect.grammar:
                 self._add(dialect)
@@ -92,17 +94,12 @@ class Positions:
             not any(self._is_inside(here, after) for after in following) for here, following in enumerate(self.follow)
         ]
 
-    def boundary(self, at: At, back: Mapping[str, str]) -> Boundary:
-        """Return what may follow these positions; `back`: the last slot of each role."""
-        said = tuple(sorted(back.items())) if back and self._says_back(at) else ()
-        known = self._boundaries.get((at, said))
-        if known is None:
-            if len(self._boundaries) >= _KEPT_BOUNDARIES:
-                self._boundaries.clear()
-            may_end = any(here in self.last for here in at)
-            following = sorted({after for here in at for after in self.follow[here]})
-            known = self._boundaries[at, said] = self.choice(following, dict(said), may_end=may_end)
-        return known
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    def boundary(self, at: At, back: tuple[tuple[str, str], ...] = ()) -> Boundary:
+        """Return what may follow these positions; `back`: the last slot of each role, if `says_back`."""
+        may_end = any(here in self.last for here in at)
+        following = sorted({after for here in at for after in self.follow[here]})
+        return self.choice(following, dict(back), may_end=may_end)
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def openers(self, *, leading: bool) -> Boundary:
@@ -212,6 +209,21 @@ class Positions:
         return bool(left) and is_name and not self.is_exhausted(at)
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    def is_first(self, at: At) -> bool:
+        """Return whether a block may begin at each of these positions."""
+        return all(here in self.first for here in at)
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    def has_content(self, at: At) -> bool:
+        """Return whether JSON at one of these positions has text for the answer, too."""
+        return any(isinstance(item := self.items[here], Json) and item.content for here in at)
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    def goes_on(self, at: At) -> bool:
+        """Return whether anything may follow one of these positions."""
+        return any(self.follow[here] for here in at)
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
     def has_attributes(self, at: At) -> bool:
         """Return whether attributes of a tag are at one of these positions."""
         return any(isinstance(self.items[here], Attrs) for here in at)
@@ -298,7 +310,7 @@ class Positions:
         return not begins_anew or after > here
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
-    def _says_back(self, at: At) -> bool:
+    def says_back(self, at: At) -> bool:
         """Return whether what may come next repeats a slot."""
         return any(isinstance(self.items[after], Back) for here in at for after in self.follow[here])
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
+from ..machines.marker_search import BLANKS
 from .dialect import Alt, Attrs, Back, Call, CallArgs, Item, Json, Many, Maybe, Text
 
-_BRACKETS: Final = {"object": ("{",), "array": ("[",), "any": ("{", "[")}
-_BLANKS: Final = (" ", "\t", "\n", "\r")
+BRACKETS: Final = {"object": "{", "array": "[", "any": "{["}
+"""With what JSON begins, by its `root`."""
 _SEPARATORS: Final = (",", ";")
 
 Leaf: TypeAlias = str | Text | Json | CallArgs | Attrs | Back
@@ -139,11 +140,11 @@ def _ends(item: Item, aliases: Mapping[str, Sequence[str]], back: Mapping[str, s
     elif isinstance(item, Back):
         literals = (f"{item.before}{back[item.role]}{item.after}",) if item.role in back else ()
     elif isinstance(item, Json):
-        literals = _BRACKETS[item.root]
+        literals = BRACKETS[item.root]
     elif isinstance(item, CallArgs):
         literals = (item.open,)
     elif isinstance(item, Attrs):
-        return Ends(frozenset(_BLANKS if item.form == "tag" else "{"), may_miss(item))
+        return Ends(frozenset(BLANKS if item.form == "tag" else "{"), may_miss(item))
     elif not isinstance(item, Text):
         ways = [ends_of(row, aliases, back) for row in rows_of(item)]
         is_optional = isinstance(item, Many | Maybe) or any(way.may_miss for way in ways)

@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from ..machines.marker_search import BLANK_RUN, BLANKS
 from .dialect import Attrs, Back, CallArgs, Json, Text
-from .grammar_items import says_name
+from .grammar_items import BRACKETS, says_name
 
 if TYPE_CHECKING:
     from .dialect_positions import At, Positions
 
-BLANKS: Final = " \t\r\n"
-BRACKETS: Final = {"object": "{", "array": "[", "any": "{["}
-_BLANK_RUN: Final = r"[ \t\r\n]*+"
+_BLANK_RUN: Final = BLANK_RUN.pattern
 _PLAIN: Final = r'[^"\\\x00-\x1f]*+(?:\Z|[\\\x00-\x1f]|"'
 """A string up to its end, or up to what is left to the parser."""
 _BARE: Final = r"\-|[0-9]|t(?:r|\Z)|f(?:a|\Z)|n(?:u|\Z)"
@@ -41,7 +40,7 @@ def look_ahead(grammar: Positions, opener: str, at: At) -> re.Pattern[str] | Non
     >>> [pattern.match(text) is not None for text in ("", "f", " f >", "f<", "f g")]
     [True, True, True, False, False]
     """
-    if any(here not in grammar.first for here in at):
+    if not grammar.is_first(at):
         return None
     if not all(isinstance(grammar.items[here], str) for here in at):
         return re.compile(_IN_JSON[opener]) if all(says_name(grammar.items[here]) for here in at) else None

@@ -53,7 +53,9 @@ class Opener(NamedTuple):
             return {"key": text, "name": text}
         if self.attrs.form == "json":
             return {}
-        said = renamed(_said_by(text), self.attrs.also)
+        said = _said_by(text)
+        if self.attrs.also:
+            said = renamed(said, self.attrs.also)
         return {role: said[name] for name, role in self.attrs.roles if name in said}
 
     def is_cut(self, text: str) -> bool:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from ..engine.state import Stateful
 from ..machines.entities import decode_entities
+from ..machines.marker_search import BLANK_RUN, end_of_run
+from .dialect import Attrs
 
 _NAME = re.compile(r"[\w:.-]*+")
 _BARE = re.compile(r"[^\s\"'<>/=]*+")
-_BLANK_RUN = re.compile(r"[ \t\r\n]*+")
-_NAME_START = re.compile(r"[^\W\d]")
+ATTRIBUTE_START = re.compile(r"[^\W\d]")
+_END = re.compile(r"[ \t\r\n]*+(?![^\W\d])(?=.)", re.DOTALL)
 _WHOLE = re.compile(r'[ \t\r\n]*+([^\W\d][\w:.-]*+)="([^"&]*+)"')
 """An attribute as most are written, which is read at once."""
 _VALUES = {'"': re.compile(r'[^"]*+'), "'": re.compile(r"[^']*+")}
@@ -46,8 +49,12 @@ class AttrsSlot(Stateful):
     def feed(self, text: str, position: int) -> int:
         """Read a text from `position` on; return where the attributes end."""
         while position < len(text) and not self.ended:
-            if self._state == "between" and (found := _WHOLE.match(text, position)):
+            is_between = self._state == "between"
+            if is_between and (found := _WHOLE.match(text, position)):
                 self.said[found[1]] = found[2]
+                position = found.end()
+            elif is_between and (found := _END.match(text, position)):
+                self.ended = True
                 position = found.end()
             else:
                 position = self._step(text, position)
@@ -56,17 +63,14 @@ class AttrsSlot(Stateful):
     def _step(self, text: str, position: int) -> int:
         state = self._state
         if state in ("between", "after_name", "before_value"):
-            position = _end(_BLANK_RUN, text, position)
+            position = end_of_run(BLANK_RUN, text, position)
             if position == len(text):
                 return position
         char = text[position]
         if state == "between":
-            if not _NAME_START.match(char):
-                self.ended = True
-                return position
             self._state = "name"
         elif state == "name":
-            end = _end(_NAME, text, position)
+            end = end_of_run(_NAME, text, position)
             self._name.append(text[position:end])
             self._state = "name" if end == len(text) else "after_name"
             return end
@@ -81,7 +85,7 @@ class AttrsSlot(Stateful):
             self._state = "value"
             return position + len(self._quote)
         else:
-            end = _end(_VALUES[self._quote] if self._quote else _BARE, text, position)
+            end = end_of_run(_VALUES[self._quote] if self._quote else _BARE, text, position)
             self._value.append(text[position:end])
             if end < len(text):
                 self._close()
@@ -96,24 +100,31 @@ class AttrsSlot(Stateful):
         self._state = "between"
 
 
+def matching(attrs: Attrs, said: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return a tag's attributes under the names that are meant; None if they do not match the slot.
+
+    >>> matching(Attrs(fixed=(("type", ("run",)), ("old", ()))), {"type": "RUN"})
+    {'type': 'RUN'}
+    """
+    if attrs.also:
+        said = renamed(said, attrs.also)
+    for name, allowed in attrs.fixed:
+        if (str(said[name]).casefold() not in allowed) if name in said else bool(allowed):
+            return None
+    return said if _needed(attrs) <= said.keys() else None
+
+
+@lru_cache(maxsize=256)
+def _needed(attrs: Attrs) -> frozenset[str]:
+    return attrs.needed
+
+
 def renamed(said: Mapping[str, Any], also: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Return attributes under the names that are meant; if both names are used, the value under the meant one counts.
 
     >>> renamed({"timeoutSeconds": 1}, (("timeoutSeconds", "timeout"),))
     {'timeout': 1}
     """
-    if not also:
-        return dict(said)
     meant = dict(also)
     others = {meant[name]: value for name, value in said.items() if name in meant}
     return others | {name: value for name, value in said.items() if name not in meant}
-
-
-def starts_attribute(char: str) -> bool:
-    """Return whether an attribute may begin with this character."""
-    return _NAME_START.match(char) is not None
-
-
-def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
-    found = pattern.match(text, position)
-    return found.end() if found else position

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ..machines.marker_search import MarkerSearch
 from .dialect import Alt, Back, Call, CallArgs, Item, Json, Many, Text
 from .dialect_positions import At, Positions, Step
-from .grammar_items import leaves_of
+from .grammar_items import BRACKETS, leaves_of
 from .opener_forms import Opener, openers_of
-
-_BODIES: Final = {"object": ("{",), "array": ("[",), "any": ("{", "[")}
 
 
 class Behind(NamedTuple):
@@ -54,10 +52,8 @@ class ValueEnds:
         self._values = [
             here for here, item in enumerate(grammar.items) if isinstance(item, Text) and item.role == "value"
         ]
-        self._behind: dict[At, Behind] = {}
-        self._after: dict[At, dict[str, At]] = {}
         following = (grammar.items[after] for here in at for after in grammar.follow[here])
-        self._named_closers = {item for item in following if isinstance(item, Back) and item.role == "key"}
+        self.named_closers = {item for item in following if isinstance(item, Back) and item.role == "key"}
         self.first = self.after(at)
         self.closers = self._closers()
         self.arguments = tuple(self._argument_openers())
@@ -93,40 +89,35 @@ class ValueEnds:
 
     def others(self, keys: Sequence[str]) -> Mapping[str, int]:
         """Return the closers of other arguments with -1, if they have the names of these, and their openers with 1."""
-        if not (keys and self._named_closers):
-            return {}
-        named = [(each, key) for each in self._named_closers for key in keys]
+        named = [(each, key) for each in self.named_closers for key in keys]
         openers = {f"{each.before.removesuffix('/')}{key}{each.after}": 1 for each, key in named}
         return openers | {f"{each.before}{key}{each.after}": -1 for each, key in named}
 
+    @lru_cache(maxsize=64)  # noqa: B019 - the markers around a value are kept with its grammar
     def after(self, at: At) -> dict[str, At]:
         """Return the closers that may come next, each with the positions that it leads to."""
-        known = self._after.get(at)
-        if known is None:
-            known = self._after[at] = {}
-            for here in sorted({after for each in at for after in self._grammar.follow[each]}):
-                if _is_closer(self._grammar.items[here], self._grammar.paths[here]):
-                    for text in self._texts(here):
-                        known[text] = (*known.get(text, ()), here)
-        return known
+        found: dict[str, At] = {}
+        for here in sorted({after for each in at for after in self._grammar.follow[each]}):
+            if _is_closer(self._grammar.items[here], self._grammar.paths[here]):
+                for text in self._texts(here):
+                    found[text] = (*found.get(text, ()), here)
+        return found
 
+    @lru_cache(maxsize=64)  # noqa: B019 - the markers around a value are kept with its grammar
     def behind(self, at: At) -> Behind:
         """Return what may follow closers."""
-        known = self._behind.get(at)
-        if known is None:
-            may_end, closers = self.may_end(at), self.after(at)
-            arguments = self.starts if self._may_have_argument(at) else frozenset[str]()
-            is_next = any(after in self._grammar.call_first for here in at for after in self._grammar.follow[here])
-            calls = (*(self.calls if is_next else ()), *(self.blocks if may_end else ()))
-            known_markers = {*closers, *arguments, *(each.start for each in calls)}
-            following = (after for here in at for after in self._grammar.follow[here])
-            others = frozenset(text for after in following for text in self._texts(after)) - known_markers
-            search = self._search((*known_markers, *others))
-            begin_blank = [text for text in (*known_markers, *others) if text[0].isspace()]
-            blank = self._search(begin_blank) if begin_blank else None
-            known = self._behind[at] = Behind(search, closers, arguments, calls, others, blank)
-        return known
+        closers = self.after(at)
+        following = {after for here in at for after in self._grammar.follow[here]}
+        arguments = self.starts if self._may_have_argument(at) else frozenset[str]()
+        is_next = not self._grammar.call_first.isdisjoint(following)
+        calls = (*(self.calls if is_next else ()), *(self.blocks if self.may_end(at) else ()))
+        markers = {*closers, *arguments, *(each.start for each in calls)}
+        others = frozenset(text for after in following for text in self._texts(after)) - markers
+        begin_blank = [text for text in (*markers, *others) if text[0].isspace()]
+        blank = self._search(begin_blank) if begin_blank else None
+        return Behind(self._search((*markers, *others)), closers, arguments, calls, others, blank)
 
+    @lru_cache(maxsize=64)  # noqa: B019 - the markers around a value are kept with its grammar
     def ends_call(self, reached: At, count: int) -> bool:
         """Return whether some closers in a row are the end of a call, rather than only of an argument."""
         behind = self.behind(reached)
@@ -202,7 +193,9 @@ class ValueEnds:
             if not of_block:
                 begin = next((place for place, step in enumerate(path) if isinstance(step.group, Call)), 0)
             item = self._grammar.items[here]
-            body = _BODIES[item.root] if isinstance(item, Json) else (item.open,) if isinstance(item, CallArgs) else ()
+            body = tuple(BRACKETS[item.root]) if isinstance(item, Json) else ()
+            if isinstance(item, CallArgs):
+                body = (item.open,)
             if not body and not (isinstance(item, Text) and item.role == "value"):
                 continue
             group = None if body else _arguments_of(path)

@@ -31,9 +31,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from ...events.errors import UsageError
+
+BLANKS: Final = " \t\r\n"
+"""The blanks that do not count between the items of a grammar."""
+BLANK_RUN: Final = re.compile(r"[ \t\r\n]*+")
 
 Node: TypeAlias = "dict[str, Node]"
 """A node of the trie: the characters that may follow, each with its node; empty at the end of a marker."""
@@ -106,6 +110,12 @@ class MarkerSearch(NamedTuple):
             pieces += (text[position : found.start()], found[0])
             position = found.end()
         return [piece for piece in (*pieces, text[position:]) if piece]
+
+
+def end_of_run(pattern: re.Pattern[str], text: str, position: int) -> int:
+    """Return where the characters end that a pattern matches from a position on."""
+    found = pattern.match(text, position)
+    return position if found is None else found.end()
 
 
 def marker_pattern(markers: Iterable[str]) -> re.Pattern[str]:

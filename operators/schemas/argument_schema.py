@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from ..engine.limits import DEFAULT_LIMITS, Limits
+from ..machines.marker_search import BLANKS
 from ..machines.python_literal import python_literal
 from .inner_schema import inner_schema
-from .schema_kinds import Kinds, kinds_of
+from .schema_kinds import ANYTHING, Kinds, kinds_of
 from .tool_parameters import Schema
+from .unquoted_literal import may_be_literal, unquoted_literal
 from .value_typing import DEFAULT_RULES, Typed, TypingRules, convert_json, convert_to, may_be_null, may_stream
 from .without_marks import without_marks
 from .xml_value import xml_value
 
-_BY_SCHEMA: Final = frozenset(("schema", "xml", "marked_xml"))
+_BY_SCHEMA: Final = frozenset(("schema", "literal", "xml", "marked_xml"))
 
 
 class ArgumentSchema(NamedTuple):
@@ -21,6 +23,8 @@ class ArgumentSchema(NamedTuple):
 
     - `schema`: None if the tool's schema does not describe the argument. `tool`: the tool's, None if it is unknown.
     - `kinds`: the types that the argument may have.
+    - `is_described`: whether the tool's schema describes the argument. `is_lacking`: whether the tool is known, and it
+      does not. `may_exist`: whether the tool may have the argument; False only if its schema names others.
     """
 
     schema: Any
@@ -28,35 +32,32 @@ class ArgumentSchema(NamedTuple):
     kinds: Kinds
     rules: TypingRules
     limits: Limits
-
-    @property
-    def is_described(self) -> bool:
-        """Whether the tool's schema describes the argument."""
-        return self.schema is not None
-
-    @property
-    def may_exist(self) -> bool:
-        """Whether the tool may have the argument; False only if its schema names others."""
-        return self.schema is not None or self.tool is None or not self.tool.get("properties")
-
-    @property
-    def may_be_text(self) -> bool:
-        """Whether the argument may be a string."""
-        return "string" in self.kinds.names
+    is_described: bool
+    is_lacking: bool
+    may_exist: bool
 
     def streams(self, typing: str) -> bool:
         """Return whether a value's text is the value, so that it can be emitted while it arrives."""
         return may_stream(self.kinds, self.rules) if typing in _BY_SCHEMA else typing == "text"
 
-    def may_be_null(self, typing: str) -> bool:
-        """Return whether the text `null` would mean null."""
-        return typing in _BY_SCHEMA and may_be_null(self.kinds, self.rules)
+    def is_guessed(self, typing: str) -> bool:
+        """Return whether a value's text shows its type, because the schema does not say it."""
+        return typing == "literal" and self.kinds == ANYTHING and self.rules.untyped is None
+
+    def may_be_other(self, typing: str, begin: str) -> bool:
+        """Return whether a value whose text streams may be another one than its text, if that begins so."""
+        if self.is_guessed(typing) and may_be_literal(begin):
+            return True
+        is_null = typing in _BY_SCHEMA and may_be_null(self.kinds, self.rules)
+        return is_null and "null".startswith(begin.strip(BLANKS).casefold())
 
     def typed(self, typing: str, text: str) -> Typed:
         """Convert the whole text of a value; a text that does not fit stays text and is flagged."""
         elements = text if typing == "xml" else without_marks(text) if typing == "marked_xml" else None
         if elements is not None:
             return xml_value(elements, self.schema, self.tool, self.rules, self.limits)
+        if self.is_guessed(typing):
+            return Typed(unquoted_literal(text), flagged=False)
         if typing in _BY_SCHEMA:
             return convert_to(text, self.kinds, self.rules)
         if typing == "json":
@@ -77,4 +78,7 @@ def argument_schema(
     Typed(value=3, flagged=False)
     """
     schema = inner_schema(tool, key, tool)
-    return ArgumentSchema(schema, tool, kinds_of(schema, tool), rules, limits)
+    is_described = schema is not None
+    is_lacking = tool is not None and not is_described
+    may_exist = is_described or tool is None or not tool.get("properties")
+    return ArgumentSchema(schema, tool, kinds_of(schema, tool), rules, limits, is_described, is_lacking, may_exist)

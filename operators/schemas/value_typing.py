@@ -28,14 +28,15 @@ class TypingRules(Struct, frozen=True, kw_only=True):
     """Rules for unquoted values, on which parsers disagree.
 
     - `untyped`: how a text without a schema is read: as `text`; as `json` if it is JSON; as a `literal` of JSON or
-      Python if it is one; as a `scalar` if it is such a literal and neither array nor object.
+      Python if it is one; as a `scalar` if it is such a literal and neither array nor object. None: as text, but in
+      dialects whose models write only strings unquoted, as the literal that it is, if it is one and no string.
     - `strings`: whether a string, if the schema allows one, is tried `first` or `last` among the allowed types.
     - `null`: whether the text `null` is null only if the schema allows null (`nullable`), or `always`.
     - `not_boolean`: if only a boolean is allowed, whether a text that is neither true nor false stays `text` or is
       `false`.
     """
 
-    untyped: Literal["text", "json", "literal", "scalar"] = "text"
+    untyped: Literal["text", "json", "literal", "scalar"] | None = None
     strings: Literal["first", "last"] = "first"
     null: Literal["nullable", "always"] = "nullable"
     not_boolean: Literal["text", "false"] = "text"
@@ -75,7 +76,7 @@ def convert_to(text: str, kinds: Kinds, rules: TypingRules = DEFAULT_RULES) -> T
     if may_be_null(kinds, rules) and stripped.casefold() == "null":
         return Typed(None, flagged=False)
     if kinds == ANYTHING:
-        return Typed(text if rules.untyped == "text" else _guess(text, rules.untyped), flagged=False)
+        return Typed(_guess(text, rules.untyped or "text"), flagged=False)
     if text in kinds.members or (rules.strings == "first" and "string" in kinds.open):
         return Typed(text, flagged=False)
     names = kinds.names
@@ -109,7 +110,7 @@ def may_stream(kinds: Kinds, rules: TypingRules = DEFAULT_RULES) -> bool:
     If `may_be_null` holds too, text that may still become `null` must be held: blanks, and prefixes of the word.
     """
     if kinds == ANYTHING:
-        return rules.untyped == "text"
+        return rules.untyped in (None, "text")
     if rules.strings == "first" and "string" in kinds.open:
         return True
     return "string" in kinds.names <= {"string", "null"}
@@ -210,6 +211,8 @@ _READERS: Final[tuple[Callable[[str, frozenset[str]], Any], ...]] = (
 
 
 def _guess(text: str, untyped: str) -> Any:
+    if untyped == "text":
+        return text
     value, error = decode_json(text, DEFAULT_LIMITS)
     if error is not None:
         value = python_literal(text) if untyped != "json" else None

@@ -7,15 +7,14 @@ from typing import Any, Final, NamedTuple
 
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from ..machines.entities import decode_entities
+from ..machines.marker_search import BLANK_RUN, BLANKS, end_of_run
 from .inner_schema import inner_schema
 from .schema_kinds import ANYTHING, kinds_of
 from .value_typing import DEFAULT_RULES, Typed, TypingRules, convert
 
-_BLANKS: Final = " \t\r\n"
 _OPENER: Final = re.compile(r"""<([^\W\d][\w.:-]*)((?:\s+[\w.:-]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*(/?)>""")
 _NAME: Final = re.compile(r"""\sname\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _CDATA: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
-_BLANK_RUN: Final = re.compile(r"[ \t\r\n]*+")
 _ITEM: Final = "item"
 
 
@@ -63,7 +62,7 @@ class _Reading:
 
     def value(self, text: str, schema: Any, depth: int) -> Any:
         kinds = kinds_of(schema, self._root)
-        said = text.strip(_BLANKS)
+        said = text.strip(BLANKS)
         if kinds != ANYTHING and "string" in kinds.names:
             return self._text(said, schema)
         elements = _elements(said) if depth < self._deepest else None
@@ -116,8 +115,7 @@ def _elements(text: str) -> list[Element] | None:
                 return None
             end, after = closer.span()
         elements.append(Element(key, text[found.end() : end]))
-        run = _BLANK_RUN.match(text, after)
-        position = after if run is None else run.end()
+        position = end_of_run(BLANK_RUN, text, after)
     return elements
 
 

@@ -1,19 +1,53 @@
-"""Read JSON, or arguments written as code, in a block: calls, and text for the answer."""
+"""JSON in a block, arguments as code, and the attributes of a tag: names, ids and arguments found by their keys.
+
+JSON is parsed once, by the machine that reads native arguments, and ends where its brackets balance.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from ...events.fragment import Fragment, JsonError
+from ...events.fragment import Fragment, JsonError, Path
+from ..engine.limits import Limits
+from ..engine.state import Stateful
 from ..grammar.dialect import Attrs, CallArgs, Json
-from ..machines.json_machine import JsonMachine
-from .block_attrs import BlockAttrs
-from .slots.json_slot import Found, JsonSlot
+from ..grammar.tag_attributes import AttrsSlot, matching
+from ..machines.fragment_aggregator import FragmentAggregator
+from ..machines.json_machine import NOT_BARE, JsonMachine
+from ..machines.literal_machine import LiteralMachine
 
 if TYPE_CHECKING:
     from ..grammar.dialect_positions import At
     from .text_block import TextBlock
+
+
+class _Keys(NamedTuple):
+    """What the keys of some slots mean: the paths of those with a role."""
+
+    names: frozenset[Path]
+    args: frozenset[Path]
+    ids: frozenset[Path]
+    groups: frozenset[Path]
+    content: frozenset[Path]
+    is_sole: bool
+    is_bare: bool
+    """Whether an object is the arguments."""
+    deepest: int
+    """The most steps to a call: two groups, each key in a list, in a list."""
+
+
+@lru_cache(maxsize=256)
+def _keys_of(items: tuple[Json, ...]) -> _Keys:
+    roles = ("name", "args", "id", "calls", "content")
+    given = (frozenset(tuple(key.split(".")) for item in items for key in getattr(item, role)) for role in roles)
+    names, args, ids, groups, content = given
+    longest = max((1 + key.count(".") for item in items for key in item.calls), default=0)
+    is_bare = any(not item.name and not item.sole_key for item in items)
+    is_sole = any(item.sole_key for item in items)
+    return _Keys(names, args, ids, groups, content, is_sole, is_bare, 4 * longest + 1)
 
 
 def open_json(block: TextBlock, at: At) -> None:
@@ -32,139 +66,402 @@ def open_json(block: TextBlock, at: At) -> None:
     block.reader = BlockJson(block, at, block.source_buffer.here)
 
 
-class BlockJson:
-    """The reader of JSON at some positions.
+class BlockJson(Stateful):
+    """The reader of one JSON value at some positions, or of arguments as code: calls, and text for the answer.
 
-    - `slot`: the parser of the JSON; `start`: its offset in the whole text.
+    - `machine`: the parser; `start`: the offset of the value in the whole text.
     """
+
+    start: int
+    name: str = ""
+    """The tool's name in the current object; for bare arguments it is set from outside."""
+    call_id: str = ""
+    machine: JsonMachine | LiteralMachine
+    open_at: list[int]
+    """The offsets, in the JSON, of the brackets that are open, as far as no call has begun."""
+    found_any: bool = False
+    """Whether an object here was a call."""
+    is_saying: bool = False
+    """Whether text of the answer is open."""
+    _bare: bool
+    _whole: bool
+    """Whether an object is a call only if it has both a name and arguments."""
+    _prefix: Path | None = None
+    """The path of the current object."""
+    _reading: str = ""
+    _pieces: list[str]
+    _at_args: Path | None = None
+    """The path of its arguments, while they are open."""
+    _args_from: int = -1
+    _args_to: int = -1
+    _given: int = -1
+    """The offset up to which the arguments have been reported."""
+    _started: bool = False
+    _is_none: bool = False
+    """Whether an object was not a call before any other was one; then no later object is."""
+    _has_said: bool = False
+    _text: list[str]
+    _coded: bool = False
+    """Whether the arguments are a string of JSON."""
+    _inner: JsonMachine | None = None
+    _inner_error: JsonError | None = None
+    _fragments: list[Fragment]
+    _waiting: list[Fragment]
+    """Text for the answer that came after arguments without a name so far; it is held together with them."""
 
     def __init__(self, block: TextBlock, at: At, start: int) -> None:
         self._block = block
         self.at = at
         self.start = start
+        limits = self._limits = block.options.limits
         leaves = [block.grammar.items[here] for here in at]
-        items = [leaf for leaf in leaves if isinstance(leaf, Json)]
+        items = tuple(leaf for leaf in leaves if isinstance(leaf, Json))
         code = None if items else next(leaf for leaf in leaves if isinstance(leaf, CallArgs))
-        whole = any(here in block.grammar.first for here in at) or (bool(items) and all(item.whole for item in items))
-        named = bool(block.name) or code is not None
-        self.slot = JsonSlot(items, block.options.limits, named=named, whole=whole, args=code)
-        self.slot.name = block.name
+        self._keys = _keys_of(items)
+        self._bare = bool(block.name) or code is not None or self._keys.is_bare
+        self._whole = any(here in block.grammar.first for here in at) or (
+            bool(items) and all(item.whole for item in items)
+        )
+        self._waits = code is not None and code.unmarked
+        """Whether the opening of the arguments alone is not yet a call."""
+        if code is None:
+            self.machine = JsonMachine(limits, control_characters=True)
+        else:
+            self.machine = LiteralMachine(
+                *(code.open, code.close, code.assign, code.quotes),
+                escapes=code.escapes,
+                lenient_quotes=code.lenient_quotes,
+                limits=limits,
+            )
+        self.name = block.name
+        self.live: Path | None = None
+        """The path of the open string, an argument or text of the answer, while its text can be emitted unchanged."""
+        self.open_at, self._pieces, self._text, self._fragments, self._waiting = [], [], [], [], []
+        self._said: list[str] = []
+        self._outer: Path = ()
+        self._stripped: Path = ()
 
     @property
     def open_offsets(self) -> Sequence[int]:
         """The offsets, in the whole text, of the brackets of JSON that are open."""
-        return [self.start + at for at in self.slot.open_at] if isinstance(self.slot.machine, JsonMachine) else ()
+        return [self.start + at for at in self.open_at] if isinstance(self.machine, JsonMachine) else ()
+
+    @property
+    def _is_done(self) -> bool:
+        """Whether nothing more is read here: the value ended, its call failed, or the block is text."""
+        return self._block.reader is not self
 
     def read(self, *, final: bool) -> None:  # noqa: ARG002 - as every reader; no more text changes nothing here
         """Read on in the buffer."""
         source_buffer = self._block.source_buffer
         buffer, position = source_buffer.buffer, source_buffer.position
-        self.take(self.slot.feed(buffer[position:] if position else buffer))
+        text = buffer[position:] if position else buffer
+        begin = self.machine.at
+        self._take_all(self.machine.feed(text), begin, len(text))
 
     def read_on(self, items: Sequence[Fragment | JsonError], text: str) -> None:
         """Read on in the buffer; the machine has already parsed all of it into `items`."""
-        machine = self.slot.machine
+        machine = self.machine
         begin = (machine.at if machine.error is None else machine.read + machine.excess) - len(text)
         self._block.source_buffer.offset = self.start + begin
-        self.take(self.slot.take(items, begin, len(text)))
+        self._take_all(items, begin, len(text))
 
-    def take(self, found: list[Found]) -> None:
-        """Process what was found in the JSON, in order, until the JSON or the block ends."""
-        source_buffer = self._block.source_buffer
-        for each in found:
-            if not self._take(each, self.start + each.at - source_buffer.offset):
+    def _take_all(self, items: Sequence[Fragment | JsonError], begin: int, length: int) -> None:
+        """Process what the machine has parsed, in order, until the JSON or the block ends."""
+        self.live = None
+        bare = self.machine.bare if isinstance(self.machine, JsonMachine) else ()
+        for item in items:
+            if isinstance(item, JsonError):
+                self._give_arguments(item.at)
+                self._give_said(item.at - self.machine.withheld_length)
+                self._fail(item, item.at)
+            elif bare and item.at in bare and item.kind == "TEXT" and not (self._started or self.is_saying):
+                # Models forget to escape line breaks in arguments; before there are any, it is some other text.
+                self._fail(JsonError("malformed", item.at, NOT_BARE, item.value[0], item.path), item.at)
+            else:
+                self._take(item)
+                if self._inner_error is not None and self._at_args is None:
+                    # Said where the text ends, so that all of it is given alike, wherever it is cut.
+                    self._fail(self._inner_error, item.at + 1)
+                elif item.kind == "DONE" and not item.path:
+                    self._end_all(item.at + 1)
+            if self._is_done:
                 return
-        source_buffer.position += self.slot.read
+        self._give_arguments(begin + length)
+        self._give_said(begin + length - self.machine.withheld_length)
+        in_arguments = self._started and self._at_args is not None and self._inner is None
+        if (in_arguments or self.is_saying) and items:
+            last = items[-1]
+            if isinstance(last, Fragment) and last.kind == "TEXT":
+                self.live = self._strip(last.path)
+        self._block.source_buffer.position += length
 
-    def _take(self, found: Found, upto: int) -> bool:
-        """Process one thing found, which ends at a position in the buffer; return False if the JSON ends with it."""
-        block, what = self._block, found.what
-        if what in ("say", "error", "done") and block.call is None and self._is_too_late(upto):
+    def _take(self, piece: Fragment) -> None:
+        path, kind = piece.path, piece.kind
+        if not self.found_any:
+            self._count_brackets(piece)
+        if self._at_args is not None:
+            self._argument(piece)
+            return
+        if path in self._keys.content:
+            self._say(piece)
+            return
+        if kind == "OPEN" and piece.value == "{" and self._is_call(path):
+            self._begin(path)
+            if self._bare:
+                self._open_arguments(piece)
+            return
+        prefix = self._prefix
+        if prefix is None:
+            return
+        if len(path) <= len(prefix):
+            if kind == "DONE" and path == prefix:
+                self._end(piece.at + 1)
+            return
+        key, keys = path[len(prefix) :], self._keys
+        if keys.is_sole and key not in keys.args and len(key) == 1 and kind == "OPEN" and piece.value == "{":
+            self.name = str(key[0])
+            self._open_arguments(piece)
+        elif key in keys.args:
+            self._open_arguments(piece)
+        elif key in keys.names:
+            self._read(piece, "name")
+        elif key in keys.ids:
+            self._read(piece, "id")
+
+    def _count_brackets(self, piece: Fragment) -> None:
+        if piece.kind == "OPEN" and piece.value != '"':
+            self.open_at.append(piece.at)
+        elif piece.kind == "DONE" and len(piece.path) == len(self.open_at) - 1:
+            self.open_at.pop()
+
+    def _say(self, piece: Fragment) -> None:
+        if self._prefix is not None and self._args_from >= 0 and not self._started:
+            self._waiting.append(piece)
+            return
+        if piece.kind == "OPEN":
+            self.is_saying = piece.value == '"'
+            if self.is_saying:
+                self._has_said = self.found_any = True
+                self._start_saying(piece.at + 1)
+        elif piece.kind == "TEXT":
+            self._said.append(piece.value)
+        elif piece.kind == "DONE" and self.is_saying:
+            self._give_said(piece.at)
+            self.is_saying = False
+            if not self._is_done:
+                self._block.outside.end("text", self._upto(piece.at + 1))
+                self._note_said(piece.at + 1)
+
+    def _start_saying(self, at: int) -> None:
+        block = self._block
+        if self._is_done or self._is_too_late(at):
+            return
+        if block.call is not None:
+            block.call.flush(block.source_buffer.events)
+        block.outside.start("text", self._upto(at))
+        self._note_said(at)
+
+    def _give_said(self, at: int) -> None:
+        if self._said and not self._is_done:
+            if self._block.call is not None:
+                self._block.call.flush(self._block.source_buffer.events)
+            self._block.outside.give("text", "".join(self._said), self._upto(at))
+            self._note_said(at)
+            self._said.clear()
+
+    def _note_said(self, at: int) -> None:
+        self._block.had_call = True
+        self._block.opened_at = self.start + at
+
+    def _upto(self, at: int) -> int:
+        """Return the position in the buffer of an offset in the JSON."""
+        return self.start + at - self._block.source_buffer.offset
+
+    def _is_too_late(self, at: int) -> bool:
+        """Make the block text if more than allowed came before anything was certain, independent of the chunks."""
+        block = self._block
+        too_late = block.call is None and self.start + at - block.opened_at > self._limits.deferred_length
+        if too_late:
             block.back_to_text()
-            return False
-        if what == "start":
-            return self._start(found, upto)
-        if what == "arguments":
-            self._give_arguments(found, upto)
-        elif what == "end":
-            block.end_call(upto, "complete")
-        elif what == "lone":
-            if block.call is not None:
-                block.call.closed = True  # its closer seals it
-        elif what in ("say", "text", "said"):
-            self._say(found, upto)
-        else:
-            self._end(found, upto)
-            return False
-        return True
+        return too_late
 
-    def _is_too_late(self, upto: int) -> bool:
-        """Return whether more text than allowed came before the call was certain, independent of the chunks."""
-        return (
-            self._block.source_buffer.offset + upto - self._block.opened_at > self._block.options.limits.deferred_length
-        )
+    def _is_call(self, path: Path) -> bool:
+        if self._is_none or len(path) > self._keys.deepest:
+            return False
+        if any(isinstance(step, int) and isinstance(before, int) for before, step in pairwise(path)):
+            return False
+        keys, groups = tuple(step for step in path if not isinstance(step, int)), self._keys.groups
+        ways = ((keys[:end], keys[end:]) for end in range(len(keys)))
+        return not keys or keys in groups or any(outer in groups and inner in groups for outer, inner in ways)
 
-    def _start(self, found: Found, upto: int) -> bool:
+    def _begin(self, path: Path) -> None:
+        self._prefix = path
+        if not self._bare:
+            self.name = self.call_id = ""
+        self._started = False
+        self._args_from = self._args_to = self._given = -1
+        self._pieces.clear()
+
+    def _read(self, piece: Fragment, what: str) -> None:
+        if piece.kind == "OPEN":
+            self._pieces.clear()
+            self._reading = what if piece.value == '"' else ""
+        elif piece.kind == "TEXT" and self._reading:
+            self._pieces.append(piece.value)
+        elif piece.kind == "SCALAR" and what == "id" and piece.value is not None:
+            self.call_id = str(piece.value)
+        elif piece.kind == "DONE" and self._reading:
+            self._reading = ""
+            text = "".join(self._pieces)
+            if what == "id":
+                self.call_id = text
+            elif not self.name:
+                self.name = text
+                if self._args_from >= 0 and self.name:
+                    self._start(piece.at + 1)
+
+    def _open_arguments(self, piece: Fragment) -> None:
+        if self._args_from >= 0:
+            return  # arguments were there under another key
+        is_scalar = piece.kind == "SCALAR" and piece.value is not None
+        if not (is_scalar or piece.kind == "OPEN"):
+            return
+        self._args_from, self._at_args = piece.at, piece.path
+        self._coded = piece.kind == "OPEN" and piece.value == '"'
+        self._inner = JsonMachine(self._limits, control_characters=True) if self._coded else None
+        if (self.name or self._bare) and not self._waits:
+            self._start(piece.at)
+        if self._inner is None:
+            self._fragments.append(Fragment((), piece.kind, piece.value, piece.at))
+
+    def _argument(self, piece: Fragment) -> None:
+        root = self._at_args or ()
+        if self._waits and not self._started and piece.kind != "SCALAR":
+            self._start(piece.at)  # of a scalar its DONE says where it was certain
+        ends = piece.kind == "DONE" and len(piece.path) == len(root)
+        if self._inner is None:
+            self._fragments.append(Fragment(self._strip(piece.path), piece.kind, piece.value, piece.at))
+        elif ends:
+            if not self._inner.is_blank:
+                self._decode(self._inner.close())
+        elif piece.kind == "TEXT":
+            self._text.append(piece.value)
+            self._decode(self._inner.feed(piece.value))
+        if ends:
+            scalar = self._inner is None and len(self._fragments) > 1 and self._fragments[-2].kind == "SCALAR"
+            self._args_to = piece.at if scalar else piece.at + 1
+            self._at_args = self._inner = None
+            self._give_arguments(self._args_to)
+            if self._bare and self._prefix == piece.path:
+                self._end(piece.at + 1)
+
+    def _decode(self, items: Sequence[Fragment | JsonError]) -> None:
+        for item in items:
+            if isinstance(item, JsonError):
+                self._inner_error = self._inner_error or item
+            else:
+                self._fragments.append(Fragment(item.path, item.kind, item.value, self._args_from + 1 + item.at))
+
+    def _strip(self, path: Path) -> Path:
+        """Return a path within the arguments, the same object for the same object."""
+        if path is not self._outer:
+            self._outer = path
+            self._stripped = path[len(self._at_args or ()) :]
+        return self._stripped
+
+    def _start(self, at: int) -> None:
+        """Begin the call; `at` is the offset at which it became certain."""
         block, source_buffer = self._block, self._block.source_buffer
-        block.name = found.name
-        due = self.start + found.due - source_buffer.offset
-        if not block.start_call(upto, found.call_id, from_json=True, due=due):
-            return False
+        if self._is_done:
+            return
+        self._started = self.found_any = True
+        block.name = self.name
+        upto, due = self._upto(self._args_from if self._args_from >= 0 else at), self._upto(at)
+        if not block.start_call(upto, self.call_id, from_json=True, due=due):
+            return
         if block.has_failed:
             # What the name came behind is the call's, whatever stands in it.
             source_buffer.position = max(source_buffer.position, upto, due)
-            return False
-        return True
+            return
+        if self._args_to >= 0:
+            self._give_arguments(self._args_to)
+        self._say_waiting()
 
-    def _end(self, found: Found, upto: int) -> None:
-        """End the reading of the JSON: it is complete, not a call, or malformed."""
-        block, source_buffer, what = self._block, self._block.source_buffer, found.what
-        if what == "done":
-            source_buffer.position = upto
-            block.reader = None
-            block.reach(self.at)
-        elif what == "none":
-            length = self.start + found.at - block.opened_at
-            # Where the JSON is all there was, nothing inside of it is looked at again.
-            is_all = block.opened_at == self.start and 0 < length <= block.options.limits.deferred_length
-            block.back_to_text(length if is_all else 1)
-        elif what == "bad":
-            block.name = ""
-            if block.start_call(upto, from_json=True):
-                source_buffer.position = upto
-                block.fail(JsonError("malformed", found.at, "a call with a name"))
-        elif found.error is not None:
-            self._fail(found.error, upto)
+    def _say_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        self._prefix, prefix = None, self._prefix
+        for piece in waiting:
+            self._say(piece)
+        self._prefix = prefix
 
-    def _say(self, found: Found, upto: int) -> None:
-        """Emit text for the answer from the JSON."""
-        block = self._block
-        if block.call is not None:
-            block.call.flush(block.source_buffer.events)
-        if found.what == "say":
-            block.outside.start("text", upto)
-        elif found.what == "text":
-            block.outside.give("text", found.text or "", upto)
-        else:
-            block.outside.end("text", upto)
-        block.had_call = True
-        block.opened_at = block.source_buffer.offset + upto
-
-    def _give_arguments(self, found: Found, upto: int) -> None:
+    def _give_arguments(self, at: int) -> None:
         call = self._block.call
+        if not self._started or self._args_from < 0 or self._is_done:
+            return
+        upto = self._args_to if self._args_to >= 0 else at
+        if upto <= self._given and not self._fragments:
+            return
+        self._given = upto
         if call is not None:
             shift = self.start - call.start
-            fragments = [Fragment(each.path, each.kind, each.value, each.at + shift) for each in found.fragments]
-            raw = self._block.source_buffer.take(upto)
-            call.say(raw, raw if found.text is None else found.text, fragments)
+            raw = self._block.source_buffer.take(self._upto(upto))
+            fragments = [Fragment(each.path, each.kind, each.value, each.at + shift) for each in self._fragments]
+            call.say(raw, "".join(self._text) if self._coded else raw, fragments)
+        self._fragments.clear()
+        self._text.clear()
 
-    def _fail(self, error: JsonError, upto: int) -> None:
+    def _end(self, at: int) -> None:
+        """End an object: a call, text, both, or none."""
+        block = self._block
+        if not self.name:
+            self._say_waiting()
+        needs_arguments = self._whole and not self._has_said
+        complete = bool(self.name or self._bare) and not (needs_arguments and self._args_from < 0)
+        if self._has_said and not self.name and self._args_from < 0:
+            pass  # the answer has text and no call
+        elif not complete:
+            self._is_none = not self.found_any
+            if self.found_any and not self._is_done:
+                block.name = ""
+                if block.start_call(self._upto(at), from_json=True):
+                    block.source_buffer.position = self._upto(at)
+                    block.fail(JsonError("malformed", at, "a call with a name"))
+        else:
+            if not self._started:
+                self._start(at)
+            if self._is_done:
+                return
+            if self._prefix:
+                block.end_call(self._upto(at), "complete")
+            elif block.call is not None:
+                block.call.closed = True  # its closer seals it
+        self._prefix = None
+
+    def _end_all(self, at: int) -> None:
+        """End the reading where the JSON ends."""
+        block = self._block
+        if self._is_done:
+            return
+        if not self.found_any:
+            length = self.start + at - block.opened_at
+            # Where the JSON is all there was, nothing inside of it is looked at again.
+            is_all = block.opened_at == self.start and 0 < length <= self._limits.deferred_length
+            block.back_to_text(length if is_all else 1)
+        elif not self._is_too_late(at):
+            block.source_buffer.position = self._upto(at)
+            block.reader = None
+            block.reach(self.at)
+
+    def _fail(self, error: JsonError, at: int) -> None:
         block, source_buffer = self._block, self._block.source_buffer
-        call = block.call
+        call, upto = block.call, self._upto(at)
+        if self._is_done or self._is_too_late(at):
+            return
         if call is not None and not call.closed:
             source_buffer.position = max(source_buffer.position, min(upto, len(source_buffer.buffer)))
             block.fail(error)
-        elif call is not None or self.slot.found_any:
+        elif call is not None or self.found_any:
             # Between the calls of an array: those that came are sound, the rest is text.
             block.reader = None
             source_buffer.position = upto
@@ -175,11 +472,120 @@ class BlockJson:
         else:
             block.back_to_text()
 
+    def new_part(self, _name: str, _state: Any, /) -> JsonMachine:
+        return JsonMachine(self._limits, control_characters=True)
+
     def dump(self) -> Any:
         """Return the state as plain data."""
-        return ["json", list(self.at), [self.start, self.slot.dump()]]
+        return ["json", list(self.at), super().dump()]
+
+
+class JsonAttrsSlot(Stateful):
+    """Read `{"a": 1, "b": [2]}` up to its end, which is where its brackets balance.
+
+    >>> slot = JsonAttrsSlot(Limits())
+    >>> slot.feed('{"a": "]]', 0), slot.feed('"}]]', 0), slot.said, slot.ended
+    (9, 2, {'a': ']]'}, True)
+
+    - `said`: the attributes, once the object has ended.
+    - `is_wrong`: whether the text is not a JSON object.
+    """
+
+    STATE = ("_machine", "_values")
+
+    def __init__(self, limits: Limits) -> None:
+        self.said: dict[str, Any] = {}
+        self.ended = False
+        self.is_wrong = False
+        self._machine = JsonMachine(limits)
+        self._values = FragmentAggregator()
+
+    def feed(self, text: str, position: int) -> int:
+        """Read a text from `position` on; return where the object ends."""
+        begin = self._machine.at
+        for piece in self._machine.feed(text[position:]):
+            if not isinstance(piece, Fragment):
+                self.is_wrong = True
+                return position
+            self._values.feed(piece)
+            if piece.kind == "DONE" and not piece.path:
+                self.ended = True
+                self.said = self._values.value
+                return position + piece.at + 1 - begin
+        return len(text)
+
+
+_KEPT: Final = frozenset(("name", "id", "key", "flag"))
+"""The roles of which the block keeps what was said last."""
+
+
+class BlockAttrs:
+    """The reader of a tag's attributes at some positions."""
+
+    def __init__(self, block: TextBlock, at: At) -> None:
+        self._block = block
+        self.at = at
+        item = block.grammar.items[at[0]]
+        is_tag = isinstance(item, Attrs) and item.form == "tag"
+        self.slot = AttrsSlot() if is_tag else JsonAttrsSlot(block.options.limits)
+
+    def read(self, *, final: bool) -> None:  # noqa: ARG002 - as every reader; no more text changes nothing here
+        """Read on in the buffer."""
+        block, slot = self._block, self.slot
+        source_buffer = block.source_buffer
+        source_buffer.position = slot.feed(source_buffer.buffer, source_buffer.position)
+        if slot.is_wrong:
+            block.reader = None
+            block.mismatch_in_slot()
+        elif slot.ended:
+            block.reader = None
+            self._take(slot.said)
+
+    def _take(self, said_by_tag: Mapping[str, Any]) -> None:
+        """Process all attributes of a tag; keep the positions that match them."""
+        block = self._block
+        agreeing: At = ()
+        roles: dict[str, str] = {}
+        said = said_by_tag
+        for here in self.at:
+            item: Any = block.grammar.items[here]
+            of_item = matching(item, said_by_tag)
+            if of_item is not None:
+                if not agreeing:
+                    roles, said = dict(item.roles), of_item
+                agreeing += (here,)
+        if not agreeing:
+            block.mismatch_in_slot()
+            return
+        is_text = isinstance(self.slot, AttrsSlot)
+        for name, value in said.items():
+            role = roles.get(name)
+            if role is None:
+                self._give(name, value, is_text=is_text)
+                continue
+            if role == "arguments" and isinstance(value, dict):
+                inner = cast("dict[str, Any]", value)
+                for key in inner:
+                    self._give(key, inner[key], is_text=False)
+            elif role in _KEPT:
+                setattr(block, role, str(value))
+            block.back[role] = f"{value}"
+        block.reach(agreeing)
+
+    def _give(self, name: str, value: Any, *, is_text: bool) -> None:
+        """Add an attribute as an argument; before START it is held."""
+        block = self._block
+        call, source_buffer = block.call, block.source_buffer
+        if call is None:
+            block.arguments.append((name, value, is_text))
+            return
+        at = source_buffer.here - call.start
+        block.say(call, source_buffer.position, block.argument(call, name, value, at, is_text=is_text))
+
+    def dump(self) -> Any:
+        """Return the state as plain data."""
+        return ["attrs", list(self.at), self.slot.dump()]
 
     def load(self, state: Any) -> None:
         """Restore a dumped state."""
-        self.start, slot = state
-        self.slot.load(slot)
+        self.slot.load(state)

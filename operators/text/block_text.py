@@ -1,7 +1,13 @@
-"""A text slot in a block: a name, a key, a value, or text for the answer."""
+"""A text in a block that the model fills in: a name, a key, a value, or text for the answer.
+
+`TextSlot` says what is certain of it: trimming, allowed characters, entities. `BlockText` finds where it ends, or asks
+`ValueEnd` if it is a raw value, and emits it.
+"""
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
@@ -9,20 +15,249 @@ from msgspec.structs import replace
 from ...events.fragment import Fragment, JsonError
 from ..engine.stage import How
 from ..engine.state import Stateful
-from ..grammar.dialect import Typing
-from ..machines.marker_search import Literal, MarkerSearch, literal_search
+from ..grammar.dialect import Text, Typing
+from ..machines.entities import Entities
+from ..machines.marker_search import BLANK_RUN, BLANKS, Literal, MarkerSearch, end_of_run, literal_search
 from ..schemas.argument_schema import argument_schema
-from .slots.text_slot import BLANKS, TextSlot
+from ..schemas.unquoted_literal import is_container
 from .value_end import ValueEnd
 
 if TYPE_CHECKING:
     from ..grammar.dialect_positions import At
     from .text_block import TextBlock
 
+
 _TEXT_FLAGS: Final = frozenset(("", "true", "string"))
 _NOT_KEPT: Final = frozenset(("value", "content", "reasoning", "skip", "wrong"))
 _SAID: Final = {"content": "text", "reasoning": "reasoning"}
 _UNDESCRIBED: Final = argument_schema(None, "")
+_EDGES: Final = {"": "", "newline": "\r\n", "blanks": BLANKS}
+
+
+class TextSlot(Stateful):
+    r"""The text between two markers, without what is trimmed at its edges.
+
+    >>> slot = TextSlot(Text("value", trim="newline"))
+    >>> [slot.feed(piece) for piece in ("\n", "a\n", "\nb\n")], slot.end()
+    (['', 'a', '\n\nb'], '')
+    """
+
+    keep: bool
+    """Whether the text is kept, in `text`."""
+    _entities: Entities | None
+    _held_length: int = 0
+    _begun: bool = False
+    _is_empty: bool = True
+    """Whether nothing has arrived, no blank either."""
+    _is_paired: bool = False
+    """Whether a newline was at the beginning, so that one at the end is trimmed too."""
+    _over: bool = False
+    """Whether the allowed characters have ended, so that only blanks may follow."""
+    PIECES = ("_held", "_kept")
+
+    def __init__(self, item: Text, *, keep: bool = False) -> None:
+        self.item = item
+        self.keep = keep
+        self.wrong = -1
+        """The position, in the last piece, of the first character that is not allowed; -1 while all are allowed."""
+        self.gave = 0
+        """The length of the source of the text that was returned last."""
+        self.held_length = 0
+        """The length of the source that is held here."""
+        self.is_open = False
+        """Whether the text has begun, and nothing is held but what may be trimmed at its end."""
+        self.is_clear = not item.trim
+        """Whether a piece is certain unchanged, unless it ends with a character in `edge` or contains an entity."""
+        self.edge = _EDGES[item.trim]
+        self.straight = not (item.trim or item.entities or item.chars)
+        """Whether text passes unchanged and nothing is ever held."""
+        self._entities = Entities() if item.entities else None
+        self._kept: list[str] = []
+        self._held: list[str] = []
+        """Pieces of text that are held because they may have to be trimmed."""
+        self._chars = _characters(item.chars) if item.chars else None
+
+    @property
+    def text(self) -> str:
+        """All text returned so far, if it is kept."""
+        return "".join(self._kept)
+
+    def feed(self, piece: str) -> str:
+        """Return the text that this piece makes certain."""
+        if self.straight:
+            if self.keep:
+                self._kept.append(piece)
+            self.gave = len(piece)
+            return piece
+        if self._chars is not None:
+            return self._feed_characters(piece, self._chars)
+        text = piece
+        if not self._begun:
+            text = self._without_edge(self.take_held() + piece if self._held else piece)
+            if not text:
+                return self._settled("")
+        trim = self.item.trim
+        if trim == "blanks":
+            inner = text.rstrip(BLANKS)
+        elif trim == "newline" and self._is_paired:
+            if self._held:
+                text = self.take_held() + text
+            inner = text[: len(text) - _newline_at_end(text)]
+        else:
+            inner = text
+        rest = text[len(inner) :]
+        if inner and self._held:
+            inner = self.take_held() + inner
+        if rest:
+            self.hold(rest)
+        return self._settled(self._decoded(inner, ends=bool(rest)))
+
+    def reach(self, text: str, position: int) -> int:
+        """Return the position up to which a text may belong to the slot, by its characters."""
+        if self._chars is None:
+            return len(text)
+        if not self._begun or self._over:
+            position = end_of_run(BLANK_RUN, text, position)
+        if not self._over:
+            position = end_of_run(BLANK_RUN, text, end_of_run(self._chars, text, position))
+        return position
+
+    def hold(self, piece: str) -> None:
+        """Hold text that may be trimmed."""
+        self._held.append(piece)
+        self._held_length += len(piece)
+        self.held_length += len(piece)
+        self.is_clear = False
+
+    def take_held(self) -> str:
+        """Return the text held for trimming, and hold it no longer."""
+        if not self._held:
+            return ""
+        held = "".join(self._held)
+        self._held.clear()
+        self.held_length -= self._held_length
+        self._held_length = 0
+        return held
+
+    def _settled(self, text: str) -> str:
+        """Update the attributes about held text, and return `text`, which is emitted."""
+        self.held_length = held = self._held_length + (self._entities.withheld_length if self._entities else 0)
+        self.is_open = self._begun and held == self._held_length
+        self.is_clear = not held and (self._begun or not self.item.trim)
+        if not text:
+            self.gave = 0
+        return text
+
+    def _decoded(self, text: str, *, ends: bool) -> str:
+        """Return a text with its entities decoded; `ends`: whether the text ends here, so that no entity can go on."""
+        self.gave = len(text)
+        entities = self._entities
+        if entities is not None:
+            self.gave += entities.withheld_length
+            text = entities.feed(text)
+            if ends:
+                text += entities.close()
+            self.gave -= entities.withheld_length
+        if self.keep and text:
+            self._kept.append(text)
+        return text
+
+    def before(self, following: str) -> str:
+        """Return a held prefix of an entity if it cannot become one when this text follows, which may end the slot."""
+        if self._entities is None or not self._entities.withheld_length:
+            return ""
+        text = self._entities.close_before(following)
+        if text and self.keep:
+            self._kept.append(text)
+        gave = len(text)
+        self._settled(text)
+        self.gave = gave
+        return text
+
+    def verbatim(self, piece: str) -> str:
+        """Return the held text, which is now certain, followed by a piece that is taken literally."""
+        before = self.held_length if self._begun else 0
+        held = self.take_held()
+        held = self._decoded(held if self._begun else "", ends=True)
+        self._begun = True
+        self._settled("")
+        self.gave = before + len(piece)
+        if self.keep:
+            self._kept.append(piece)
+        return held + piece
+
+    def end(self) -> str:
+        """Return the rest of the text at its end."""
+        if self._chars is not None and self.item.trim == "blanks":
+            self._kept = [self.text.rstrip(BLANKS)]  # blanks may be among its characters
+        if not (self._held or self._entities):
+            return ""
+        text = self.take_held()
+        trim = self.item.trim
+        if trim == "blanks":
+            text = text.rstrip(BLANKS)
+        elif trim == "newline":
+            text = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
+        if not self._begun:
+            text = "" if trim == "newline" and text == "\r" else text
+        return self._decoded(text, ends=True)
+
+    def _without_edge(self, text: str) -> str:
+        trim = self.item.trim
+        if trim == "blanks":
+            text = text.lstrip(BLANKS)
+        elif trim == "newline":
+            if text == "\r":
+                self.hold(text)
+                return ""
+            inner = text.removeprefix("\r\n") if text.startswith("\r\n") else text.removeprefix("\n")
+            self._begun = True
+            self._is_paired = inner != text
+            self.edge = _EDGES["newline"] if self._is_paired else ""
+            return inner
+        self._begun = bool(text)
+        return text
+
+    def _feed_characters(self, piece: str, chars: re.Pattern[str]) -> str:
+        position = 0
+        is_first, self._is_empty = self._is_empty, False
+        if is_first and self.item.at_once and piece[0] in " \t":
+            self.wrong = 0
+            return ""
+        if not self._begun or self._over:
+            position = end_of_run(BLANK_RUN, piece, 0)
+        if position == len(piece):
+            return ""
+        if self._over:
+            self.wrong = position
+            return ""
+        end = end_of_run(chars, piece, position)
+        text = piece[position:end]
+        self._begun = self._begun or bool(text)
+        if end < len(piece):
+            self._over = True
+            if rest := piece[end:].lstrip(BLANKS):
+                self.wrong = len(piece) - len(rest)
+        if self.keep:
+            self._kept.append(text)
+        return text
+
+    def load(self, state: Any, /) -> None:
+        """Restore a dumped state."""
+        super().load(state)
+        if self._begun and self.item.trim == "newline" and not self._is_paired:
+            self.edge = ""
+        self._settled("")
+
+
+def _newline_at_end(text: str) -> int:
+    """Return the length of a newline at the end; a lone carriage return counts, because a line feed may follow."""
+    return 2 if text.endswith("\r\n") else int(text.endswith(("\r", "\n")))
+
+
+@lru_cache(maxsize=64)
+def _characters(chars: str) -> re.Pattern[str]:
+    return re.compile(f"[{chars}]*+")
 
 
 def open_text(block: TextBlock, at: At) -> None:
@@ -66,10 +301,10 @@ class BlockText(Stateful):
     streams: bool = True
     """Whether the text of a value is the value, so that it can be emitted while it arrives."""
     null: str | None = None
-    """The held beginning of a value that streams unless it turns out to be `null`."""
+    """The held beginning of a value that streams unless it turns out to be `null` or another literal."""
     held_length: int = 0
     """The characters in `tail` and `newer`."""
-    PIECES = ("newer", "tail")
+    PIECES = ("literal", "newer", "tail")
 
     def __init__(self, block: TextBlock, at: At) -> None:
         self._block = block
@@ -80,12 +315,14 @@ class BlockText(Stateful):
         """The text of a raw value that is held from where the value may end."""
         self.newer: list[str] = []
         """The text after it, from where the value may end instead."""
+        self.literal: list[str] = []
+        """The held text behind `null`, of what may be a list or an object."""
         self.end: ValueEnd | None = None
         """What finds the end of a raw value; None for a text in which markers are escaped."""
         self._argument = _UNDESCRIBED
         self._item = block.grammar.texts[at[0]]
-        block.boundary = block.grammar.boundary(at, block.back)
-        self.search = self._ends = block.boundary.ends
+        boundary = block.expect_after(at)
+        self.search = self._ends = boundary.ends
         self.slot = TextSlot(self._item, keep=self._item.role not in _NOT_KEPT)
         if self._item.section is not None:
             self.search = self._new_search()
@@ -107,7 +344,7 @@ class BlockText(Stateful):
         if self.typing == "flagged":
             self.typing = "json"
             if block.flag in _TEXT_FLAGS:
-                self.typing = "text" if argument.may_be_text else "schema"
+                self.typing = "text" if "string" in argument.kinds.names else "schema"
         if self._item.role == "skip":
             self._open_slot(keep=False)
         elif self.typing != "xml":
@@ -121,19 +358,21 @@ class BlockText(Stateful):
         """Begin to read a value whose form is known."""
         self.form = form
         self.streams = form != "xml" and self._argument.streams(self.typing)
-        self.null = "" if self.streams and self._argument.may_be_null(self.typing) else None
+        self.null = "" if self.streams and self._argument.may_be_other(self.typing, "") else None
         self._open_slot(keep=not self.streams)
         if self.streams and self.null is None:
-            opened = Fragment(self.path, "OPEN", '"', self._here)
-            self._block.say(self._call, self._block.source_buffer.position, (opened,))
+            source_buffer, call = self._block.source_buffer, self._call
+            at = source_buffer.offset + source_buffer.position - call.start
+            self._block.say(call, source_buffer.position, (Fragment(self.path, "OPEN", '"', at),))
 
     def _describe(self) -> None:
         """Note what the tool's schema and the grammar say of the argument."""
         options, name, key = self._block.options, self._call.name, self.path[0]
         self._argument = options.argument(name, key)
-        self._item = self._item.of(name, key)
-        if options.drops(self._argument):
-            self._item = replace(self._item, role="skip")
+        item = self._item = self._item.of(name, key) if self._item.instead else self._item
+        policy = options.unknown_argument or ("drop" if item.only_declared else "pass")
+        if policy == "drop" and self._argument.is_lacking:
+            self._item = replace(item, role="skip")
 
     @property
     def _here(self) -> int:
@@ -167,10 +406,7 @@ class BlockText(Stateful):
         """Decide by its beginning whether a value is XML elements; return False while that is undecided."""
         source_buffer = self._block.source_buffer
         buffer = source_buffer.buffer
-        position = source_buffer.position
-        while position < len(buffer) and buffer[position] in BLANKS:
-            position += 1
-        source_buffer.position = position
+        position = source_buffer.position = end_of_run(BLANK_RUN, buffer, source_buffer.position)
         first, second = buffer[position : position + 1], buffer[position + 1 : position + 2]
         if not first:
             return False
@@ -233,7 +469,7 @@ class BlockText(Stateful):
     @property
     def is_ambiguous(self) -> bool:
         """Whether the text may be a value that has not ended, or one whose end was taken for a part of it."""
-        return self.end is not None and self.end.has_markers
+        return self.end is not None and self.end.inner.has_markers
 
     def ends_with(self, how: How, finish: str | None) -> bool:
         """End a raw value where its end was held, if the end of the answer proves it; return whether it does."""
@@ -281,7 +517,7 @@ class BlockText(Stateful):
                     return
             if step == "text":
                 self._give(piece, upto)
-                self._call.has_markers = self._call.has_markers or end.has_markers
+                self._call.has_markers = self._call.has_markers or end.inner.has_markers
             elif step == "hold":
                 (self.newer or self.tail).append(piece)
             elif step == "mark":
@@ -362,6 +598,9 @@ class BlockText(Stateful):
         elif role == "id":
             block.id = said
             block.name = slot.item.name_in(said) or block.name
+            if slot.item.named and not block.name:
+                block.mismatch_in_slot()
+                return
         elif role == "key":
             block.key = said
         elif role == "skip":
@@ -381,18 +620,23 @@ class BlockText(Stateful):
         if self.streams and self.null is None:
             block.say(call, position, (Fragment(self.path, "DONE", None, at),))
         else:
-            typed = self._argument.typed(self.typing, self.slot.text if self.null is None else self.null)
+            text = self.slot.text if self.null is None else "".join((self.null, *self.literal))
+            typed = self._argument.typed(self.typing, text)
             block.say(call, position, call.typed(self.path[0], typed, at))
         block.key, block.flag = None, ""
 
     def _give_value(self, text: str, at: int, upto: int) -> None:
-        """Emit text of a string value; hold it while it may become `null`."""
+        """Emit text of a string value; hold it while it may become `null` or another literal."""
         if self.null is None:
             self._block.say(self._call, upto, (Fragment(self.path, "TEXT", text, at),))
             return
+        argument, typing = self._argument, self.typing
+        if self.literal or (argument.is_guessed(typing) and is_container(self.null + text)):
+            self.literal.append(text)
+            return
         at -= len(self.null)
         self.null += text
-        if not "null".startswith(self.null.strip(BLANKS).casefold()):
+        if not argument.may_be_other(typing, self.null):
             waited, self.null = self.null, None
             fragments = (Fragment(self.path, "OPEN", '"', at), Fragment(self.path, "TEXT", waited, at))
             self._block.say(self._call, upto, fragments)

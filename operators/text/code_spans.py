@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
 
 from ..engine.state import Stateful
-from .slots.text_slot import end_of_run
+from ..machines.marker_search import end_of_run
 
 _RUN: Final = re.compile(r"`*+")
 _BLANKS: Final = re.compile(r"[ \t\r]*+")
@@ -16,6 +16,9 @@ _LANGUAGE: Final = re.compile(r"[ \t]*([\w+#./-]*)[ \t\r]*")
 _FEWEST_OF_FENCE: Final = 3
 _LONGEST_LANGUAGE: Final = 80
 ANY_LANGUAGE: Final = "*"
+Place: TypeAlias = tuple[str, str]
+"""Where in the markup a text is: the state, and the language of the fence."""
+NO_CODE: Final[Place] = ("text", "")
 _TO_STOP: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"text": ("`",), "span": ("`", "\n"), "fence": ("`",), "closing": ()}
 )
@@ -53,7 +56,7 @@ class CodeSpans(Stateful):
     @property
     def stops(self) -> tuple[str, ...]:
         """The markers at which the text must be read by `go_on`."""
-        return _TO_STOP[self._state]
+        return stops_in(self.place)
 
     @property
     def is_undecided(self) -> bool:
@@ -61,20 +64,14 @@ class CodeSpans(Stateful):
         return self._run > 0 or self._state == "closing"
 
     @property
-    def place(self) -> tuple[str, str]:
-        """What tells what `hides` will return."""
+    def place(self) -> Place:
+        """Where in the markup the text is, which tells what `hides` and `stops_in` return."""
         return self._state, self.language
 
     @property
     def keeps_line(self) -> bool:
         """Whether the text of the line must be passed to `note`, because it may be the language of a fence."""
         return self._state == "span" and self._length >= _FEWEST_OF_FENCE
-
-    def hides(self, languages: Collection[str]) -> bool:
-        """Return whether what comes next is code, and not in a fence of one of these languages."""
-        if self._state == "text":
-            return False
-        return self._state == "span" or not (self.language in languages or ANY_LANGUAGE in languages)
 
     def note(self, text: str) -> None:
         """Note text of the line, in which there is no marker."""
@@ -115,3 +112,16 @@ class CodeSpans(Stateful):
         said = _LANGUAGE.fullmatch(self._said) if self.keeps_line else None
         self._state = "text" if said is None else "fence"
         self.language = "" if said is None else said[1].casefold()
+
+
+def stops_in(place: Place) -> tuple[str, ...]:
+    """Return the markers at which the text must be read by `CodeSpans.go_on`."""
+    return _TO_STOP[place[0]]
+
+
+def hides(place: Place, languages: Collection[str]) -> bool:
+    """Return whether what comes next is code, and not in a fence of one of these languages."""
+    state, language = place
+    if state == "text":
+        return False
+    return state == "span" or not (language in languages or ANY_LANGUAGE in languages)

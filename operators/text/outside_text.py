@@ -1,13 +1,12 @@
 """Read text outside of blocks: emit it, and find where blocks and reasoning open and end.
 
-One search finds a marker, or the beginning of one at the end of the text. The set of markers depends on what came
-before: inside reasoning it may be the closer alone; some openers count only where nothing came before them.
+One search finds a marker, or the beginning of one at the end of the text. `outside_markers` has the set of markers,
+which depends on what came before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...events.segment_event import SegmentContent
@@ -15,18 +14,10 @@ from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
 from ..grammar.dialect_positions import At, Positions
 from ..grammar.end_tokens import END_TOKENS, OPENED_BY, end_of_text
-from ..machines.marker_search import Literal, MarkerSearch, literal_search
-from .code_spans import ANY_LANGUAGE, CodeSpans
-from .source_buffer import SourceBuffer
-from .text_call import TextCall
+from .code_spans import NO_CODE, CodeSpans, Place, stops_in
+from .outside_markers import MarkerRules, Meaning, Where, markers_at
+from .source_buffer import SourceBuffer, TextCall
 from .text_options import TextOptions
-
-
-class Meaning(NamedTuple):
-    """What a marker may mean: the beginning of a block at these positions; without positions, reasoning or code."""
-
-    marker: str
-    at: At
 
 
 class Opener(NamedTuple):
@@ -64,7 +55,8 @@ class OutsideText(Stateful):
     """Whether nothing but blanks has arrived since the beginning or the last block."""
     _after_reasoning: bool = False
     """Whether reasoning has ended, and no text has been emitted since then."""
-    _code: CodeSpans
+    _code: CodeSpans | None = None
+    """The code in the text, once there was a backtick."""
     _opened: tuple[str, ...] = ()
     """The openers that came of tokens which may also end the answer."""
     PIECES = ("_blanks",)
@@ -76,22 +68,13 @@ class OutsideText(Stateful):
         self._answer = answer
         self._options = options
         self._source_buffer = source_buffer
-        self._reasoning = {opener: closer for each in positions.dialects for opener, closer in each.reasoning}
-        control = (each.reasoning for each in positions.dialects if each.reasoning_anywhere)
-        self._anywhere = [marker for pairs in control for pair in pairs for marker in pair]
-        ends = options.opener_in_reasoning == "ends"
-        self._silent_in_reasoning = frozenset(
-            place for place, each in enumerate(positions.dialects) if not (ends or each.calls_in_reasoning)
-        )
-        """The dialects in which nothing inside reasoning is a call."""
+        self._rules = MarkerRules(options.calls, options.opener_in_reasoning, options.repeated_opener, options.fences)
         if options.starts_in_reasoning is True:
             self.kind = "reasoning"
         self._may_close = options.starts_in_reasoning == "auto"
         self._blanks: list[str] = []
         """Held blanks, which are text only if other text follows."""
-        self._code = CodeSpans()
         self.failed = set()
-        self._searches: dict[tuple[object, ...], tuple[MarkerSearch, Mapping[str, Sequence[Meaning]]]] = {}
         self.readings: Sequence[Meaning] = ()
         """The remaining meanings of the opener at the current position, after one of them failed."""
         self._choose_search()
@@ -103,7 +86,7 @@ class OutsideText(Stateful):
             self._answer.open_type == self.open_as
             and self.said_any
             and not (self._blanks or self._margin or self._leading or self._is_dropped)
-            and not (self.kind == "text" and (self._code.is_undecided or self._code.keeps_line))
+            and not (self._code is not None and (self._code.is_undecided or self._code.keeps_line))
         )
 
     @property
@@ -113,13 +96,12 @@ class OutsideText(Stateful):
         return policy == "drop" or (policy == "lone" and self.kind == "reasoning")
 
     @property
-    def _may_be_closed(self) -> bool:
-        """Whether a closer of reasoning that came now would say that the text so far was reasoning."""
-        return self._may_close and not self._code.hides(())
-
-    @property
     def _is_dropped(self) -> bool:
         return self._options.between == "drop" and self.calls > 0 and self.kind == "text"
+
+    @property
+    def _place(self) -> Place:
+        return NO_CODE if self._code is None else self._code.place
 
     def read(self, *, final: bool) -> Opener | None:
         """Read on in the buffer up to where a block opens, and return that; `final`: nothing more will arrive."""
@@ -127,8 +109,8 @@ class OutsideText(Stateful):
         buffer, position = source_buffer.buffer, source_buffer.position
         if self.readings:
             return self._opener(self._left(self.readings, position), position, final=final)
-        if self._code.is_undecided and self.kind == "text":
-            self._read_code(position)
+        if self._code is not None and self._code.is_undecided:
+            self._read_code(self._code, position)
             if source_buffer.position > position:
                 return None
         search = self.search
@@ -157,7 +139,7 @@ class OutsideText(Stateful):
     @property
     def _is_steady(self) -> bool:
         """Whether more text changes nothing, so that refused openers can be said together with the text around them."""
-        return self.said_any and not self._leading and not (self.kind == "text" and self._code.keeps_line)
+        return self.said_any and not self._leading and not (self._code is not None and self._code.keeps_line)
 
     def _left(self, readings: Sequence[Meaning], start: int) -> Sequence[Meaning]:
         """Return what the marker at a position may mean, by what stands behind it."""
@@ -203,14 +185,14 @@ class OutsideText(Stateful):
     def _say_line(self, upto: int) -> None:
         """Emit text in which there is no marker."""
         source_buffer = self._source_buffer
-        if self.kind == "text" and self._code.keeps_line:
+        if self._code is not None and self._code.keeps_line:
             self._code.note(source_buffer.buffer[source_buffer.position : upto])
         self.say(upto)
 
-    def _read_code(self, position: int) -> None:
+    def _read_code(self, code: CodeSpans, position: int) -> None:
         """Read on in the markup of code from a position, which is text."""
         source_buffer = self._source_buffer
-        upto = self._code.go_on(source_buffer.buffer, position)
+        upto = code.go_on(source_buffer.buffer, position)
         if upto > source_buffer.position:
             self.say(upto)
         self._choose_search()
@@ -251,6 +233,11 @@ class OutsideText(Stateful):
         if not self.said_any:
             self.said_any = True
             self._choose_search()
+
+    def end_alone(self) -> None:
+        """Emit the blanks of which the answer consists: nothing came that they could belong to."""
+        if self._blanks and self._options.blanks == "lone" and self.kind == "text":
+            self.give("text", "".join(self._blanks), 0)
 
     def give(self, kind: str, text: str, upto: int) -> None:
         """Emit text of a segment, up to a position in the buffer."""
@@ -310,8 +297,9 @@ class OutsideText(Stateful):
     def _take_marker(self, marker: str, upto: int) -> None:
         """Read a marker that opens no block: one of code, or of reasoning."""
         source_buffer = self._source_buffer
-        if marker in self._code.stops and self.kind == "text":
-            self._read_code(upto - len(marker))
+        if marker in stops_in(self._place) and self.kind == "text":
+            self._code = self._code or CodeSpans()
+            self._read_code(self._code, upto - len(marker))
             return
         if marker in OPENED_BY.values():
             self._opened = (*self._opened, marker)
@@ -320,12 +308,12 @@ class OutsideText(Stateful):
             return
         source_buffer.position = upto
         ends_any = self._margin or self._owed or self._may_close
-        if marker not in self._reasoning and self.kind == "text" and not ends_any:
+        if marker not in self._grammar.reasoning and self.kind == "text" and not ends_any:
             return
         opens_again = self._leading and not self._closer
-        if marker in self._reasoning and (self.kind == "text" or opens_again):
+        if marker in self._grammar.reasoning and (self.kind == "text" or opens_again):
             self.start("reasoning", upto)
-            self.kind, self._closer = "reasoning", self._reasoning[marker]
+            self.kind, self._closer = "reasoning", self._grammar.reasoning[marker]
         else:
             self._blanks.clear()
             open_type = self._answer.open_type
@@ -338,93 +326,21 @@ class OutsideText(Stateful):
 
     def _begin_anew(self) -> None:
         self._margin = self._leading = self.said_any = True
-        self._code = CodeSpans() if self.kind == "reasoning" else self._code
+        if self.kind == "reasoning":
+            self._code = None
         self._choose_search()
 
     def _choose_search(self) -> None:
         """Set the search for the markers that mean something next, and the possible meanings of each."""
-        said = self.said_any and not self._owed
-        state = (self.kind, self._closer, self.resume, said, self._leading, self._may_be_closed)
-        key = (*state, self._code.place, self._opened)
-        if key not in self._searches:
-            self._searches[key] = _search_for(self._grammar, tuple(self._markers().items()))
-        self.search, self._meant = self._searches[key]
+        expects_closer = self._owed or not self.said_any
+        state = (self.kind, self._closer, self.resume, expects_closer, self._leading, self._may_close)
+        where = Where(*state, self._place, self._opened)
+        self.search, self._meant = markers_at(self._grammar, self._rules, where)
 
-    def _hidden(self) -> frozenset[int]:
-        """Return the dialects in which nothing that comes next is a call, because it is code or reasoning."""
-        code = self._code
-        if self.kind == "reasoning":
-            return self._silent_in_reasoning
-        if not code.hides(()):
-            return frozenset()
-        of_all = {"calls": (ANY_LANGUAGE,), "text": ()}.get(self._options.fences)
-        dialects = enumerate(self._grammar.dialects)
-        return frozenset(
-            place for place, each in dialects if code.hides(each.fence_languages if of_all is None else of_all)
-        )
-
-    def _markers(self) -> Mapping[str, tuple[At, ...]]:
-        """Return the markers to search for, each with the positions that it may lead to."""
-        hidden, stops = self._hidden(), self._code.stops if self.kind == "text" else ()
-        plain = (*stops, *END_TOKENS, *(each for each in OPENED_BY.values() if each not in self._opened))
-        found: dict[str, tuple[At, ...]] = dict.fromkeys(plain, ((),))
-        openers = self._openers()
-        if not hidden:
-            return found | openers
-        for text, several in openers.items():
-            seen = (tuple(here for here in at if self._grammar.owners[here] not in hidden) for at in several)
-            ways = tuple(at for at, before in zip(seen, several, strict=True) if at or not before)
-            if ways:
-                found[text] = ways
-        return found
-
-    def _openers(self) -> dict[str, tuple[At, ...]]:
-        """Return the markers of blocks and of reasoning, each with the positions that it may lead to."""
-        grammar, options = self._grammar, self._options
-        found: dict[str, tuple[At, ...]] = {}
-        if options.calls and (self.kind == "text" or options.opener_in_reasoning != "text"):
-            opening = grammar.openers(leading=self._leading)
-            if self.resume:
-                for text, at in grammar.boundary(self.resume, {}).literals.items():
-                    # What may come any number of times is a marker too many: behind text, it is text.
-                    due = at if self._leading else tuple(here for here in at if here not in grammar.follow[here])
-                    if due:
-                        found[text] = (due,)
-            found |= {text: (at,) for text, at in opening.literals.items()}
-            found |= {
-                text: (*((opening.literals[text],) if text in opening.literals else ()), at)
-                for text, at in opening.slots.items()
-            }
-        if self.kind == "text":
-            found |= dict.fromkeys((*self._anywhere, *(self._reasoning if self._leading else ())), ((),))
-            if not self.said_any or self._owed or self._may_be_closed:
-                found |= dict.fromkeys(self._reasoning.values(), ((),))
-        else:
-            found |= dict.fromkeys([self._closer] if self._closer else self._reasoning.values(), ((),))
-            if self._leading and not self._closer:
-                found |= {each: ((),) for each in self._reasoning if options.drops_repeated(each)}
-        return found
+    def new_part(self, _name: str, _state: Any, /) -> CodeSpans:
+        return CodeSpans()
 
     def load(self, state: Any, /) -> None:
         """Restore a dumped state."""
         super().load(state)
         self._choose_search()
-
-
-@lru_cache(maxsize=512)
-def _search_for(
-    grammar: Positions, markers: tuple[tuple[str, tuple[At, ...]], ...]
-) -> tuple[MarkerSearch, Mapping[str, Sequence[Meaning]]]:
-    """Return the search for some markers, and the meanings of each; those of a marker that is its prefix come last."""
-    literals = {
-        text: grammar.literal(text, tuple(here for at in several for here in at)) if all(several) else Literal(text)
-        for text, several in markers
-    }
-    readings = dict(markers)
-    meant: dict[str, Sequence[Meaning]] = {}
-    for text, literal in literals.items():
-        shorter = (literals[text[:length]] for length in range(len(text), 0, -1) if text[:length] in literals)
-        meant[text] = [
-            Meaning(each.text, at) for each in shorter if literal.begins_with(each) for at in readings[each.text]
-        ]
-    return literal_search(literals.values()), meant

@@ -6,27 +6,27 @@ a mismatch the opener's first character becomes text, and reading goes on after 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...events.fragment import Fragment, JsonError
 from ...events.segment_event import Status
 from ..calls.answer_segments import AnswerSegments
-from ..engine.stage import How
+from ..calls.segment_end import end_status, ended_regularly
+from ..engine.stage import Completed, How
 from ..engine.state import Stateful
-from ..grammar.dialect import Attrs, Back, Json
+from ..grammar.dialect import Attrs, Back
 from ..grammar.dialect_positions import At, Boundary, Positions
+from ..grammar.tag_attributes import ATTRIBUTE_START
+from ..machines.marker_search import BLANK_RUN, MarkerSearch
 from ..schemas.value_typing import Typed
-from .block_end import end_last_call
-from .block_json import BlockJson
-from .outside_text import Meaning, Opener, OutsideText
-from .source_buffer import SourceBuffer
-from .text_call import TextCall
+from .block_json import BlockAttrs, BlockJson, open_json
+from .block_text import BlockText, open_text
+from .outside_markers import Meaning
+from .outside_text import Opener, OutsideText
+from .source_buffer import SourceBuffer, TextCall
 from .text_options import TextOptions
-
-if TYPE_CHECKING:
-    from .block_attrs import BlockAttrs
-    from .block_text import BlockText
 
 
 class TextBlock(Stateful):
@@ -147,10 +147,10 @@ class TextBlock(Stateful):
         self.blanks_at = -1
         if not isinstance(grammar.items[at[0]], str | Back):
             # An object that also has the answer's text is the whole answer, whatever tool it calls.
-            self.is_marked = any(isinstance(item := grammar.items[here], Json) and item.content for here in at)
+            self.is_marked = grammar.has_content(at)
             source_buffer.position = opener.start
             return at
-        resumed = any(here not in grammar.first for here in at)
+        resumed = not grammar.is_first(at)
         self.is_marked = self.was_marked if resumed else len(marker) > 1
         self.at = self.outside.resume if resumed else ()
         self.had_call = resumed
@@ -176,7 +176,8 @@ class TextBlock(Stateful):
                 self.back_to_text()
                 return
             self.passed.append(place)
-        self.boundary = grammar.boundary(at, self.back)
+        said = tuple(sorted(self.back.items())) if self.back and grammar.says_back(at) else ()
+        self.boundary = grammar.boundary(at, said)
         if self.saying:
             self.outside.end(self.saying, source_buffer.position, self.call)
             self.saying = ""
@@ -195,12 +196,17 @@ class TextBlock(Stateful):
                 if not self.call.from_json:
                     self.say(self.call, begin)
                 self.end_call(source_buffer.position, "complete")
+                self.boundary = grammar.boundary(at)  # without what the call said
             elif self.skipped:
                 self.had_call = True
-            if not any(grammar.follow[here] for here in at):
+            if not grammar.goes_on(at):
                 self.leave()
-            elif self.is_open:
-                self.boundary = grammar.boundary(at, self.back)
+
+    def expect_after(self, at: At) -> Boundary:
+        """Expect what may follow these positions, and return it."""
+        said = tuple(sorted(self.back.items())) if self.back and self.grammar.says_back(at) else ()
+        boundary = self.boundary = self.grammar.boundary(at, said)
+        return boundary
 
     def leave(self) -> None:
         """Close the block; if it had no call, treat it as text."""
@@ -211,7 +217,7 @@ class TextBlock(Stateful):
             return
         self.boundary = None
         self.was_marked = self.is_marked
-        self.outside.after_block(self.at if any(self.grammar.follow[here] for here in self.at) else ())
+        self.outside.after_block(self.at if self.grammar.goes_on(self.at) else ())
 
     def leave_before_blanks(self, *, start: bool) -> None:
         """Close the block before its last blanks, which belong to what follows."""
@@ -221,7 +227,7 @@ class TextBlock(Stateful):
         if self.call is not None:
             if self.ending is not None:
                 # What follows may be the beginning of the closer: then it is the end of the stream that ends the call.
-                end_last_call(self, self.call, *self.ending)
+                self.end_last_call(self.call, *self.ending)
             elif self.is_over:
                 self.end_call(self.source_buffer.position, "complete")
             else:
@@ -313,12 +319,9 @@ class TextBlock(Stateful):
         fragments: tuple[Fragment, ...] | None = None
         if not from_json:
             at = len(raw)
-            waited = (
-                piece
-                for name, value, is_text in self.arguments
-                for piece in self.argument(call, name, value, at, is_text=is_text)
-            )
-            fragments = (Fragment((), "OPEN", "{", at), *waited)
+            fragments = (Fragment((), "OPEN", "{", at),)
+            for name, value, is_text in self.arguments:
+                fragments += (*self.argument(call, name, value, at, is_text=is_text),)
         self.arguments.clear()
         call.begin(raw, source_buffer.events, fragments, answer.number)
         self.had_call = True
@@ -329,7 +332,10 @@ class TextBlock(Stateful):
     def say(self, call: TextCall, upto: int, fragments: Sequence[Fragment] = ()) -> None:
         """Emit the content of a call up to a position in the buffer."""
         raw = self.source_buffer.take(upto)
-        call.say(raw, raw, fragments)
+        if raw:
+            call.raws.append(raw)
+            call.texts.append(raw)
+        call.fragments += fragments
 
     def end_call(self, upto: int, status: Status, reason: str | None = None) -> None:
         """Emit the END of the open call, with all text up to a position in the buffer."""
@@ -356,6 +362,169 @@ class TextBlock(Stateful):
         if is_text:
             typed = self.options.argument(self.name, name).typed("schema", value)
         return call.typed(name, typed, at)
+
+    # ------------------------------------------------------------------ item by item
+
+    def read_between(self, boundary: Boundary, *, final: bool) -> None:
+        """Read on after an item has ended: blanks, then one of the items that may follow."""
+        has_failed = self.call is not None and self.call.error is not None
+        if boundary.only_text and not has_failed:
+            self._read_text(boundary.texts)
+            return
+        source_buffer, search = self.source_buffer, boundary.search
+        buffer, found = source_buffer.buffer, None
+        run = BLANK_RUN.match(buffer, source_buffer.position)
+        if run is not None and run.end() > source_buffer.position:
+            if boundary.blank is not None:
+                found = _first_in(run, boundary.blank, final=final)
+                search = search if found is None else boundary.blank
+            upto = run.end() if found is None else found.start()
+            if self.blanks_at < 0:
+                self.blanks_at = source_buffer.offset + source_buffer.position
+            source_buffer.position = upto
+        position = source_buffer.position
+        if position == len(buffer):
+            return
+        if found is None:
+            found = (search.whole if final else search.pattern).match(buffer, position)
+        if found is not None:
+            literal = found[0]
+            if found.end() == len(buffer) or literal not in boundary.literals:
+                literal = search.literal(found, final=final)
+            if not literal:
+                source_buffer.wait_from(position)
+                return
+            if literal in boundary.beside:
+                self.leave_out(boundary.beside[literal])
+            after = boundary.literals[literal]
+            is_inside = self.grammar.inside(self.at, after) == after
+            at = after if is_inside else self._step(after, position)
+            if at is not None:
+                source_buffer.position = found.end()
+                self.reach(at, position)
+        elif has_failed or not self._opens_slot(boundary, buffer[position]):
+            self.mismatch()
+
+    def opens_text(self) -> bool:
+        """Return whether a text slot must come next, whatever its first character is."""
+        return self.boundary is not None and self.boundary.only_text and not self.has_failed
+
+    def read_rest(self, *, final: bool) -> None:
+        """Read on in a call that has failed, up to its closer, a new opener, or the end."""
+        source_buffer, grammar = self.source_buffer, self.grammar
+        closers = grammar.closers(self.at)
+        search = grammar.ends_of_failed(self.at)
+        found = (search.whole if final else search.pattern).search(source_buffer.buffer, source_buffer.position)
+        source_buffer.position = len(source_buffer.buffer) if found is None else found.start()
+        if self.call is not None:
+            self.say(self.call, source_buffer.position)
+        if found is None:
+            return
+        literal = search.literal(found, final=final)
+        if not literal:
+            source_buffer.wait_from(source_buffer.position)
+        elif literal in closers:
+            source_buffer.position = found.end()
+            self.reach(closers[literal], found.start())
+        else:
+            self.end_call(source_buffer.position, "failed")
+            self.at = ()  # inside of the call, where nothing goes on
+            self.leave()
+
+    def _opens_slot(self, boundary: Boundary, char: str) -> bool:
+        """Begin to read the slot that starts with `char`; return False if no slot can start with it here."""
+        if slot := boundary.slots.get(char):
+            if char in boundary.beside:
+                self.leave_out(boundary.beside[char])
+            if (slot := self._step(slot, self.source_buffer.position)) is not None:
+                open_json(self, slot)
+        elif boundary.attrs and ATTRIBUTE_START.match(char):
+            attrs = self._step(boundary.attrs, self.source_buffer.position)
+            if attrs is not None:
+                self.reader = BlockAttrs(self, attrs)
+                self.blanks_at = -1
+        elif boundary.texts:
+            self.unread_blanks()
+            self._read_text(boundary.texts)
+        else:
+            return False
+        return True
+
+    def _read_text(self, texts: At) -> None:
+        """Begin to read a text slot, which may be the name of another call."""
+        at = self._step(texts, self.source_buffer.position)
+        if at is not None:
+            open_text(self, at)
+
+    def _step(self, at: At, position: int) -> At | None:
+        """Return the positions that a step leads to, within the open call if it can; None if the block became text."""
+        if not self.at:
+            return at
+        if inside := self.grammar.inside(self.at, at):
+            return inside if self.call is not None else at
+        if self.call is None and self.name and not self.start_call(position):
+            return None
+        if self.call is not None:
+            self.end_call(position, "complete")
+        return at
+
+    # ------------------------------------------------------------------ the end of the stream
+
+    def end_last_call(self, call: TextCall, how: How, finish: str | None) -> None:
+        """End the call that is open at the end of the stream: as complete if its closer arrived."""
+        status, reason = end_status(how, finish)
+        is_regular = ended_regularly(how, finish)
+        arguments_ended = call.closed and isinstance(how, Completed) and finish != "error"
+        at_rest = self.reader is None and self.boundary is not None
+        is_at_end = self.may_end and (self.is_over or self._may_be_closed())
+        is_sealed = at_rest and (arguments_ended or (is_regular and is_at_end))
+        is_ambiguous = isinstance(self.reader, BlockText) and self.reader.is_ambiguous
+        self.reader = None
+        if is_sealed:
+            self.end_call(self.source_buffer.position, "complete")
+        elif is_ambiguous and is_regular:
+            self.end_call(self.source_buffer.position, "failed", "malformed")
+        else:
+            self.end_call(self.source_buffer.position, "truncated" if status == "complete" else status, reason)
+
+    def _may_be_closed(self) -> bool:
+        """Return whether the rest of the text is empty, or a prefix of a marker that ends the call."""
+        source_buffer, boundary = self.source_buffer, self.boundary
+        rest = source_buffer.buffer[source_buffer.position :].lstrip()
+        if boundary is None or not rest:
+            return not rest
+        fold = self.grammar.fold
+        return any(fold(closer).startswith(fold(rest)) for closer in self.grammar.closing(boundary))
+
+    def end_block(self, how: How, finish: str | None) -> None:
+        """Leave the block that is open at the end of the stream."""
+        source_buffer = self.source_buffer
+        if self.call is not None:
+            self.end_last_call(self.call, how, finish)
+            self.leave()
+        elif self.saying:
+            reader = self.reader
+            self.reader = None
+            if isinstance(reader, BlockText):
+                reader.end_said()
+            self.saying = ""
+            self.had_call = True
+            self.leave()
+        elif self.may_end and (self.name or self.had_call):
+            self.leave_before_blanks(start=bool(self.name))
+        elif self.had_call and (
+            (source_buffer.since == source_buffer.position and not any(source_buffer.loose))
+            or (isinstance(self.reader, BlockJson) and self.reader.is_saying)
+        ):
+            self.leave()
+        else:
+            self.back_to_text()
+
+
+def _first_in(run: re.Match[str], search: MarkerSearch, *, final: bool) -> re.Match[str] | None:
+    """Return the match of the first literal that begins with one of these blanks, even if it is cut."""
+    match = (search.whole if final else search.pattern).match
+    return next(filter(None, (match(run.string, at) for at in range(*run.span()))), None)
 
 
 def _expected(boundary: Boundary | None) -> str:

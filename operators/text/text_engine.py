@@ -1,36 +1,41 @@
 """Tool calls and reasoning in a model's text, found while it streams.
 
     OutsideText      reads what is in no block, and finds where one opens
-    TextBlock        holds what a block said so far; its readers go through it item by item:
-      read_between     between items
-      BlockText        a name, a key, a value
+    TextBlock        holds what a block said so far, and finds its next item:
+      BlockText        a name, a key, a value; ValueEnd finds where a raw value ends
       BlockJson        JSON, or arguments as code
       BlockAttrs       the attributes of a tag
-    SourceBuffer      puts every character into the `raw` of exactly one event
+    SourceBuffer     puts every character into the `raw` of exactly one event
 
-Most texts skip all of these: see `fast_paths`.
+Most texts skip all of these. A fast path is one check, and one event with the text unchanged. It is valid for the state
+in which it was made, and is called for each text until another path is taken. It returns None, with no side effect, if
+it does not apply.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
 
 from ...events.fragment import Fragment, JsonError
+from ...events.segment_event import SegmentContent
 from ..calls.answer_segments import AnswerSegments, FastPath, Plain, Segment
 from ..engine.stage import How
 from ..engine.state import Stateful
 from ..grammar.dialect_positions import Positions
-from .between_items import opens_text, read_between, read_rest
-from .block_attrs import BlockAttrs
-from .block_end import end_block
-from .block_json import BlockJson, open_json
+from ..machines.marker_search import BLANKS
+from .block_json import BlockAttrs, BlockJson, open_json
 from .block_text import BlockText
-from .fast_paths import block_fast_path, holding_fast_path, plain_fast_path, waiting_fast_path
-from .outside_text import Meaning
-from .source_buffer import SourceBuffer
+from .outside_markers import Meaning
+from .source_buffer import SourceBuffer, TextCall
 from .text_block import TextBlock
 from .text_options import TextOptions
+
+_MOST_HELD: Final = 64
+"""The most characters that are searched again with the next text, so that a long run of blanks costs no more."""
+
+ReadOn: TypeAlias = Callable[[BlockJson, Sequence[Fragment | JsonError], str], Sequence[Segment]]
+"""Continues without a fast path, with a text that the JSON machine has already parsed."""
 
 
 class TextEngine(Stateful):
@@ -74,10 +79,12 @@ class TextEngine(Stateful):
             if isinstance(reader, BlockText) and reader.ends_with(how, finish):
                 continue
             if block.is_open:
-                end_block(block, how, finish)
+                block.end_block(how, finish)
             else:
                 break
         self._settle()
+        if not answer.has_begun:
+            self._outside.end_alone()
         raw = source_buffer.take(0)
         if raw:
             kind = self._outside.open_as
@@ -88,22 +95,27 @@ class TextEngine(Stateful):
 
     def choose_way(self) -> None:
         """Set the fast path for the next text, if there is one."""
-        source_buffer, block = self._source_buffer, self._block
-        plain = plain_fast_path(block)
-        holds = self._outside.holds_blanks
-        self.plain = None if source_buffer.wait or holds else plain
-        if plain is not None and holds:
-            self.fast_path = holding_fast_path(source_buffer, block, plain)
-        elif plain is not None:
-            self.fast_path = waiting_fast_path(self, source_buffer, block, plain)
-        else:
-            self.fast_path = block_fast_path(block, self._read_on) if block.is_open else None
+        source_buffer, block, outside = self._source_buffer, self._block, self._outside
+        self.plain = self.fast_path = None
+        if source_buffer.before:
+            return
+        if block.is_open:
+            if not source_buffer.wait:
+                self.fast_path = _block_fast_path(block, self._read_on)
+        elif not source_buffer.loose and outside.goes_through:
+            answer = self._answer
+            plain = outside.search.pattern.search, answer.open_id, answer.open_type, answer.ids.turn_id
+            if outside.holds_blanks:
+                self.fast_path = _holding_fast_path(source_buffer, block, plain)
+            else:
+                self.plain = None if source_buffer.wait else plain
+                self.fast_path = _waiting_fast_path(self, source_buffer, block, plain)
 
     def _run(self, *, final: bool) -> None:
         """Read on as far as the buffer goes."""
         source_buffer, block = self._source_buffer, self._block
         while source_buffer.position < len(source_buffer.buffer) or (
-            block.is_open and block.reader is None and opens_text(block)
+            block.is_open and block.reader is None and block.opens_text()
         ):
             if not block.is_open:
                 opener = self._outside.read(final=final)
@@ -113,9 +125,9 @@ class TextEngine(Stateful):
             elif block.reader is not None:
                 block.reader.read(final=final)
             elif block.boundary is None:
-                read_rest(block, final=final)
+                block.read_rest(final=final)
             else:
-                read_between(block, block.boundary, final=final)
+                block.read_between(block.boundary, final=final)
             if source_buffer.wait:
                 break
 
@@ -146,7 +158,7 @@ class TextEngine(Stateful):
         """Set the offset of the buffer, which the fast paths inside JSON do not update."""
         reader, source_buffer = self._block.reader, self._source_buffer
         if isinstance(reader, BlockJson) and not source_buffer.wait:
-            source_buffer.offset = reader.start + reader.slot.machine.at
+            source_buffer.offset = reader.start + reader.machine.at
 
     def dump(self) -> Any:
         """Return the state as plain data, between two texts."""
@@ -163,7 +175,9 @@ class TextEngine(Stateful):
         kind, at, inner = state["reader"] or ("", (), None)
         at = tuple(at)
         here = at if kind == "text" else block.at
-        block.boundary = block.grammar.boundary(here, block.back) if state["has_boundary"] else None
+        block.boundary = None
+        if state["has_boundary"]:
+            block.expect_after(here)
         block.reader = None
         if kind == "text":
             block.reader = BlockText(block, at)
@@ -174,3 +188,166 @@ class TextEngine(Stateful):
         if block.reader is not None:
             block.reader.load(inner)
         self.choose_way()
+
+
+def _waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
+    """Return the fast path for text outside of a block that may end in the beginning of a marker, which is held."""
+    search, segment_id, kind, turn_id = plain
+    markers = block.outside.search
+
+    def fast_path(text: str) -> Sequence[Segment] | None:
+        text = source_buffer.wait + text
+        found = search(text)
+        if found is None:
+            source_buffer.wait = ""
+            engine.plain = plain
+        elif not markers.is_unfinished(found):
+            return None
+        else:
+            start = found.start()
+            source_buffer.wait = text[start:]
+            engine.plain = None
+            if not start:
+                return ()
+            text = text[:start]
+        return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
+
+    return fast_path
+
+
+def _holding_fast_path(source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
+    """Return the fast path for such text where blanks at the end are held, too."""
+    search, segment_id, kind, turn_id = plain
+    markers = block.outside.search
+
+    def fast_path(text: str) -> Sequence[Segment] | None:
+        text = source_buffer.wait + text
+        found = search(text)
+        if found is not None and not markers.is_unfinished(found):
+            return None
+        said = (text if found is None else text[: found.start()]).rstrip()
+        if len(text) - len(said) > _MOST_HELD:
+            return None
+        source_buffer.wait = text[len(said) :]
+        return (SegmentContent(segment_id, kind, said, turn_id=turn_id, raw=said),) if said else ()
+
+    return fast_path
+
+
+def _block_fast_path(block: TextBlock, read_on: ReadOn) -> FastPath | None:
+    """Return the fast path for text in a block, if there is one."""
+    source_buffer, reader, call = block.source_buffer, block.reader, block.call
+    if isinstance(reader, BlockText):
+        if block.saying:
+            is_ready = reader.slot.straight and not (reader.in_section or source_buffer.loose)
+            return _text_fast_path(reader, block) if is_ready and block.answer.open_type == block.saying else None
+        is_plain = reader.slot.item.role == "value" and reader.form != "?" and not reader.in_section
+        is_plain = is_plain and (reader.end is None or reader.end.is_plain)
+        is_ready = (
+            is_plain and reader.streams and reader.null is None and not (reader.slot.item.chars or reader.slot.keep)
+        )
+        return _value_fast_path(reader, source_buffer, call) if is_ready and call is not None else None
+    if source_buffer.loose or not isinstance(reader, BlockJson) or reader.live is None:
+        return None
+    if reader.is_saying:
+        return _said_fast_path(reader, block, read_on) if block.answer.open_type == "text" else None
+    return None if call is None else _argument_fast_path(reader, call, read_on)
+
+
+def _argument_fast_path(reader: BlockJson, call: TextCall, read_on: ReadOn) -> FastPath:
+    """Return the fast path for text in a string of JSON arguments."""
+    feed, segment_id, turn_id = reader.machine.feed, call.segment_id, call.turn_id
+    shift, path = reader.start - call.start, reader.live or ()
+
+    def fast_path(text: str) -> Sequence[Segment]:
+        items = feed(text)
+        pieces: tuple[Fragment, ...] = ()
+        for piece in items:
+            if not isinstance(piece, Fragment) or piece.kind != "TEXT":
+                return read_on(reader, items, text)
+            pieces += (Fragment(path, "TEXT", piece.value, piece.at + shift),)
+        return (SegmentContent(segment_id, "tool_call", text, turn_id=turn_id, raw=text, fragments=pieces),)
+
+    return fast_path
+
+
+def _said_fast_path(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> FastPath:
+    """Return the fast path for text in a string of JSON that is text of the answer."""
+    machine, answer = reader.machine, block.answer
+    segment_id, turn_id = answer.open_id, answer.ids.turn_id
+
+    def fast_path(text: str) -> Sequence[Segment]:
+        items = machine.feed(text)
+        is_whole = isinstance(items, tuple) and items and not machine.withheld_length
+        if is_whole and isinstance(said := items[0], Fragment):
+            return (SegmentContent(segment_id, "text", said.value, turn_id=turn_id, raw=text),)
+        return read_on(reader, items, text)
+
+    return fast_path
+
+
+def _text_fast_path(reader: BlockText, block: TextBlock) -> FastPath:
+    """Return the fast path for text in a block that is emitted unchanged."""
+    source_buffer, answer = block.source_buffer, block.answer
+    search = reader.search.pattern.search
+    segment_id, kind, turn_id = answer.open_id, answer.open_type, answer.ids.turn_id
+
+    def fast_path(text: str) -> Sequence[Segment] | None:
+        if search(text) is not None:
+            return None
+        source_buffer.offset += len(text)
+        return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
+
+    return fast_path
+
+
+def _value_fast_path(reader: BlockText, source_buffer: SourceBuffer, call: TextCall) -> FastPath:
+    """Return the fast path for text in a value that is itself text."""
+    slot, path, loose, finder = reader.slot, reader.path, source_buffer.loose, reader.end
+    search = (reader if finder is None else finder).search.pattern.search
+    segment_id, turn_id, begin = call.segment_id, call.turn_id, call.start
+    edge, entities, is_trimmed = slot.edge, slot.item.entities, slot.item.trim == "blanks"
+
+    def fast_path(text: str) -> Sequence[Segment] | None:
+        if search(text) is not None:
+            return None
+        end = source_buffer.offset = source_buffer.offset + len(text)
+        if finder is not None:
+            finder.last = text[-1]
+        piece = raw = text
+        if is_trimmed and slot.is_open and not (entities and "&" in text):
+            # Blanks at the end wait, and go in front of what comes.
+            inner = text.rstrip(BLANKS)
+            if not inner:
+                slot.hold(text)
+                loose.append(text)
+                return ()
+            piece = raw = inner
+            if loose:
+                piece = slot.take_held() + inner
+                raw = "".join(loose) + inner
+                loose.clear()
+            at = end - len(text) + len(inner) - len(piece)
+            if len(inner) < len(text):
+                rest = text[len(inner) :]
+                slot.hold(rest)
+                loose.append(rest)
+        elif slot.is_clear and not loose and text[-1] not in edge and not (entities and "&" in text):
+            at = end - len(text)
+        else:
+            piece = slot.feed(text)
+            if not piece:
+                loose.append(text)
+                return ()
+            if loose:
+                raw = "".join(loose) + text
+                loose.clear()
+            if held := slot.held_length:
+                loose.append(raw[-held:])
+                raw = raw[:-held]
+                end -= held
+            at = end - slot.gave
+        pieces = (Fragment(path, "TEXT", piece, at - begin),)
+        return (SegmentContent(segment_id, "tool_call", raw, turn_id=turn_id, raw=raw, fragments=pieces),)
+
+    return fast_path

@@ -18,6 +18,7 @@ from ..schemas.value_typing import DEFAULT_RULES, TypingRules
 F = TypeVar("F", bound=Callable[..., Any])
 
 _UNKNOWN: dict[str, Any] = {}
+_MOST_KEPT: Final = 1000
 _VALUES: Final[dict[Any, tuple[bool | None, ...]]] = {bool: (False, True), NoneType: (None,)}
 
 
@@ -29,7 +30,7 @@ class ParseTextOptions(TypedDict, total=False):
     repeated_opener: Literal["drop", "text"] | None
     opener_in_reasoning: Literal["text", "ends"] | None
     unknown_tool: Literal["pass", "text", "fail"] | None
-    unknown_argument: Literal["pass", "drop"]
+    unknown_argument: Literal["pass", "drop"] | None
     between: Literal["text", "drop"]
     blanks: Literal["lone", "keep", "drop"]
     fences: Literal["language", "calls", "text"]
@@ -56,7 +57,7 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     repeated_opener: Literal["drop", "text"] | None = None
     opener_in_reasoning: Literal["text", "ends"] | None = None
     unknown_tool: Literal["pass", "text", "fail"] | None = None
-    unknown_argument: Literal["pass", "drop"] = "pass"
+    unknown_argument: Literal["pass", "drop"] | None = None
     between: Literal["text", "drop"] = "text"
     blanks: Literal["lone", "keep", "drop"] = "lone"
     fences: Literal["language", "calls", "text"] = "language"
@@ -66,6 +67,8 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     """The type of the segments of what is no call, and in no markers of reasoning."""
     typing: TypingRules = DEFAULT_RULES
     limits: Limits = DEFAULT_LIMITS
+    arguments: dict[tuple[str, str], ArgumentSchema] = {}
+    """What `argument` has found."""
 
     def __post_init__(self) -> None:
         for name, known in _CHOICES.items():
@@ -75,12 +78,7 @@ class TextOptions(Struct, frozen=True, kw_only=True):
 
     def knows(self, name: str) -> bool:
         """Return whether a name is that of a tool; always True if no tools were given."""
-        return self.schemas is None or known_name(self.schemas, name) is not None
-
-    def drops_repeated(self, opener: str) -> bool:
-        """Return whether an opener of reasoning is dropped where the prompt has opened the reasoning already."""
-        is_sentence = opener[:1].isalpha()
-        return self.repeated_opener == "drop" or (self.repeated_opener is None and not is_sentence)
+        return self.schemas is None or name in self.schemas or known_name(self.schemas, name) is not None
 
     def of_unknown(self, name: str, *, is_marked: bool) -> Literal["pass", "text", "fail"]:
         """Return what becomes of a call by the name of its tool; `is_marked`: whether a marker began it."""
@@ -90,12 +88,13 @@ class TextOptions(Struct, frozen=True, kw_only=True):
 
     def argument(self, tool: str, key: str) -> ArgumentSchema:
         """Return what the tool's schema says of an argument."""
-        schemas = self.schemas or _UNKNOWN
-        return argument_schema(schemas.get(known_name(schemas, tool) or ""), key, self.typing, self.limits)
-
-    def drops(self, argument: ArgumentSchema) -> bool:
-        """Return whether an argument must be dropped, because its tool does not have it."""
-        return self.unknown_argument == "drop" and argument.tool is not None and not argument.is_described
+        known = self.arguments.get((tool, key))
+        if known is None:
+            schemas = self.schemas or _UNKNOWN
+            known = argument_schema(schemas.get(known_name(schemas, tool) or ""), key, self.typing, self.limits)
+            if known.is_described and len(self.arguments) < _MOST_KEPT:
+                self.arguments[tool, key] = known
+        return known
 
 
 def spelled_out(function: F) -> F:

@@ -14,9 +14,8 @@ The left column is the state, the middle one what comes, and the right one what 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ...events.fragment import JsonError
 from ..calls.segment_end import ended_regularly
@@ -25,16 +24,132 @@ from ..engine.state import Stateful
 from ..grammar.dialect import Text
 from ..grammar.dialect_positions import At
 from ..grammar.opener_forms import LONGEST_OPENER, Opener
-from ..grammar.value_ends import Behind, value_ends
+from ..grammar.value_ends import Behind, ValueEnds, value_ends
+from ..machines.marker_search import BLANK_RUN, MarkerSearch, end_of_run, literal_search
 from ..machines.marker_search import Literal as Marker
-from ..machines.marker_search import MarkerSearch, literal_search
-from .slots.inner_calls import InnerCalls
 
 if TYPE_CHECKING:
+    from .source_buffer import TextCall
     from .text_block import TextBlock
-    from .text_call import TextCall
 
-_BLANK_RUN: Final = re.compile(r"[ \t\r\n]*+")
+
+class InnerCalls(Stateful):
+    """How many calls are open in a value."""
+
+    depth: int = 0
+    """How many are open."""
+    has_markers: bool = False
+    """Whether a closer was content."""
+    begun: str = ""
+    """Content that may be the beginning of an opener's first marker."""
+    _opener: str = ""
+    """The beginning of what may be the opener of a call."""
+    _is_read: bool = False
+    """Whether it has all of an opener, so that no more text belongs to it."""
+    _count: int = 0
+    """The closers in a row."""
+    _is_ended: bool = False
+    """Whether these closers have ended the call."""
+    _is_bare: bool = False
+    """Whether they directly follow the opener of the call, which has no arguments."""
+    _reached: At = ()
+
+    def __init__(self, ends: ValueEnds, knows: Callable[[str], bool] | None) -> None:
+        self._ends = ends
+        self._knows = knows
+        """Returns whether a name is that of a tool; None if no tools were given."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a text without a marker changes nothing."""
+        return not (self.begun or self._count or (self._opener and not self._is_read))
+
+    def go_on(self, text: str, position: int) -> int:
+        """Return how much of a text continues the marker that has begun; 0 if the text does not continue it."""
+        search, begun = self._ends.openers, self.begun
+        joined = begun + text[position : position + LONGEST_OPENER]
+        self.begun = ""
+        found = search.pattern.search(joined)
+        if found is None or found.start() >= len(begun):
+            self.text(begun)
+            return 0
+        self.text(joined[: found.start()])
+        marker = search.literal(found, final=False)
+        if not marker:
+            self.begun = joined[found.start() :]
+            return len(joined) - len(begun)
+        self.settle(marker)
+        self.marker(marker)
+        self.text(joined[found.end() : len(begun)])
+        return max(0, found.end() - len(begun))
+
+    def text(self, text: str) -> None:
+        """Note content without a marker."""
+        if not text:
+            return
+        if self._opener and not self._is_read:
+            before, self._opener = len(self._opener), self._opener + text[: LONGEST_OPENER + 1]
+            if len(self._opener) > LONGEST_OPENER or len(self._opener).bit_length() > before.bit_length():
+                self._check_opener()
+        if self._count and text.strip():
+            self._count = 0
+
+    def _check_opener(self) -> None:
+        """Drop what can no longer be the opener of a call."""
+        opener = self._opener
+        if len(opener) <= LONGEST_OPENER and any(each.is_cut(opener) for each in self._ends.calls):
+            return
+        self._is_read = any(each.has_value and each.whole.match(opener) for each in self._ends.calls)
+        if not self._is_read:
+            self._opener = ""
+
+    def settle(self, marker: str) -> None:
+        """Count a call whose opener ends before a marker."""
+        if not self._opener or marker in self._ends.not_openers:
+            return
+        for each in self._ends.calls:
+            found = each.whole.match(self._opener + marker)
+            is_whole = found is not None and (each.has_value or found.end() > len(self._opener))
+            if found is not None and is_whole and self._is_name(each, found[found.lastindex or 0]):
+                self.depth += 1
+                self._opener = ""
+                self._count = 0
+                self._is_bare = marker in self._ends.closers
+                return
+
+    def _is_name(self, opener: Opener, text: str) -> bool:
+        """Return whether an opener is that of a call."""
+        name, knows = opener.said(text).get("name"), self._knows
+        return opener.is_marked or (name is not None and knows is not None and knows(name))
+
+    def continues(self, marker: str) -> bool:
+        """Return whether a marker is another closer of the call that has just been closed."""
+        return self._count > 0 and marker in self._ends.after(self._reached)
+
+    def marker(self, marker: str) -> None:
+        """Note a marker that is content."""
+        ends = self._ends
+        is_closer, is_next = marker in ends.closers, self.continues(marker)
+        self.has_markers = self.has_markers or is_closer
+        if is_closer and (self.depth or is_next):
+            self._count = self._count + 1 if is_next else 1
+            self._is_ended = self._is_ended and is_next
+            self._reached = ends.after(self._reached)[marker] if is_next else ends.closers[marker]
+            if self.depth and not self._is_ended:
+                is_bare = (self._is_bare or ends.is_named) and not ends.after(self._reached)
+                self._is_ended = is_bare or ends.ends_call(self._reached, self._count)
+                self.depth -= self._is_ended
+            self._opener = ""
+            return
+        self._count = 0
+        self._is_bare = self._is_read = False
+        if any(marker == each.start for each in ends.calls):
+            self._opener = marker
+        elif self._opener and any(each.cut.match(self._opener + marker) for each in ends.calls):
+            self._opener += marker
+        else:
+            self._opener = ""
+
 
 Step: TypeAlias = tuple[Literal["text", "hold", "mark", "again", "give", "wait", "end"], int]
 """What becomes of the text up to a position.
@@ -67,20 +182,21 @@ class ValueEnd(Stateful):
     """How many openers of other arguments are open in the value."""
     _is_behind_other: bool = False
     """Whether a closer of one that is not open has just come."""
-    _inner: InnerCalls
+    inner: InnerCalls
 
     def __init__(self, block: TextBlock, call: TextCall, at: At, item: Text) -> None:
         self._block = block
         self._call = call
         self._guards = item.guards
         self._also = dict(block.grammar.texts[at[0]].also)
-        roles = block.grammar.back_roles(at)
-        said = tuple((role, text) for role, text in sorted(block.back.items()) if role in roles)
-        ends = self._ends = value_ends(block.grammar, at, said)
-        others = self._others = ends.others(call.keys[:-1])
+        said = block.back
+        if said and (roles := block.grammar.back_roles(at)) != said.keys():
+            said = {role: said[role] for role in said if role in roles}
+        ends = self._ends = value_ends(block.grammar, at, tuple(sorted(said.items())))
+        others = self._others = ends.others(call.keys[:-1]) if ends.named_closers else dict[str, int]()
         self._search = ends.search(others) if others else ends.candidates
         self._held = ends.held_search(others) if others else ends.held
-        self._inner = InnerCalls(ends, None if block.options.schemas is None else block.options.knows)
+        self.inner = InnerCalls(ends, None if block.options.schemas is None else block.options.knows)
         self.is_doomed = call.doom is not None
         if item.guards:
             self._state = "begin"
@@ -88,12 +204,7 @@ class ValueEnd(Stateful):
     @property
     def is_plain(self) -> bool:
         """Whether a text without a marker is content, and changes nothing but `last`."""
-        return self._state == "guarded" or (self._state == "value" and self._inner.is_plain)
-
-    @property
-    def has_markers(self) -> bool:
-        """Whether markers of the format were content."""
-        return self._inner.has_markers
+        return self._state == "guarded" or (self._state == "value" and self.inner.is_plain)
 
     @property
     def search(self) -> MarkerSearch:
@@ -110,18 +221,13 @@ class ValueEnd(Stateful):
             return self._read_value(text, position, final=final)
         if self._state == "held":
             return self._read_held(text, position, final=final)
-        blanks = _BLANK_RUN.match(text, position)
-        if blanks is None or blanks.end() == position:
-            return self._read_closed(text, position, final=final)
-        search = self._ends.behind(self._reached).blank
-        if search is None:
-            return "hold", blanks.end()
-        # A marker may begin with a blank.
-        match = (search.whole if final else search.pattern).match
-        begins = (match(text, at) for at in range(position, blanks.end()))
-        found = next(filter(None, begins), None)
-        if found is None or found.start() > position:
-            return "hold", blanks.end() if found is None else found.start()
+        upto = end_of_run(BLANK_RUN, text, position)
+        if upto > position and (search := self._ends.behind(self._reached).blank) is not None:
+            # A marker may begin with a blank.
+            match = (search.whole if final else search.pattern).match
+            upto = next((at for at in range(position, upto) if match(text, at)), upto)
+        if upto > position:
+            return "hold", upto
         return self._read_closed(text, position, final=final)
 
     def ends_with(self, how: How, finish: str | None) -> bool:
@@ -134,9 +240,9 @@ class ValueEnd(Stateful):
 
     def _read_begin(self, text: str, position: int, *, final: bool) -> Step:
         """Read the blanks, and the guard if there is one, with which the value begins."""
-        blanks = _BLANK_RUN.match(text, position)
-        if blanks is not None and blanks.end() > position:
-            return "text", blanks.end()
+        upto = end_of_run(BLANK_RUN, text, position)
+        if upto > position:
+            return "text", upto
         for opener, closer in self._guards:
             if text.startswith(opener, position):
                 self._state, self._guard = "guarded", closer
@@ -158,7 +264,7 @@ class ValueEnd(Stateful):
         return "text", found.end()
 
     def _read_value(self, text: str, position: int, *, final: bool) -> Step:
-        ends, inner, search = self._ends, self._inner, self._search
+        ends, inner, search = self._ends, self.inner, self._search
         length = inner.go_on(text, position) if inner.begun else 0
         if length:
             return "text", position + length
@@ -229,8 +335,8 @@ class ValueEnd(Stateful):
             self._state = "held"
             return "hold", position
         self._state = "value"
-        self._inner.has_markers = True
-        self._inner.text("x")
+        self.inner.has_markers = True
+        self.inner.text("x")
         return "give", position
 
     def _read_held(self, text: str, position: int, *, final: bool) -> Step:

@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from ..grammar.dialect import CallArgs, Text
 from ..machines.entities import decode_entities, encode_entities
+from ..machines.marker_search import BLANKS
 from ..machines.python_literal import python_literal
 from ..schemas.inner_schema import inner_schema
-from ..schemas.schema_kinds import kinds_of
+from ..schemas.schema_kinds import ANYTHING, kinds_of
+from ..schemas.unquoted_literal import unquoted_literal
 from ..schemas.value_typing import convert, convert_json
 from .render_values import CannotRenderError, json_text, literal, refuse, same_value
 
-_BLANKS: Final = " \t\r\n"
 _ATTRIBUTE: Final = re.compile(r"[\w.:-]+")
 
 
@@ -38,6 +39,8 @@ def value_text(item: Text, key: str, value: Any, schema: Mapping[str, Any] | Non
     else:
         text = value if isinstance(value, str) else json_text(value)
         back = convert(text, None if item.typing == "flagged" else of_value, schema).value
+        if item.typing == "literal" and kinds_of(of_value, schema) == ANYTHING:
+            back = unquoted_literal(text)
     if not same_value(back, value):
         refuse(f"argument {key!r} would be read back as {back!r:.60}: {_advice(item, schema)}")
     return text
@@ -131,7 +134,7 @@ def flag_text(attribute: str, value: Any) -> str:
 def _trimmed(item: Text, text: str) -> str:
     """Return a text as its slot would trim it."""
     if item.trim == "blanks" or item.chars:
-        return text.strip(_BLANKS)
+        return text.strip(BLANKS)
     if item.trim == "newline":
         inner = text.removeprefix("\r\n") if text.startswith("\r\n") else text.removeprefix("\n")
         if inner == text:
@@ -142,6 +145,6 @@ def _trimmed(item: Text, text: str) -> str:
 
 
 def _advice(item: Text, schema: Mapping[str, Any] | None) -> str:
-    if item.typing != "schema":
+    if item.typing not in ("schema", "literal"):
         return "values are text there"
     return "its schema says so" if schema is not None else "give the schema= of the tool's parameters"

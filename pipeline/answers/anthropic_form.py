@@ -29,7 +29,7 @@ def _entries(message: dict[str, Any]) -> list[dict[str, Any]]:
 def _is_sent(block: dict[str, Any], notices: Notices) -> bool:
     kind = block.get("type")
     if kind == "text":
-        return bool(block.get("text"))
+        return bool((block.get("text") or "").strip())  # the API refuses blanks alone
     if kind == "thinking" and not block.get("signature"):
         left_out(notices, "thinking without a signature", _NAME)
         return False

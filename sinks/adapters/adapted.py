@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
-from typing import Any, Protocol, TypeVar, overload
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
+from typing import Any, Protocol, TypeVar, cast, overload
 
 from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, Failed, How
+from ..running.closed_unread import ClosedUnread, primed
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -33,17 +34,19 @@ def adapted(
     when the loop is left.
     """
     if isinstance(events, AsyncIterable):
-        return _async(events, adapter())
+        return ClosedUnread(_async(events, adapter()), events)
     if isinstance(events, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers err
-        return _plain(events, adapter())
+        return primed(_plain(events, adapter()))
     message = f"got {type(events).__name__}, not a stream of events; pass pipeline.stream(...) or pipeline.astream(...)"
     raise UsageError(message)
 
 
-def _plain(events: Iterable[Any], adapter: Adapter[T]) -> Iterator[T]:
+def _plain(events: Iterable[Any], adapter: Adapter[T]) -> Generator[T, None, None]:
     how: How = Completed()
-    iterator = iter(events)
+    iterator: Any = None
     try:
+        yield cast("T", None)
+        iterator = iter(events)
         while True:
             try:
                 event = next(iterator)
@@ -55,16 +58,18 @@ def _plain(events: Iterable[Any], adapter: Adapter[T]) -> Iterator[T]:
             yield from adapter.feed(event)
         yield from adapter.close(how)
     finally:
-        if (close := getattr(events, "close", None)) is not None:
-            close()
+        for each in (iterator, events):
+            if (close := getattr(each, "close", None)) is not None:
+                close()
     if isinstance(how, Failed):
         raise how.error
 
 
-async def _async(events: AsyncIterable[Any], adapter: Adapter[T]) -> AsyncIterator[T]:
+async def _async(events: AsyncIterable[Any], adapter: Adapter[T]) -> AsyncGenerator[T, None]:
     how: How = Completed()
-    iterator = aiter(events)
+    iterator: Any = None
     try:
+        iterator = aiter(events)
         while True:
             try:
                 event = await anext(iterator)
@@ -78,8 +83,9 @@ async def _async(events: AsyncIterable[Any], adapter: Adapter[T]) -> AsyncIterat
         for each in adapter.close(how):
             yield each
     finally:
-        close = getattr(events, "aclose", None)
-        if close is not None and inspect.isawaitable(closing := close()):
-            await closing
+        for stream in (iterator, events):
+            close = getattr(stream, "aclose", None)
+            if close is not None and inspect.isawaitable(closing := close()):
+                await closing
     if isinstance(how, Failed):
         raise how.error

@@ -57,6 +57,11 @@ class KeptStream:
         if lifetime.grace is not None:
             self._call_later(max(lifetime.grace, FIRST_READER), self._stop)
 
+    @property
+    def has_end(self) -> bool:
+        """Whether the last frame is the last object of its protocol; not so if the events were just closed."""
+        return self.has_ended and self._pump.has_end
+
     async def cancel(self, reason: str) -> None:
         """Cancel the stream: open segments end as interrupted, then the last object follows."""
         if self.has_ended:

@@ -29,6 +29,10 @@ class RunReader:
         self.number: int | None = None
         self.arrived = asyncio.Event()
 
+    @property
+    def has_end(self) -> bool:
+        return self._is_over or self._stream.has_end
+
     async def wait(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what timed out is no error here
         """Wait until a frame is there; return False after `timeout` seconds without one."""
         self._stream.attach(self)

@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Mappi
 from typing import Any
 
 from ...events.errors import UsageError
-from ..running.frame_source import checked_heartbeat
 from ..to_json_lines import line_chunks
 from ..to_sse import sse_chunks
 from ..to_websocket import converse
+from ..web.frame_source import checked_heartbeat
 from ..web.protocols import UiProtocol, protocol_row
 from .gap_frames import gap_frames
 from .kept_stream import KeptStream

@@ -52,8 +52,8 @@ class StreamRuns:
         ):
             if value is None and name == "grace":
                 continue
-            if value is None or not value >= least:
-                message = f"{name}= must be at least {least}, got {value}"
+            if value is None or type(value) not in (int, float) or not value >= least:
+                message = f"{name}= must be at least {least}, got {value!r}"
                 raise UsageError(message)
         self._lifetime = Lifetime(grace, keep)
         self._max_bytes, self._max_frames = max_bytes, max_frames

@@ -53,7 +53,8 @@ def coalesce(
 
     - An async one: an async iterator. A task of its own reads on until events wait for you, so a slow loop slows the
       provider down. `aclose()`, leaving by garbage collection and a cancelled read close the stream; after a cancelled
-      read, further reads raise `StreamCutError`. `cancel` is the stream's own, if it has one.
+      read, further reads raise `StreamCutError`. `cancel` is the stream's own; a stream without one is left, what waits
+      still comes, and then `StreamCutError` is raised.
     - An Observable. `scheduler` measures the time, by default the one given to `subscribe`, else a
       `TimeoutScheduler`, whose timers are threads. It has no effect on other streams.
     - A plain iterable, as of `drive` or `stream`: an iterator. Nothing runs while it waits for the next event, so

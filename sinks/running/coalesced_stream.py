@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Iterator
 from time import monotonic
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast
 
 from ...operators.engine.stage import Failed, How, Interrupted
 from .channel import StreamCutError
+from .closed_unread import primed
 from .coalescer import Bounds, Coalescer
 from .event_pump import EventPump, close_stream, log_unread
 
@@ -16,10 +17,15 @@ T = TypeVar("T")
 
 
 def coalesced(events: Iterable[T], bounds: Bounds, now: Callable[[], float] = monotonic) -> Iterator[T]:
-    """Yield the events of a plain stream, and close it at the end."""
-    coalescer = Coalescer(bounds)
-    iterator = iter(events)
+    """Return the events of a plain stream, which is closed at the end."""
+    return primed(_coalesced_plain(events, Coalescer(bounds), now))
+
+
+def _coalesced_plain(events: Iterable[T], coalescer: Coalescer, now: Callable[[], float]) -> Generator[T, None, None]:
+    iterator: Any = None
     try:
+        yield cast("T", None)
+        iterator = iter(events)
         try:
             for event in iterator:
                 yield from coalescer.feed(event, now())
@@ -38,8 +44,9 @@ class CoalescedStream(Generic[T]):
 
     def __init__(self, events: AsyncIterable[T], bounds: Bounds) -> None:
         self._source = events
+        self._cancelling = _Cancelling()
         # The generator does not refer to this object, so that the loop closes it when this is garbage-collected.
-        self._events = _coalesced(events, Coalescer(bounds))
+        self._events = _coalesced(events, Coalescer(bounds), self._cancelling)
         self._is_begun = self._is_cut = False
 
     def __aiter__(self) -> Self:
@@ -57,11 +64,17 @@ class CoalescedStream(Generic[T]):
             raise
         return event
 
-    @property
-    def cancel(self) -> Any:
-        """The stream's own `cancel`, which ends it in order; an AttributeError if it has none."""
-        source: Any = self._source
-        return source.cancel
+    def cancel(self, reason: str = "cancelled") -> Any:
+        """Cancel the stream by its own `cancel`, and return what that returns.
+
+        A stream without one is left: the events that wait still come, and then `StreamCutError` is raised. Call it in
+        the loop's thread.
+        """
+        cancel = getattr(self._source, "cancel", None)
+        if cancel is not None:
+            return cancel(reason)
+        self._cancelling.cancel(reason)
+        return None
 
     async def aclose(self) -> None:
         """Close the stream without further events. Call it in the looping task."""
@@ -71,13 +84,36 @@ class CoalescedStream(Generic[T]):
             await close_stream(self._source)
 
 
-async def _coalesced(events: AsyncIterable[Any], coalescer: Coalescer) -> AsyncGenerator[Any, None]:
+class _Cancelling:
+    """Cancels what is read: at once, or when the reading begins."""
+
+    __slots__ = ("_pump", "reason")
+
+    def __init__(self) -> None:
+        self._pump: EventPump | None = None
+        self.reason: str | None = None
+
+    def begin(self, pump: EventPump) -> None:
+        self._pump = pump
+        if self.reason is not None:
+            pump.interrupt(self.reason)
+
+    def cancel(self, reason: str) -> None:
+        self.reason = self.reason or reason
+        if self._pump is not None:
+            self._pump.interrupt(self.reason)
+
+
+async def _coalesced(
+    events: AsyncIterable[Any], coalescer: Coalescer, cancelling: _Cancelling
+) -> AsyncGenerator[Any, None]:
     now = asyncio.get_running_loop().time
     errors: list[Exception] = []
 
     def close(how: How) -> list[Any]:
         if isinstance(how, Interrupted):
-            errors.append(StreamCutError("the stream was left before its end"))
+            why = "left before its end" if cancelling.reason is None else f"cancelled: {cancelling.reason}"
+            errors.append(StreamCutError(f"the stream was {why}"))
         elif isinstance(how, Failed) and pump.is_left:
             log_unread(how.error)
         elif isinstance(how, Failed):
@@ -92,6 +128,7 @@ async def _coalesced(events: AsyncIterable[Any], coalescer: Coalescer) -> AsyncG
         return released
 
     pump = EventPump(events, feed, close, ahead=1)
+    cancelling.begin(pump)
     try:
         while True:
             while pump.items:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
 from ...operators.engine.where_raised import where_raised
+from .channel import StreamCutError
 
 _LOGGER = logging.getLogger("penstock")
 
@@ -40,12 +41,12 @@ class EventPump:
         self.is_over = self.is_left = False
         """Whether the last item is queued; whether the reader has left, and nobody takes items."""
         self._waiting: asyncio.Future[bool] | None = None
-        self._room = asyncio.Event()
-        self._is_reading = False
+        self._room: asyncio.Future[None] | None = None
+        self._is_reading = self._is_stopped = False
         self._reason: str | None = None
+        """Why the stream was cancelled, if it was."""
         self._task = asyncio.get_running_loop().create_task(self._run())
-        _RUNNING.add(self._task)
-        self._task.add_done_callback(_RUNNING.discard)
+        _keep(self._task)
 
     async def changed(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what timed out is no error here
         """Wait for an item, the end or `wake`; return False after `timeout` seconds without.
@@ -71,18 +72,24 @@ class EventPump:
     def take(self) -> Any:
         """Return the next item; there must be one."""
         item = self.items.popleft()
-        self._room.set()
+        if self._room is not None and not self._room.done():
+            self._room.set_result(None)
         return item
 
     async def cancel(self, reason: str) -> None:
         """Cancel the stream: by its own `cancel`, so that it ends in order, else by leaving it as interrupted."""
         cancel = getattr(self._events, "cancel", None)
-        if cancel is not None:
-            if inspect.isawaitable(cancelling := cancel(reason)):
-                await cancelling
-        elif self._reason is None:
-            self._reason = reason
-            self._stop_reading()
+        if cancel is None:
+            self.interrupt(reason)
+            return
+        self._reason = self._reason or reason
+        if inspect.isawaitable(cancelling := cancel(reason)):
+            await cancelling
+
+    def interrupt(self, reason: str) -> None:
+        """Leave the stream as interrupted, whatever it can do itself."""
+        self._reason = self._reason or reason
+        self._stop_reading()
 
     async def aclose(self) -> None:
         """Stop reading, and wait until the events are closed."""
@@ -92,6 +99,7 @@ class EventPump:
             await asyncio.wait({self._task})
 
     def _stop_reading(self) -> None:
+        self._is_stopped = True
         if self._is_reading:  # else it has yet to begin, and will not, or is closing, which nobody breaks off
             self._is_reading = False
             self._task.cancel()
@@ -111,14 +119,14 @@ class EventPump:
         try:
             try:
                 iterator = aiter(self._events)
-                self._is_reading = self._reason is None and not self.is_left
+                self._is_reading = not self._is_stopped
                 while self._is_reading:
                     self.items.extend(self._feed(await anext(iterator)))
                     if self.items:
                         self.wake()
                     while len(self.items) >= self._ahead:
-                        self._room.clear()
-                        await self._room.wait()
+                        self._room = asyncio.get_running_loop().create_future()
+                        await self._room
             finally:
                 self._is_reading = False
                 await close_stream(iterator)
@@ -128,6 +136,8 @@ class EventPump:
             return Completed()
         except asyncio.CancelledError:
             return Interrupted(self._reason or "cancelled")
+        except StreamCutError as error:
+            return Failed(error) if self._reason is None else Interrupted(self._reason)
         except Exception as error:  # noqa: BLE001 - told to the reader
             return Failed(error)
         return Interrupted(self._reason or "cancelled")
@@ -135,6 +145,18 @@ class EventPump:
 
 _RUNNING: set[asyncio.Task[None]] = set()
 """Running tasks, kept here because the loop has only weak references to them, and a task may outlive its reader."""
+
+
+def _keep(task: asyncio.Task[None]) -> None:
+    _RUNNING.add(task)
+    task.add_done_callback(_RUNNING.discard)
+
+
+def closed_apart(stream: Any) -> asyncio.Task[None]:
+    """Close an async stream in a task of its own, which no cancellation of the caller breaks off; return the task."""
+    task = asyncio.get_running_loop().create_task(close_stream(stream))
+    _keep(task)
+    return task
 
 
 async def close_stream(stream: Any) -> None:

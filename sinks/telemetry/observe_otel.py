@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, 
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from ...events.errors import UsageError
+from ..running.closed_unread import ClosedUnread, primed
 from ..running.sink import Target, TwinSink, each_event
 from .otel_names import Conventions, otel_names
 
@@ -38,11 +39,11 @@ class OtelObserver:
     def __call__(self, events: AsyncIterable[E] | Iterable[E]) -> AsyncGenerator[E, None] | Generator[E, None, None]:
         """Return the same events; they are observed while they are read."""
         if isinstance(events, AsyncIterable):
-            return _watched_async(events, self._new_target)
+            return ClosedUnread(_watched_async(events, self._new_target), events)
         if isinstance(events, str | bytes) or not isinstance(cast("object", events), Iterable):
             message = f"observe_otel(...) must be called with a stream of events, got {type(events).__name__}"
             raise UsageError(message)
-        return _watched(events, self._new_target)
+        return primed(_watched(events, self._new_target))
 
     def _target(self) -> Target[None]:
         return self._new_target() or _Nothing()
@@ -131,10 +132,11 @@ def observe_otel(  # noqa: PLR0913 - one place for all options
 
 
 def _watched(events: Iterable[E], new_target: Callable[[], OtelTarget | None]) -> Generator[E, None, None]:
-    target = new_target()
+    target: OtelTarget | None = None
     error: BaseException | None = None
     try:
-        if target is None:
+        yield cast("E", None)
+        if (target := new_target()) is None:
             yield from events
             return
         with target.as_current():

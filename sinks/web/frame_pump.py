@@ -22,6 +22,7 @@ class FramePump:
     def __init__(self, events: AsyncIterable[Any], encoder: UiFrames) -> None:
         self._encoder = encoder
         self._error: Exception | None = None
+        self.has_end = False
         self._pump = EventPump(events, encoder.feed, self._last_frames, AHEAD)
 
     async def wait(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what timed out is no error here
@@ -55,6 +56,7 @@ class FramePump:
         if self._pump.is_left:
             return ()
         frames = self._encoder.close(how)
+        self.has_end = True
         self._error = self._encoder.error or self._error
         return frames
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypedDict
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, cast, get_args, get_type_hints
 
 from ...events.errors import UsageError
 from ...operators.engine.stage import How
@@ -33,6 +33,9 @@ class ProtocolOptions(TypedDict, total=False):
     reasoning: bool
     profile: AgUiProfile
     version: AiSdkVersion
+
+
+_OPTION_TYPES: Final = get_type_hints(ProtocolOptions)
 
 
 class Encoder(Protocol):
@@ -77,7 +80,7 @@ PROTOCOLS: Final[Mapping[UiProtocol, ProtocolRow]] = {
 
 def protocol_row(protocol: UiProtocol) -> ProtocolRow:
     """Return the row of a protocol; `UsageError` for one that does not exist."""
-    if (row := PROTOCOLS.get(protocol)) is None:
+    if not isinstance(cast("object", protocol), str) or (row := PROTOCOLS.get(protocol)) is None:
         message = f"protocol= must be {' or '.join(map(repr, PROTOCOLS))}, got {protocol!r}"
         raise UsageError(message)
     return row
@@ -91,4 +94,24 @@ def encoder_of(protocol: UiProtocol, options: Mapping[str, Any]) -> Encoder:
         of_it = ", ".join(f"{each}=" for each in known) or "none"
         message = f"{wrong[0]}= is not an option of protocol={protocol!r}; its options are: {of_it}"
         raise UsageError(message)
+    for name, value in options.items():
+        _check_option(name, value)
     return row.encoder(**options)
+
+
+def _check_option(name: str, value: Any) -> None:
+    """Raise a `UsageError` for a value of another type than the option's."""
+    if (wanted := _OPTION_TYPES.get(name)) is None:
+        return  # of an encoder that is not ours
+    if wanted is bool:
+        is_right, words = isinstance(value, bool), "True or False"
+    elif wanted == str | None:
+        is_id = name != "model"
+        words = "a str that is not empty, or None" if is_id else "a str or None"
+        is_right = value is None or (isinstance(value, str) and (value != "" or not is_id))
+    else:
+        choices = get_args(wanted)
+        is_right, words = value in choices, " or ".join(map(repr, choices))
+    if not is_right:
+        message = f"{name}= must be {words}, got {value!r}"
+        raise UsageError(message)

@@ -52,6 +52,10 @@ class UiFrames:
         **options: Unpack[ProtocolOptions],
     ) -> None:
         self._encoder = encoder_of(protocol, options)
+        for name, function in (("select", select), ("describe_error", describe_error)):
+            if not (callable(function) or (function is None and name == "select")):
+                message = f"{name}= must be a function, got {function!r}"
+                raise UsageError(message)
         self._is_named = protocol_row(protocol).is_named
         self._select = select
         self._describe_error = describe_error

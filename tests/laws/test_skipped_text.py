@@ -24,6 +24,13 @@ OUTPUTS = Dialect(
 )
 XML = '<function name="f"><param name="a">x</param><param name="b">y\n</param></function>'
 TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]
+AS_IT_STANDS = Dialect(
+    "as_it_stands",
+    (
+        *('<function name="', NAME, '">'),
+        *(Many('<param name="', Text("key"), '">', Text("value"), "</param>"), "</function>"),
+    ),
+)
 FLAGGED = (
     '<｜DSML｜function_calls><｜DSML｜invoke name="f"><｜DSML｜parameter name="a" string="true">{"b": 1}'
     "</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>"
@@ -54,9 +61,14 @@ def test_a_block_that_does_not_close_or_has_nothing_is_text(text: str):
     assert read(text, OUTPUTS).content == text
 
 
-def test_an_argument_that_the_schema_does_not_have_is_dropped_where_that_is_asked_for():
-    assert read(XML, "minicpm5_xml", tools=TOOLS).calls[0].arguments == {"a": "x", "b": "y\n"}
-    assert read(XML, "minicpm5_xml", tools=TOOLS, unknown_argument="drop").calls[0].arguments == {"a": "x"}
+@pytest.mark.parametrize("option", ["pass", "drop", None])
+@pytest.mark.parametrize("dialect", ["minicpm5_xml", AS_IT_STANDS])
+def test_an_argument_that_the_schema_does_not_have_is_dropped_where_that_is_asked_for(
+    dialect: str | Dialect, option: str | None
+):
+    found = read(XML, dialect, tools=TOOLS, unknown_argument=option).calls[0].arguments
+    is_dropped = option == "drop" or (option is None and dialect == "minicpm5_xml")
+    assert found == ({"a": "x"} if is_dropped else {"a": "x", "b": "y\n"})
 
 
 @pytest.mark.parametrize("tools", [None, [{"name": "g", "parameters": TOOLS[0]["parameters"]}]])

@@ -415,6 +415,13 @@ def test_a_command_may_stand_in_the_metadata_and_under_another_name() -> None:
     assert given.arguments == {"command": "ls", "timeout_seconds": 5}
 
 
+@pytest.mark.parametrize("name", [{}, {"tool_name": "run_bash"}])
+def test_what_is_no_argument_in_the_segments_of_others_is_one_in_our_own(name: dict[str, str]) -> None:
+    events = by_hand({}, "ls", kind="run_bash", metadata={"background": True, "cwd": "a", **name})
+    (given,) = drive(events, to_invocations())
+    assert given.arguments == {"command": "ls", "cwd": "a"} | ({"background": True} if name else {})
+
+
 # events of others
 
 
@@ -576,7 +583,7 @@ READ_BACK: dict[str, dict[str, Any]] = {
     "write_file with a repeated key": {"pieces": ['{"content": "x", "content": "y"}'], "name": "write_file"},
     "run_bash": {"pieces": ['{"command": "ls', ' -l", "timeout_seconds": 5, "more": {"x": 1}}'], "name": "run_bash"},
     "run_bash under other names": {
-        "pieces": ['{"command": "ls", "cmd": "x", "timeoutSeconds": 5}'],
+        "pieces": ['{"command": "ls", "cmd": "x", "timeoutSeconds": 5, "background": true}'],
         "name": "run_bash",
     },
     "free form": {"pieces": ["a {", '"'], "name": "f", "kind": "text"},

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 LOAD = Path(__file__).parents[2] / "benchmarks/load.py"
-NUMBERS = r" +3" + r" +[\d.]+" * 4 + r" +\d+%" * 2 + r" +[\d.]+"
+NUMBERS = r" +3" + r" +[\d.]+" * 4 + r" +\d+%" * 2 + r" +[\d.]+" * 2
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from functools import partial
@@ -10,7 +9,19 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from dialect_cases import OURS, Case, Row, case_ids, dialects_of, is_whole, options_of, peer_of, pieces_of, run, wrong
+from dialect_cases import (
+    Case,
+    Row,
+    cases_in,
+    dialects_of,
+    is_whole,
+    options_of,
+    peer_of,
+    pieces_of,
+    run,
+    says_ours,
+    wrong,
+)
 from dialects_mapping import COUNTS, ROWS, SEVEN
 from dialects_refused import REFUSED
 
@@ -19,9 +30,7 @@ ROW: Final = Row()
 
 @pytest.fixture(scope="module")
 def cases(shared: Path) -> dict[str, Case]:
-    files = sorted((shared / "conformance" / "dialects").glob("*.jsonl"))
-    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    return dict(case_ids(json.loads(line) for line in lines))
+    return cases_in(shared)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +38,7 @@ def problems(cases: dict[str, Case]) -> dict[str, list[str]]:
     """Return what does not hold of each case that says something for us to keep."""
     found = {}
     for name, case in cases.items():
-        if OURS & set(case["asserted"]):
+        if says_ours(case):
             row = ROWS.get((case["dialect"], peer_of(case)), ROW)
             dialects = dialects_of(row, case)
             options = options_of(row, case, dialects)

@@ -33,7 +33,7 @@ from penstock.events import (
 from penstock.operators import stream_fields, to_invocations, to_segments
 from penstock.operators.extract_json_fields import extract_json_fields
 from penstock.operators.json_fragments import json_fragments
-from penstock.pipeline import Pipeline
+from penstock.pipeline import Answer, Pipeline
 from penstock.pipeline.settings import settings_from_environment
 from penstock.pipeline.strategies.strategies import strategy_named
 from penstock.sinks.collect import Collected, Segment, collect
@@ -234,7 +234,9 @@ HANDLER_CHECKS: dict[str, Callable[[Run, Any], None]] = {
 
 
 def check_adapter(case: Case) -> None:
-    if any(str(chunk["payload"].get("delta", "")).startswith("<arguments>") for chunk in case["chunks"]):
+    said = [str(chunk["payload"].get("delta", "")) for chunk in case["chunks"]]
+    # What is still XML is decoded by our dialect, before it is CONTENT.
+    if any(text.startswith("<arguments>") or "&amp;" in text for text in said):
         check_bodies(case, is_part_of)
         return
     chain = stage(to_invocations())
@@ -364,8 +366,10 @@ def check_event_builder(case: Case) -> None:
             assert is_part_of(wanted, given), (key, given)
 
 
-def as_builder_event(segment: Segment, invoked: dict[str, ToolInvocation]) -> dict[str, Any]:
-    """Return a segment as the event that jp's builder makes at a flush."""
+def as_builder_event(segment: Segment, invoked: dict[str, ToolInvocation]) -> dict[str, Any] | None:
+    """Return a segment as the event that jp's builder makes at a flush, to be kept; None for what is not kept."""
+    if segment.type == "text" and not in_next_turn(segment.content):
+        return None
     if segment.type != "tool_call":
         return {words.KINDS[segment.type]: segment.content}
     assert segment.id in invoked, segment
@@ -373,6 +377,12 @@ def as_builder_event(segment: Segment, invoked: dict[str, ToolInvocation]) -> di
     if call["name"] == words.STRUCTURED:
         return {"structured": call["arguments"], "metadata": call[words.NATIVE_CONTEXT]}
     return {"tool_call": call}
+
+
+def in_next_turn(text: str) -> bool:
+    """Return whether the next request has the text of an answer."""
+    chunks = (ChunkResponse(content=text), ChunkResponse(finish_reason="stop"))
+    return bool(Answer(drive(chunks, to_segments())).to_messages("anthropic"))
 
 
 def check_fragments(case: Case) -> None:
@@ -435,7 +445,7 @@ def check_provider(case: Case) -> None:
                 given = [as_builder_event(each, invoked) for each in result.segments]
                 if structured:
                     given = [
-                        {"structured": words.structured(each["message"])} if "message" in each else each
+                        {"structured": words.structured(each["message"])} if each and "message" in each else each
                         for each in given
                     ]
                 # A reasoning without a text is only there for its replay: jp has it by one provider and not by another.
@@ -491,8 +501,8 @@ def test_a_refused_case_is_really_at_odds_with_us(shared: Path, name: str) -> No
 
 
 def test_every_case_is_run_or_refused_for_a_reason(shared: Path) -> None:
-    assert len(words.REFUSED) <= 17
+    assert len(words.REFUSED) <= 12
     assert set(words.REFUSED) <= set(CASES)
     assert all(words.REFUSED.values())
-    assert (len(TO_RUN), len(words.REFUSED)) == (270, 17)
+    assert (len(TO_RUN), len(words.REFUSED)) == (275, 12)
     assert len(CASES) == 287

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.operators.grammar.dialect import Text
 from penstock.operators.schemas.value_typing import TypingRules, convert
-from penstock.operators.text.slots.text_slot import TextSlot
+from penstock.operators.text.block_text import TextSlot
 
 OLLAMA = TypingRules(strings="last", null="always", not_boolean="false")
 

@@ -284,6 +284,14 @@ def test_every_recorded_end_is_sent_once():
         (Stream([]), {"protocol": "xml"}, "'segments' or 'tool_call_updates' or"),
         (Stream([]), {"heartbeat": 0}, "above 0"),
         (Stream([]), {"heartbeat": -1.0}, "above 0"),
+        (Stream([]), {"heartbeat": "15"}, "heartbeat= must be a number of seconds above 0 or None, got '15'"),
+        (Stream([]), {"heartbeat": float("nan")}, "above 0"),
+        (Stream([]), {"select": "text"}, "select= must be a function, got 'text'"),
+        (Stream([]), {"describe_error": None}, "describe_error= must be a function, got None"),
+        (Stream([]), {"protocol": ["segments"]}, "protocol= must be 'segments' or"),
+        (Stream([]), {"protocol": "openai-chat", "model": 5}, "model= must be a str or None, got 5"),
+        (Stream([]), {"protocol": "openai-chat", "include_usage": 1}, "include_usage= must be True or False, got 1"),
+        (Stream([]), {"protocol": "ai-sdk", "message_id": ""}, "message_id= must be a str that is not empty"),
     ],
 )
 def test_wrong_arguments_are_told_at_the_call(events: Any, options: Any, words: str):

@@ -21,9 +21,10 @@ from test_to_sse import EVENTS, START, Stream
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import serve
 
-from penstock.events import ProviderError, SegmentStart, UsageError, to_json
+from penstock.events import ProviderError, SegmentContent, SegmentStart, UsageError, to_json
 from penstock.operators import adrive
 from penstock.pipeline import Pipeline, api_tool_call
+from penstock.sinks import coalesce
 from penstock.sinks.to_websocket import to_websocket
 from penstock.sources import decode_sdk
 
@@ -131,6 +132,28 @@ def test_a_stream_that_cannot_be_cancelled_is_closed_and_its_ends_still_come():
         _, end, terminal = peer.objects
         assert end["payload"] == {"status": "interrupted", "reason": "cancelled by the reader"}
         assert terminal == {"type": "STREAM_END"}
+        assert stream.closed == 1
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
+def test_what_waits_to_be_merged_comes_before_the_ends_of_a_stream_that_cannot_be_cancelled():
+    async def main() -> None:
+        pieces = [SegmentContent("s", "text", delta, turn_id="t") for delta in "abc"]
+        peer, stream = Peer(), Stream([START, *pieces], endless=True)
+        sending = asyncio.create_task(to_websocket(coalesce(seconds=99)(stream), peer.send, peer.receive))
+        while stream.asked < 4 or len(peer.got) < 2:  # noqa: ASYNC110 - nothing tells that a piece waits
+            await asyncio.sleep(0)
+        assert [each["payload"] for each in peer.objects] == [{}, {"delta": "a"}]
+        await peer.messages.put(CANCEL)
+        await sending
+        assert [each.get("payload") for each in peer.objects[2:]] == [
+            {"delta": "bc"},
+            {"status": "interrupted", "reason": "enough"},
+            None,
+        ]
+        assert peer.got[-1] == END
         assert stream.closed == 1
         assert asyncio.all_tasks() == {asyncio.current_task()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -147,6 +148,18 @@ def case_ids(cases: Iterable[Case]) -> Iterator[tuple[str, Case]]:
         name = f"{case['dialect']}/{peer_of(case)}/{case['name']}"
         seen[name] = seen.get(name, 0) + 1
         yield (name if seen[name] == 1 else f"{name} #{seen[name]}"), case
+
+
+def cases_in(shared: Path) -> dict[str, Case]:
+    """Return all cases by name."""
+    files = sorted((shared / "conformance" / "dialects").glob("*.jsonl"))
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    return dict(case_ids(json.loads(line) for line in lines))
+
+
+def says_ours(case: Case) -> bool:
+    """Return whether a case says something that is for us to keep."""
+    return not OURS.isdisjoint(case["asserted"])
 
 
 def peer_of(case: Case) -> str:

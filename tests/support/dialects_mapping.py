@@ -7,14 +7,8 @@ from typing import Final
 from dialect_cases import Row, varied
 from dialects_of_peers import (
     BLOCKS,
-    BOLT_WITH_TEXT,
-    COGITO_WITH_OUTPUTS,
-    DEEPSEEK_V31_WITH_OUTPUTS,
-    DOTS_WITH_TEXT,
     FENCED,
     GEMMA4_ANY_NAME,
-    GLM45_ESCAPED,
-    KIMI_K2_NUMBERED,
     LFM2_PLAIN,
     QWEN3_CODER_CLOSED,
     SEED_OSS_ONE_SIDED,
@@ -24,7 +18,6 @@ from penstock.operators.schemas.value_typing import TypingRules
 
 GUESSING: Final = TypingRules(untyped="literal")
 SCALARS: Final = TypingRules(untyped="scalar")
-UNTYPED_JSON: Final = TypingRules(untyped="json")
 STRINGS_LAST: Final = TypingRules(strings="last", null="always", not_boolean="false")
 
 SEVEN: Final = ("harmony", "hermes", "lfm2", "llama4_pythonic", "pythonic", "qwen3_coder", "think_tags")
@@ -34,31 +27,25 @@ ROWS: Final[dict[tuple[str, str], Row]] = {
     ("apriel", "llama.cpp"): Row(
         prompts={"Apriel-1.6-15b-Thinker-fixed": "Here are my reasoning steps:\n"},
         starts="always",
-        content="trimmed",
-        reasoning="trimmed",
     ),
-    ("bolt_artifact", "bolt.new"): Row({"seal": "closer"}, dialects=(BOLT_WITH_TEXT,), ends=False),
+    ("bolt_artifact", "bolt.new"): Row({"seal": "closer"}, ends=False),
     ("cohere_r7b", "llama.cpp"): Row(prompts={"Cohere2MoE": "<|START_THINKING|>"}),
     ("cohere_r7b", "smg"): Row(unfinished="none"),
-    ("deepseek_v31", "llama.cpp"): Row(starts="text", content="trimmed", reasoning="trimmed"),
-    ("deepseek_v31", "ollama"): Row(dialects=(DEEPSEEK_V31_WITH_OUTPUTS,), starts="asked", content="trimmed"),
+    ("deepseek_v31", "llama.cpp"): Row(starts="text", reasoning="trimmed"),
+    ("deepseek_v31", "ollama"): Row(starts="asked"),
     ("deepseek_v31", "vllm"): Row({"between": "drop"}),
-    ("deepseek_v32_dsml", "llama.cpp"): Row(starts="text", content="trimmed"),
-    ("deepseek_v3_cogito", "ollama"): Row(dialects=(COGITO_WITH_OUTPUTS,), starts="expected", content="trimmed"),
+    ("deepseek_v32_dsml", "llama.cpp"): Row(starts="text"),
+    ("deepseek_v3_cogito", "ollama"): Row(starts="expected"),
     ("deepseek_v3_r1", "smg"): Row({"between": "drop"}),
     ("deepseek_v4_dsml", "llama.cpp"): Row(starts="text"),
-    ("dots", "vllm"): Row({"seal": "closer", "unknown_tool": "text"}, dialects=(DOTS_WITH_TEXT,), ends=False),
+    ("dots", "vllm"): Row({"seal": "closer"}, ends=False),
     ("ernie45", "vllm"): Row(content="trimmed"),
     ("functionary_v32", "llama.cpp"): Row(prompts={"meetkai-functionary-medium-v3.2": ">>>"}),
-    ("gemma4", "llama.cpp"): Row(reasoning="trimmed"),
-    ("gemma4", "ollama"): Row(reasoning="trimmed"),
     ("gemma4", "vllm"): Row(dialects=(GEMMA4_ANY_NAME,), content="trimmed"),
-    ("glm45", "ollama"): Row({"typing": STRINGS_LAST}, blocks=BLOCKS, content="trimmed", reasoning="trimmed"),
-    ("glm45", "sglang"): Row(dialects=(GLM45_ESCAPED,)),
-    ("glm45", "smg"): Row({"typing": GUESSING}),
+    ("glm45", "ollama"): Row({"typing": STRINGS_LAST}, blocks=BLOCKS, content="trimmed"),
     ("glm47", "llama.cpp"): Row(starts="text"),
-    ("glm47", "smg"): Row({"between": "drop", "typing": GUESSING}),
-    ("hermes", "llama.cpp"): Row({"blanks": "drop"}, starts="text"),
+    ("glm47", "smg"): Row({"between": "drop"}),
+    ("hermes", "llama.cpp"): Row(starts="text"),
     ("hermes", "ollama"): Row(
         {"blanks": "drop", "repeated_opener": "text"},
         blocks=BLOCKS,
@@ -79,33 +66,27 @@ ROWS: Final[dict[tuple[str, str], Row]] = {
     ("k2_horizon", "vllm"): Row({"seal": "closer"}, ends=False),
     ("kimi_k2", "sglang"): Row(malformed="calls"),
     ("kimi_k2", "smg"): Row({"between": "drop"}),
-    ("kimi_k2", "vllm"): Row(dialects=(KIMI_K2_NUMBERED,)),
     ("kimi_k3", "vllm"): Row(opened=("<|open|>response<|sep|>", "<|close|>response<|sep|>")),
     ("lfm2", "ik_llama.cpp"): Row(dialects=LFM2_PLAIN),
-    ("lfm2", "ollama"): Row(content="trimmed", reasoning="trimmed"),
+    ("lfm2", "ollama"): Row(content="trimmed"),
     ("llama3_json", "llama.cpp"): Row(fenced=FENCED, content="trimmed"),
     ("llama3_json", "vllm"): Row(whole=True),
     ("minicpm5_xml", "llama.cpp"): Row(starts="text"),
-    ("minicpm5_xml", "vllm"): Row({"unknown_argument": "drop"}),
     ("minimax_m2", "llama.cpp"): Row(starts="text"),
     ("minimax_m2", "smg"): Row({"typing": SCALARS}, whole=True, dialects=(varied("minimax_m2", entities=True),)),
     ("mistral_old", "sglang"): Row(content="trimmed"),
     ("mistral_old", "smg"): Row({"between": "drop"}),
-    ("mistral_v11", "llama.cpp"): Row(fenced=FENCED, content="trimmed"),
+    ("mistral_v11", "llama.cpp"): Row(fenced=FENCED),
     ("mistral_v11", "ollama"): Row(starts="asked", content="trimmed"),
-    ("muse_glimmer", "vllm"): Row({"typing": UNTYPED_JSON}),
-    ("nemotron_toolcall", "llama.cpp"): Row(starts="text", reasoning="trimmed"),
+    ("nemotron_toolcall", "llama.cpp"): Row(starts="text"),
     ("qwen3_coder", "ik_llama.cpp"): Row(starts="text", reasoning="trimmed"),
-    ("qwen3_coder", "llama.cpp"): Row(
-        prompts={"Qwen3.5-4B": "<think>\n"}, starts="text", content="trimmed", reasoning="trimmed"
-    ),
+    ("qwen3_coder", "llama.cpp"): Row(prompts={"Qwen3.5-4B": "<think>\n"}, starts="text", reasoning="trimmed"),
     ("qwen3_coder", "ollama"): Row({"blanks": "drop"}, blocks=BLOCKS, starts="text"),
     ("qwen3_coder", "smg"): Row({"typing": GUESSING}, dialects=(QWEN3_CODER_CLOSED,), whole=True),
-    ("reka_edge", "llama.cpp"): Row({"blanks": "drop"}, starts="text"),
+    ("reka_edge", "llama.cpp"): Row(starts="text"),
     ("seed_oss", "ik_llama.cpp"): Row(dialects=(SEED_OSS_ONE_SIDED,)),
-    ("seed_oss", "llama.cpp"): Row(dialects=(varied("seed_oss", trim=""),), content="trimmed"),
-    ("step3", "smg"): Row({"between": "drop", "typing": GUESSING}),
-    ("step3p5", "llama.cpp"): Row(starts="text", reasoning="trimmed"),
+    ("step3", "smg"): Row({"between": "drop"}),
+    ("step3p5", "llama.cpp"): Row(starts="text"),
     ("think_tags", "ollama"): Row(
         starts="asked",
         parsers={
@@ -113,10 +94,8 @@ ROWS: Final[dict[tuple[str, str], Row]] = {
             "TestOlmo3ThinkParser_StreamingEdgeCases": True,
             "TestOlmo3ThinkParser_ThinkBoundary": True,
         },
-        content="trimmed",
         reasoning="trimmed",
     ),
-    ("xlam", "vllm"): Row(content="trimmed"),
 }
 """(dialect, peer) -> its row, where it is not the usual one."""
 

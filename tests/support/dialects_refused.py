@@ -37,7 +37,7 @@ AS_WRITTEN: Final = Reason(
     "Law 4, nothing invented: names and arguments are as the model wrote them, what is unknown is for the tool to refuse.",
     "minicpm5_xml",
     '<function name="turn_on"><param name="input">{"a": 1}</param></function>',
-    ("turn_on({'input': '{\"a\": 1}'}) complete",),
+    ("turn_on({'input': {'a': 1}}) complete",),
     {"tools": [{"name": "turn", "parameters": {"type": "object", "properties": {"a": {}}}}]},
 )
 SAYS_ITS_TYPE: Final = Reason(

@@ -33,40 +33,24 @@ REFUSED: dict[str, str] = {
     "jp/event_builder/handles tool call with no arguments": (
         "Law 6: the end of a block is no evidence that the model finished a call of which no argument came."
     ),
-    # <arg name="command">echo &amp;amp;</arg> -> CONTENT and invocation both "echo &amp;";
-    # decoded later again, the command that is run would be "echo &", which nobody was shown.
-    "autobyteus/adapter/decodes XML entities in realistic chained run_bash segment content": (
-        "Entities are decoded by the dialect, before CONTENT, never later: a segment's content is what is run."
-    ),
-    # <arg name="background">true</arg> -> arguments {"command": …, "background": …};
-    # left out, a tool that has the parameter could never be given it.
-    "autobyteus/adapter/creates run_bash invocation with supported metadata and drops background metadata": (
-        "Every argument reaches the invocation; which of them a tool takes is for its model to say."
-    ),
-    "autobyteus/to_invocation/maps run_bash content and supported metadata to tool arguments without background": (
-        "Every argument reaches the invocation; which of them a tool takes is for its model to say."
-    ),
     "autobyteus/api_tool_call/finalizeFailed closes active text and tool-call segments without creating invocations": (
-        "Text ends, as complete, when a call begins: a later failure of the stream is not the text's."
+        "Law 5, one END for each START: a text ends, as complete, when a call begins; what fails later is not the text."
     ),
     "jp/event_builder/ignores mismatched event type": (
         "Law 3, nothing lost: text that follows reasoning is a segment of its own."
     ),
-    "jp/event_builder/whitespace only message not persisted": (
-        "Law 3, nothing lost: blanks are text; what is worth storing is for whoever stores it."
-    ),
     "jp/event_builder/first write wins for id and name": (
-        "The grammar of sources, 1: a new id and a name under a used index is a new call."
+        "The grammar that every source keeps, 1: a new id and a name under a used index is a new call."
     ),
     "jp/converter/second reasoning summary part emits paragraph break": (
         "Law 4, nothing invented: a break separates texts, so it comes with the text behind it, if there is any."
     ),
     **dict.fromkeys(
         ("autobyteus/selection/defaults to xml when env is unset", "autobyteus/selection/openai defaults to json"),
-        "Without a word of the environment native calls are taken: two defaults, of which one depends on whom is asked.",
+        "Zero configuration works: calls are native unless a strategy is named; no default depends on whom is asked.",
     ),
     # close(); close() -> the second gives [], and raises nothing.
-    "autobyteus/xml/cannot finalize twice": "Stages: a second close gives nothing; another case asks for that as well.",
+    "autobyteus/xml/cannot finalize twice": "The engine's rule for stages: a second `close` gives nothing; another case asks for that as well.",
     # timeout_seconds = "abc" -> {"timeout_seconds": "abc"}: the tool's model says `invalid`, and the reader why.
     "autobyteus/xml/ignores invalid metadata values from arguments": (
         "Law 3, nothing lost: what does not convert stays a text, and the tool's model judges it."
@@ -81,10 +65,6 @@ REFUSED: dict[str, str] = {
     # {"content": "Hello", "toolCall": {"name": "test" -> text; with }} added it would be a call that nobody wrote.
     "tarko/structured_outputs/malformed JSON does not crash; repaired call yields tool_calls": (
         "Law 6: missing brackets are never added; a cut call is not invoked."
-    ),
-    # "args": {"location": "Bos -> an update {"location": "Bos; the original has none in this engine.
-    "tarko/structured_outputs/recorded loop-2 #2": (
-        "All ways to write a call give the same updates: the original asks for it and lacks it here."
     ),
 }
 """Case -> the law or rule that forbids what it expects."""

@@ -23,6 +23,9 @@ FIELDS: dict[str, tuple[FieldSpec, ...]] = {
 }
 """Which calls are segments of their own: in JSON the original has none."""
 
+UPDATES = {"structured_outputs": False}
+"""Whether an engine gives updates of a call while it is written; all others do. A pipeline has the option `updates`."""
+
 DIALECTS = {
     "xml": "xml",
     "json": "json",
@@ -86,13 +89,19 @@ def from_text_state(state: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"content": text, "finish_reason": state.get("finish_reason")}] if text else []
 
 
-def as_tag(event: dict[str, Any]) -> str:
-    """Return the text of which AutoByteus' parser makes a segment event."""
-    match event["type"]:
-        case "SEGMENT_START":
-            return f'<tool name="{event["payload"]["metadata"]["tool_name"]}">'
-        case "SEGMENT_CONTENT":
-            text: str = event["payload"]["delta"]
-            return text
-        case _:
-            return "</tool>"
+def as_tags(events: list[dict[str, Any]]) -> list[str]:
+    """Return the texts of which AutoByteus' parser makes the segment events of a call."""
+    end = "</tool>"
+    texts: list[str] = []
+    for event in events:
+        match event["type"]:
+            case "SEGMENT_START" if event.get("segment_type") == "run_bash":
+                texts.append('<tool name="run_bash"><arguments><arg name="command">')
+                end = "</arg></arguments></tool>"
+            case "SEGMENT_START":
+                texts.append(f'<tool name="{event["payload"]["metadata"]["tool_name"]}">')
+            case "SEGMENT_CONTENT":
+                texts.append(event["payload"]["delta"])
+            case _:
+                texts.append(end)
+    return texts

@@ -9,7 +9,6 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from ....events.answer_end import AnswerEnd
-from ....events.errors import UsageError
 from ....events.json_form import Event
 from ....events.provider_event import ProviderEvent
 from ....events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
@@ -46,7 +45,6 @@ class AgUi:
         reasoning: bool = True,
         profile: AgUiProfile = "1.0",
     ) -> None:
-        _check(thread_id=thread_id, run_id=run_id, interleave=interleave, reasoning=reasoning, profile=profile)
         self._run = {"threadId": thread_id or str(uuid4()), "runId": run_id or str(uuid4())}
         self._is_1 = profile == "1.0"
         self._with_reasoning = reasoning and self._is_1
@@ -249,19 +247,3 @@ class AgUi:
 
 def _as_it_is(frame: Frame) -> Frame:
     return frame
-
-
-def _check(**options: Any) -> None:
-    for name in ("thread_id", "run_id"):
-        value = options[name]
-        if value is not None and not (isinstance(value, str) and value):
-            message = f"{name}= must be a str that is not empty, or None for a made one, got {value!r}"
-            raise UsageError(message)
-    for name in ("interleave", "reasoning"):
-        if not isinstance(options[name], bool):
-            message = f"{name}= must be True or False, got {options[name]!r}"
-            raise UsageError(message)
-    if options["profile"] not in get_args(AgUiProfile):
-        profiles = " or ".join(map(repr, get_args(AgUiProfile)))
-        message = f"profile= must be {profiles}, got {options['profile']!r}"
-        raise UsageError(message)

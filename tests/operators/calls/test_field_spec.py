@@ -60,5 +60,5 @@ def test_everybody_has_the_tools_that_write_edit_and_patch_files_and_run_command
 
 def test_what_segments_read_back_may_say_in_other_words() -> None:
     assert [dict(spec.aliases) for spec in FILE_TOOLS if spec.aliases] == [
-        {"timeoutSeconds": "timeout_seconds", "cmd": "command"},
+        {"timeoutSeconds": "timeout_seconds", "cmd": "command", "background": ""},
     ]

@@ -15,7 +15,7 @@ from strategies.text_flows import cut_by
 
 from penstock.events.tool_invocation import ToolInvocation
 from penstock.operators.parse_text import parse_text
-from penstock.operators.text.code_spans import CodeSpans
+from penstock.operators.text.code_spans import CodeSpans, hides
 from penstock.operators.to_invocations import to_invocations
 
 HERMES = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
@@ -90,11 +90,11 @@ def hidden(pieces: list[str]) -> bool:
             stops = [place for stop in spans.stops if (place := piece.find(stop, position)) >= 0]
             upto = min(stops, default=len(piece))
             if piece == "w":
-                return spans.hides(())
+                return hides(spans.place, ())
             if spans.keeps_line:
                 spans.note(piece[position:upto])
             position = spans.go_on(piece, upto) if upto < len(piece) else upto
-    return spans.hides(())
+    return hides(spans.place, ())
 
 
 def as_markdown(text: str) -> bool:

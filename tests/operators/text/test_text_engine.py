@@ -424,10 +424,18 @@ def test_reasoning_between_tags_is_found_character_by_character(opener: str, clo
 
 
 ENGINE = (
-    *("text_engine", "source_buffer", "outside_text", "text_block", "between_items", "block_text", "block_json"),
-    *("block_attrs", "block_end", "fast_paths", "dialect_positions", "marker_search", "json_slot", "text_slot"),
-    *("tag_attributes", "value_ends", "value_end", "json_attrs_slot", "text_call", "text_options", "literal_machine"),
-    *("look_ahead",),
+    *(
+        "text_engine",
+        "source_buffer",
+        "outside_text",
+        "outside_markers",
+        "text_block",
+        "block_text",
+        "block_json",
+        "value_end",
+    ),
+    *("dialect_positions", "marker_search", "tag_attributes", "value_ends", "text_options", "literal_machine"),
+    "look_ahead",
 )
 ALSO_OTHER_WORDS = {"json", "xml", "tool_call"}
 """Names of dialects that are typings, or a type of segment, too."""

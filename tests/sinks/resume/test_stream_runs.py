@@ -383,9 +383,32 @@ def test_what_has_no_json_form_ends_the_run_with_an_error():
     virtual_time.run(main())
 
 
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_the_last_data_of_a_protocol_follows_its_last_object_and_no_cut(is_whole: bool):
+    async def main() -> None:
+        runs = StreamRuns()
+        run = runs.start(Stream(EVENTS, endless=not is_whole), protocol="openai-chat")
+        chunks = run.sse()
+        seen = [await anext(chunks)]
+        if not is_whole:
+            await runs.aclose()
+        seen += [chunk async for chunk in chunks]
+        assert (seen[-1] == b"data: [DONE]\n\n") == is_whole
+
+    virtual_time.run(main())
+
+
 def test_wrong_arguments_are_told_at_the_call():
     async def main() -> None:
-        for options in ({"grace": -1}, {"keep": -0.1}, {"max_bytes": 0}, {"max_frames": 0}, {"grace": float("nan")}):
+        for options in (
+            {"grace": -1},
+            {"keep": -0.1},
+            {"max_bytes": 0},
+            {"max_frames": 0},
+            {"grace": float("nan")},
+            {"keep": "60"},
+            {"max_bytes": None},
+        ):
             with pytest.raises(UsageError, match="must be at least"):
                 StreamRuns(**options)
         runs = StreamRuns()

@@ -16,7 +16,6 @@ from segment_events import content, end, start
 from penstock.events import ChunkResponse, ProviderError, SegmentContent
 from penstock.operators import drive, to_segments
 from penstock.sinks import StreamCutError, coalesce
-from penstock.sinks.running.coalesced_stream import CoalescedStream
 
 START, A, B, C, END = start("text"), content("a"), content("b"), content("c"), end()
 AB = [START, A, B, C, END]
@@ -262,15 +261,43 @@ def test_two_streams_at_once_share_nothing():
     assert run(main) == [["", "a", "bc", ""], ["", "a", "b", "c", ""]]
 
 
-def test_only_a_stream_that_can_be_cancelled_can_be_cancelled_through_it():
+def test_a_stream_that_can_be_cancelled_is_cancelled_through_it():
     async def main() -> None:
         class WithCancel(Stream):
             def cancel(self, reason: str) -> str:
                 return reason
 
-        plain: CoalescedStream[Any] = coalesce(chars=1)(Stream())
-        assert not hasattr(plain, "cancel")
         assert coalesce(chars=1)(WithCancel()).cancel("enough") == "enough"
+
+    run(main)
+
+
+@pytest.mark.parametrize("is_asked", [False, True], ids=["while nobody asks", "while a reader waits"])
+def test_a_stream_that_cannot_be_cancelled_is_left_and_what_waits_still_comes(is_asked: bool):
+    async def main() -> None:
+        stream = Stream(*AB[:-1], endless=True)
+        events = coalesce(seconds=50)(stream)
+        seen = [await anext(events), await anext(events)]
+        reading = asyncio.create_task(until_error(events, seen)) if is_asked else None
+        await asyncio.sleep(1)
+        events.cancel("enough")
+        events.cancel("again")
+        with pytest.raises(StreamCutError, match="cancelled: enough"):
+            await (reading or until_error(events, seen))
+        assert "".join(getattr(each, "delta", "") for each in seen) == "abc"
+        assert stream.closed == 1
+
+    run(main)
+
+
+def test_one_that_is_cancelled_before_it_is_read_asks_for_nothing():
+    async def main() -> None:
+        stream = Stream(*AB)
+        events = coalesce(seconds=50)(stream)
+        events.cancel("enough")
+        with pytest.raises(StreamCutError, match="enough"):
+            await anext(events)
+        assert (stream.asked, stream.closed) == (0, 1)
 
     run(main)
 
@@ -332,6 +359,13 @@ def test_a_plain_loop_that_is_left_closes_its_stream():
     assert next(events) is START
     events.close()
     assert stream.closed == 1
+
+
+def test_a_plain_loop_that_never_begins_closes_its_stream():
+    plain = Plain()
+    events: Any = coalesce(chars=9)(plain)
+    events.close()
+    assert plain.closed == 1
 
 
 def test_it_takes_what_drive_gives():

@@ -429,8 +429,8 @@ def test_the_older_profile_gives_a_call_a_parent_of_its_own_behind_another_messa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"thread_id": ""}, "thread_id= must be a str that is not empty, or None for a made one, got ''"),
-        ({"run_id": 7}, "run_id= must be a str that is not empty, or None for a made one, got 7"),
+        ({"thread_id": ""}, "thread_id= must be a str that is not empty, or None, got ''"),
+        ({"run_id": 7}, "run_id= must be a str that is not empty, or None, got 7"),
         ({"interleave": "no"}, "interleave= must be True or False, got 'no'"),
         ({"reasoning": None}, "reasoning= must be True or False, got None"),
         ({"profile": "2"}, "profile= must be '1.0' or '0.0.35', got '2'"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -29,6 +31,9 @@ CHAT: Final = "openai-chat"
 RESPONSES: Final = "openai-responses"
 MESSAGES: Final = "anthropic-messages"
 
+TLS = ssl.create_default_context()
+"""Made once, for it takes longer than a stream."""
+
 NOT_READ: dict[tuple[str, UiProtocol], str] = {
     ("custom_tool", CHAT): "langchain-openai does not read calls of free-form tools",
     ("odd_arguments", CHAT): "langchain-core takes no call whose arguments are null",
@@ -45,19 +50,30 @@ async def events_of(stream: Heard) -> AsyncIterator[Any]:
         raise stream.how.error
 
 
-def model_at(url: str, target: UiProtocol) -> Runnable[Any, Any]:
+@asynccontextmanager
+async def model_at(url: str, target: UiProtocol) -> AsyncIterator[Runnable[Any, Any]]:
+    """Yield a model with a client of its own: LangChain keeps one for each address, whatever the loop."""
     asked: dict[str, Any] = {"model": "m", "api_key": "-", "max_retries": 0}
     if target == MESSAGES:
-        thinking = {"type": "enabled", "budget_tokens": 1024}
-        return ChatAnthropic(**asked, base_url=url, thinking=thinking).bind_tools([TOOL])  # else it reads only texts
-    return ChatOpenAI(**asked, base_url=f"{url}/v1", stream_usage=True, use_responses_api=target == RESPONSES)
+        asked |= {"base_url": url, "thinking": {"type": "enabled", "budget_tokens": 1024}}
+        model = ChatAnthropic(**asked)
+        http = anthropic.DefaultAsyncHttpxClient(verify=TLS)
+        async with anthropic.AsyncAnthropic(base_url=url, api_key="-", max_retries=0, http_client=http) as client:
+            vars(model)["_async_client"] = client  # which has no option
+            yield model.bind_tools([TOOL])  # else it reads only texts
+    else:
+        asked |= {"base_url": f"{url}/v1", "stream_usage": True, "use_responses_api": target == RESPONSES}
+        with openai.DefaultHttpxClient(verify=TLS) as unused:
+            async with openai.DefaultAsyncHttpxClient(verify=TLS) as http:
+                yield ChatOpenAI(**asked, http_client=unused, http_async_client=http)
 
 
 async def read_back(stream: Heard, target: UiProtocol) -> AIMessageChunk:
     """Send a stream as that of another API, over a socket, and return the sum of the chunks that LangChain reads."""
     body = b"".join([frame async for frame in to_sse(events_of(stream), protocol=target)])
     with BodyServer(body, pieces=700) as server:
-        chunks: list[Any] = [chunk async for chunk in model_at(server.url, target).astream("-")]
+        async with model_at(server.url, target) as model:
+            chunks: list[Any] = [chunk async for chunk in model.astream("-")]
     return reduce(add, chunks)
 
 

@@ -1,1 +1,0 @@
-"""Readers of one value inside a text call."""

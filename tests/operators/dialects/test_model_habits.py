@@ -1,0 +1,64 @@
+"""Habits of models and their templates that are a dialect's own, and what stays as it is beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dialect_cases import run
+
+ONE = '[{"name": "f", "arguments": {}}]'
+INVOKED = '<｜DSML｜invoke name="f"></｜DSML｜invoke>'
+KIMI = "<|tool_call_begin|>{}<|tool_call_argument_begin|>{{}}<|tool_call_end|>"
+COGITO = "<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>7<｜tool▁output▁end｜><｜tool▁outputs▁end｜>"
+FILE = '<boltAction type="file" filePath="a">x</boltAction>'
+DOTS = '<dots_function_call><invoke name="f"></invoke></dots_function_call>'
+TOOLS = [{"name": "g", "parameters": None}]
+CASES: tuple[tuple[str, str, str, list[str]], ...] = (
+    # The newlines that a template writes between the text and a call.
+    ("reka_edge", f"Hi.\n<tool_call>\n{ONE[1:-1]}\n</tool_call>", "Hi.", ["f"]),
+    ("reka_edge", f"Hi.\n\n<tool_call>\n{ONE[1:-1]}\n</tool_call>", "Hi.\n", ["f"]),
+    ("reka_edge", "Hi.\n<tool_call", "Hi.\n<tool_call", []),
+    ("hermes", f"Hi.\n<tool_call>\n{ONE[1:-1]}\n</tool_call>", "Hi.\n", ["f"]),
+    (
+        "deepseek_v32_dsml",
+        f"Hi.\n\n<｜DSML｜function_calls>\n{INVOKED}\n</｜DSML｜function_calls>",
+        *("Hi.", ["f"]),
+    ),
+    ("deepseek_v32_dsml", f"Hi. <｜DSML｜function_calls>\n{INVOKED}\n</｜DSML｜function_calls>", "Hi. ", ["f"]),
+    ("deepseek_v4_dsml", f"Hi.\n\n<｜DSML｜tool_calls>\n{INVOKED}\n</｜DSML｜tool_calls>", "Hi.", ["f"]),
+    ("xlam", f"Hi.\n```json\n{ONE}\n```", "Hi.", ["f"]),
+    ("xlam", "Hi.\n```json\n[1]\n```", "Hi.\n```json\n[1]\n```", []),
+    # What has no number of a call is none.
+    ("kimi_k2", KIMI.format("functions.f:0"), "", ["f"]),
+    ("kimi_k2", KIMI.format("f:0"), "", ["f"]),
+    ("kimi_k2", KIMI.format("functions.f.0"), KIMI.format("functions.f.0"), []),
+    ("kimi_k2", KIMI.format("f.0") + KIMI.format("functions.g:1"), KIMI.format("f.0"), ["g"]),
+    ("kimi_k2", KIMI.format("f:0") + KIMI.format("functions.g"), KIMI.format("functions.g"), ["f"]),
+    # What a model makes up between tools and their outputs is nobody's text.
+    ("deepseek_v3_cogito", f"Hi.{COGITO}Done", "Hi.Done", []),
+    ("bolt_artifact", f'<boltArtifact id="a" title="t">First:{FILE}{FILE}</boltArtifact>Done', "Done", ["file"] * 2),
+    ("bolt_artifact", '<boltArtifact id="a" title="t">x', '<boltArtifact id="a" title="t">x', []),
+    # Of an answer that consists of blanks, blanks are the text.
+    *(("hermes", blanks, blanks, []) for blanks in (" ", "\n\n", "\n \t\n")),
+    ("hermes", f"\n<tool_call>{ONE[1:-1]}</tool_call>\n", "", ["f"]),
+    ("hermes", "<think></think>\n", "", []),
+)
+
+
+@pytest.mark.parametrize(("dialect", "text", "content", "names"), CASES)
+@pytest.mark.parametrize("size", [1, 2, 3, 1000])
+def test_a_habit_is_the_dialects_own(dialect: str, text: str, content: str, names: list[str], size: int):
+    found = run([text[place : place + size] for place in range(0, len(text), size)], [dialect], {})[1]
+    assert found.raw == text
+    assert (found.content, [call.name for call in found.calls]) == (content, names)
+    assert {call.status for call in found.calls} <= {"complete"}
+
+
+@pytest.mark.parametrize(
+    ("options", "content", "names"),
+    [({}, "", ["f"]), ({"tools": TOOLS}, DOTS, []), ({"tools": TOOLS, "unknown_tool": "pass"}, "", ["f"])],
+)
+def test_dots_writes_calls_of_declared_tools(options: dict[str, Any], content: str, names: list[str]):
+    found = run([DOTS], ["dots"], options)[1]
+    assert (found.content, [call.name for call in found.calls]) == (content, names)

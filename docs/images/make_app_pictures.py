@@ -44,7 +44,7 @@ def take_pictures(browser: Browser, address: str) -> None:
     play(page, 1, "instant")
     approve(page, 2)
     play(page, 0, "quick")
-    expect(page.locator("article:not([hidden]) .line").last).to_contain_text("counts = ")
+    expect(page.locator("article:not([hidden]) .line").nth(44)).to_be_attached()
     picture(page, "app-writing")
     page.close()
 

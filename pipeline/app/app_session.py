@@ -89,7 +89,7 @@ class AppSession:
 
     def _approvals_of(self, run_id: str) -> AppApprovals:
         if run_id not in self._approvals:
-            message = "there is no such run"
+            message = "unknown run; load the page again"
             raise UsageError(message)
         return self._approvals[run_id]
 

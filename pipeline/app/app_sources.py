@@ -68,7 +68,7 @@ class AppSources:
 
     def _found(self, name: str) -> Playable:
         if name not in self._playable:
-            message = f"there is no recording {name!r:.200}"
+            message = f"unknown recording {name!r:.200}; choose one that the page offers"
             raise UsageError(message)
         return self._playable[name]
 

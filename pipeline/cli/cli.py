@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 
-from .installed_version import installed_version
+from ..installed_version import installed_version
 
 NEEDED = ("typer", "rich")
 NOT_INSTALLED = 'the command line needs two more packages; from a clone, pip install ".[cli]"'

@@ -12,7 +12,7 @@ import typer.main
 from typer.exceptions import TyperException
 
 from ...events.errors import PenstockError
-from .installed_version import installed_version
+from ..installed_version import installed_version
 
 HELP = "Act on a language model's output while it is still streaming."
 EXAMPLES = """\b

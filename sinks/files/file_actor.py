@@ -10,7 +10,6 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...events.answer_end import AnswerEnd
 from ...events.file_result import FileChange, FileResult
 from ...events.segment_event import SegmentContent, SegmentStart
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
@@ -66,7 +65,11 @@ class FileActor:
         self._drafts: dict[_Key, Draft] = {}
         self._last: dict[str, asyncio.Task[None]] = {}
         """By file the call that was the last to touch it."""
+        self._tasks: dict[_Key, asyncio.Task[None]] = {}
+        """The calls that are being carried out."""
+        self._claimed: set[_Key] = set()
         self._answered: set[_Key] = set()
+        """The calls that others have answered; of one whose result names no turn, (None, id)."""
         self._trial: dict[Names, bytes | None] = {}
         self._spent = 0
         self._one_at_a_time = threading.Lock()
@@ -87,9 +90,7 @@ class FileActor:
                 self._work.emit(event)
                 return self._cut((event.turn_id, event.id))
             case ToolResult():
-                self._answered.add((event.turn_id, event.id))
-            case AnswerEnd():
-                self._answered = {key for key in self._answered if key[0] != event.turn_id}
+                self._answered_by_others(event)
             case _:
                 pass
         self._work.emit(event)
@@ -136,11 +137,14 @@ class FileActor:
         key = call.turn_id, call.id
         draft = self._drafts.pop(key, None)
         tool = next((each for each in self._options.tools.get(call.name, ()) if each.fits(call.arguments)), None)
-        if tool is None or call.claimed_by is not None or key in self._answered:
+        is_others = tool is None or call.claimed_by is not None or self._is_answered(key)
+        if tool is None or is_others or key in self._claimed:
             if draft is not None:
                 draft.discard()
-            self._work.emit(call)
+            # A repeated call is not carried out again, by no later step either.
+            self._work.emit(call if is_others else replace(call, claimed_by=CLAIM))
             return
+        self._claimed.add(key)
         self._work.emit(replace(call, claimed_by=CLAIM))
         job = FileJob(call, draft, dry_run=self._options.dry_run or call.arguments.get(tool.dry_run) is True)
         edits: list[FileEdit] = []
@@ -154,7 +158,19 @@ class FileActor:
         task = self._work.start(
             self._carry_out(job, edits, before), turn_id=call.turn_id, cancelled=partial(self._cancelled, job)
         )
+        self._tasks[key] = task
+        task.add_done_callback(lambda _: self._tasks.pop(key))
         self._last.update(dict.fromkeys(files, task))
+
+    def _is_answered(self, key: _Key) -> bool:
+        return not self._answered.isdisjoint((key, (None, key[1])))
+
+    def _answered_by_others(self, result: ToolResult) -> None:
+        """Leave a call alone that an earlier step answers; one that waits is given up."""
+        self._answered.add((result.turn_id, result.id))
+        for key, task in [*self._tasks.items()]:
+            if key[1] == result.id and result.turn_id in (None, key[0]):
+                task.cancel()
 
     async def _carry_out(self, job: FileJob, edits: list[FileEdit], before: set[asyncio.Task[None]]) -> None:
         call = job.call
@@ -175,6 +191,9 @@ class FileActor:
             job.discard()
         value = told(changes, dry_run=job.dry_run)
         result = FileResult(call.id, turn_id=call.turn_id, value=value, files=changes, dry_run=job.dry_run)
+        if self._is_answered((call.turn_id, call.id)):  # too late to be given up
+            self._work.emit(job.status("finished"))
+            return
         self._ended(job, "finished", result)
 
     def _planned(self, edits: list[FileEdit], job: FileJob) -> tuple[tuple[PlannedFile, ...], tuple[FileChange, ...]]:
@@ -209,6 +228,9 @@ class FileActor:
         self._work.emit(result)
 
     def _cancelled(self, job: FileJob, reason: str) -> None:
+        if self._is_answered((job.call.turn_id, job.call.id)):
+            job.discard()
+            return
         error = f"the call was cancelled: {reason}"
         self._ended(job, "failed", FileResult(job.call.id, turn_id=job.call.turn_id, error=error))
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from penstock.operators import Dialect, adrive, compose, drive, lift, parse_text, stage, to_invocations, to_segments
     from penstock.pipeline import Pipeline, Tool, call_tools, tool
-    from penstock.sinks import acollect, collect, terminal_view
+    from penstock.sinks import acollect, collect, terminal_view, write_files
 
 __all__ = [
     "AnswerEnd",
@@ -59,6 +59,7 @@ __all__ = [
     "to_invocations",
     "to_segments",
     "tool",
+    "write_files",
 ]
 
 _ROOMS = ("events", "operators", "sources", "sinks", "pipeline")

@@ -26,10 +26,11 @@ def flow_picture(
     operator: Operator[Any, Any] | Chain,
     *,
     tools: Iterable[str] | None = None,
+    steps: Iterable[object] = (),
     sinks: Iterable[object] = (),
     title: str = "Pipeline",
 ) -> MimeBundle:
-    """Return the picture of a chain for a notebook: its operators in order, the tools, the sinks.
+    """Return the picture of a chain for a notebook: its operators and steps in order, the tools, the sinks.
 
     >>> from penstock.pipeline.strategies.strategies import api_tool_call
     >>> print(flow_picture(api_tool_call(), tools=["write_file"])["text/plain"])
@@ -38,15 +39,15 @@ def flow_picture(
         tools: write_file
     """
     chain = chain_of([operator]) if isinstance(operator, Operator) else operator
-    steps = [shown(operator_name(each)) for each in chain]
+    inner = [*(shown(operator_name(each)) for each in chain), *map(name_of, steps)]
     ends = ["your loop", *map(name_of, sinks)]
     known = None if tools is None else _few(list(tools)) or "none, so nothing is invoked"
-    lines = [shown(title), "    " + " → ".join((_SOURCE, *steps, " + ".join(ends)))]
+    lines = [shown(title), "    " + " → ".join((_SOURCE, *inner, " + ".join(ends)))]
     parts = [f"<b>{escape(shown(title))}</b>"]
     if known is not None:
         lines.append(f"    tools: {known}")
         parts.append(f'&nbsp; <small style="opacity:.75">tools: {escape(known)}</small>')
-    boxes = [_outer(_SOURCE), *map(_box, steps), " + ".join(map(_outer, ends))]
+    boxes = [_outer(_SOURCE), *map(_box, inner), " + ".join(map(_outer, ends))]
     html = f"<div>{''.join(parts)}</div><div>{' &rarr; '.join(boxes)}</div>"
     return {
         "text/plain": "\n".join(lines),

@@ -355,7 +355,7 @@ class Pipeline:
         from .flow_picture import flow_picture  # noqa: PLC0415 - for notebooks only
 
         names = None if self.tools is None else [each.name for each in self.tools]
-        return flow_picture(self.chain, tools=names, sinks=self.sinks)
+        return flow_picture(self.chain, tools=names, steps=self.steps, sinks=self.sinks)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (self._arguments,)

@@ -10,6 +10,7 @@ from .async_queue import AsyncQueue, async_queue
 from .callbacks import callbacks
 from .collect import Collected, Segment, acollect, collect
 from .files.file_tool import FileTool
+from .files.write_files import write_files
 from .json_lines import json_lines, read_json_lines
 from .notebook_view import notebook_view
 from .plain_view import plain_view
@@ -27,7 +28,6 @@ from .thread_queue import ThreadQueue, thread_queue
 from .to_json_lines import JSON_LINES_HEADERS, to_json_lines
 from .to_sse import SSE_HEADERS, sse_headers, to_sse
 from .to_websocket import to_websocket
-from .write_files import write_files
 
 __all__ = [
     "JSON_LINES_HEADERS",

@@ -1792,6 +1792,86 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         ("tests/sinks/telemetry",),
     ),
+    Mutant(
+        "a repeated call runs twice",
+        (
+            Edit(
+                "pipeline/tools/called_tools.py",
+                "(call.turn_id, call.id) in self._known",
+                "(call.turn_id, call.id) in ()",
+            ),
+        ),
+        ("tests/pipeline/tools/test_call_tools.py",),
+    ),
+    Mutant(
+        "results come out of order",
+        (Edit("pipeline/tools/called_tools.py", "if not self._options.ordered:", "if True:"),),
+        ("tests/pipeline/tools/test_call_tools.py",),
+    ),
+    Mutant(
+        "calls run without a limit",
+        (
+            Edit(
+                "pipeline/tools/called_tools.py",
+                "nullcontext() if limit is None else asyncio.Semaphore(limit)",
+                "nullcontext()",
+            ),
+        ),
+        ("tests/pipeline/tools/test_call_tools_cases.py at_the_same_time",),
+    ),
+    Mutant(
+        "a claimed call runs",
+        (Edit("pipeline/tools/called_tools.py", "call.claimed_by is None and", ""),),
+        ("tests/pipeline/tools/test_call_tools.py",),
+    ),
+    Mutant(
+        "anything that is true lets a call run",
+        (Edit("sinks/acting/gate.py", "if answer is True:", "if answer:"),),
+        ("tests/pipeline/tools/test_call_tools_cases.py nothing_but_true",),
+    ),
+    Mutant(
+        "a callback changes what runs",
+        (Edit("sinks/acting/gate.py", "deepcopy(call.arguments)", "call.arguments"),),
+        ("tests/pipeline/tools/test_call_tools.py",),
+    ),
+    Mutant(
+        "an event that is changed changes what runs",
+        (
+            Edit(
+                "pipeline/tools/called_tools.py",
+                "arguments=deepcopy(event.arguments), model=None",
+                "arguments=event.arguments",
+            ),
+        ),
+        ("tests/pipeline/tools/test_call_tools_cases.py whatever_becomes",),
+    ),
+    Mutant(
+        "a broken answer leaves its tools running",
+        (
+            Edit(
+                "sinks/acting/beside_stream.py",
+                'if isinstance(event, AnswerEnd) and event.status in ("interrupted", "failed"):',
+                "if False:",
+            ),
+        ),
+        ("tests/sinks/acting/test_beside_stream.py breaks_off",),
+    ),
+    Mutant(
+        "a cancelled run leaves its tools running",
+        (Edit("pipeline/runs/async_run.py", "cancel_work(reason)", "str(reason)"),),
+        ("tests/pipeline/tools/test_call_tools_cases.py cancelling_the_run",),
+    ),
+    Mutant(
+        "an approval is sent to a client that breaks off",
+        (
+            Edit(
+                "sinks/web/ai_sdk/ai_sdk_frames.py",
+                'status.state == "requested" and self._version > 5:',
+                'status.state == "requested":',
+            ),
+        ),
+        ("tests/sinks/web/ai_sdk/test_ai_sdk_approvals.py clients_that_take",),
+    ),
 )
 
 

@@ -41,6 +41,7 @@ def acp_approval(
 
 def _outcome(answer: Any) -> str | None:
     """Return the option that was chosen, None for a cancelled prompt."""
-    given = answer if isinstance(answer, Mapping) else answer.model_dump(mode="json", by_alias=True)
-    outcome: Any = cast("Mapping[str, Any]", given)["outcome"]
+    is_json = isinstance(answer, Mapping)
+    given = cast("Mapping[str, Any]", answer if is_json else answer.model_dump(mode="json", by_alias=True))
+    outcome = given["outcome"]
     return str(outcome["optionId"]) if outcome["outcome"] == "selected" else None

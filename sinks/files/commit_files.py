@@ -6,9 +6,9 @@ import contextlib
 import os
 from collections.abc import Callable, Generator, Sequence
 
+from .edits.refused import RefusedError, refusal
 from .file_edits import Names
 from .file_plan import PlannedFile
-from .refused import RefusedError, refusal
 from .root_folder import RootFolder, Snapshot
 from .temporary_file import TemporaryFile
 

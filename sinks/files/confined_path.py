@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Collection
 
-from .refused import RefusedError
+from .edits.refused import RefusedError
 
 NAME_BYTES = 255
 PATH_BYTES = 4096
@@ -34,14 +34,14 @@ def confined_path(path: object, *, protected: Collection[str] = (".git",)) -> tu
     ('src', 'app.py')
     >>> confined_path("../app.py")
     Traceback (most recent call last):
-    penstock.sinks.files.refused.RefusedError: the path '../app.py' is refused: '..' leads out of a folder
+    penstock.sinks.files.edits.refused.RefusedError: the path '../app.py' is refused: '..' leads out of a folder
 
     Rules that only hold on some systems count on all, so that a tree written here can be used elsewhere. Raises
     `RefusedError` for everything else: absolute paths, drives and streams of Windows, devices, names that are too long.
     `protected`: names that no part of the path may have, in whatever case or form.
     """
     if not isinstance(path, str):
-        message = f"the path is refused: it must be a text, not {type(path).__name__}"
+        message = f"the path is refused: it must be a string, not {type(path).__name__}"
         raise RefusedError(message)
     why = _whole(path)
     names = tuple(name for name in path.split("/") if name not in ("", "."))

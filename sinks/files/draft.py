@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 from .confined_path import NAME_BYTES
+from .edits.refused import RefusedError
 from .file_edits import Names
-from .refused import RefusedError
 from .root_folder import RootFolder
 from .temporary_file import TemporaryFile
 from .text_bytes import encoded

@@ -23,11 +23,11 @@ from ..acting.work import Work
 from .commit_files import commit_files
 from .confined_path import confined_path, fold
 from .draft import Draft
+from .edits.refused import RefusedError
 from .file_edits import FileEdit, Names, file_edits, touched
 from .file_job import FileJob, to_its_end
 from .file_plan import FilePlan, PlannedFile, file_changes
 from .file_tool import FileTool
-from .refused import RefusedError
 from .root_folder import RootFolder
 from .told import told
 

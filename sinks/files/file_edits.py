@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from .edits.codex_patch import FilePatch, added_content, codex_patch, hunks_of
 from .edits.lines import split_lines
+from .edits.refused import RefusedError
 from .edits.search_replace import STARTS, with_lf
 from .edits.unified_diff import HUNK, unified_diff
 from .file_tool import FileTool
-from .refused import RefusedError
 
 Names: TypeAlias = tuple[str, ...]
 """The names of the folders and of the file, below the root."""

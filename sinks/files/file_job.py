@@ -12,7 +12,7 @@ from ...events.tool_invocation import ToolInvocation
 from ..acting.call_status import CallStatus
 from ..acting.in_thread import in_future
 from .draft import Draft
-from .refused import RefusedError
+from .edits.refused import RefusedError
 
 T = TypeVar("T")
 

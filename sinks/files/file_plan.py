@@ -10,11 +10,11 @@ from ...events.file_result import FileAction, FileChange
 from .confined_path import fold
 from .edits.hunk import apply_hunks
 from .edits.lines import split_lines
+from .edits.refused import RefusedError
 from .edits.replace_text import replace_text
 from .edits.search_replace import search_replace
 from .file_diff import file_diff
 from .file_edits import FileEdit, InsertText, Names, PatchFile, ReplaceText, SearchReplace, WriteFile
-from .refused import RefusedError
 from .root_folder import RootFolder, Snapshot
 from .text_bytes import decoded, encoded
 
@@ -138,7 +138,7 @@ class FilePlan:
         content = self._read(names)
         before = self._before[names]
         if content is None:
-            message = "there is no such file"
+            message = "the file does not exist"
             raise RefusedError(message)
         if names not in self._after and before is not None and before.content is None:
             message = f"it is longer than {EDIT_BYTES} bytes; it cannot be edited, only written anew"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ...events.errors import UsageError
 from .confined_path import fold
-from .refused import RefusedError, refusal
+from .edits.refused import RefusedError, refusal
 
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)

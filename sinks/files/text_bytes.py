@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .refused import RefusedError
+from .edits.refused import RefusedError
 
 
 def encoded(text: str) -> bytes:

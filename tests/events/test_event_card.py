@@ -28,6 +28,7 @@ from penstock.events import (
     SegmentStart,
     TokenUsage,
     ToolCallDelta,
+    ToolCallStatus,
     ToolInvocation,
     ToolResult,
 )
@@ -53,6 +54,8 @@ EVENTS: list[Any] = [
     AnswerEnd("t", status="truncated", finish_reason="length", usage=TokenUsage(1, 2, 3), model="m", response_id="r"),
     AnswerEnd("t", 1, "failed", error={"detail": "overloaded"}),
     ProviderEvent("citation", {"url": "https://a", "quotes": ["b"]}, "anthropic", segment_id="t:text_0"),
+    ToolCallStatus("call_1", "t", "deploy", "requested"),
+    ToolCallStatus("call_1", "t", "deploy", "denied", "00", "not on Sundays"),
     ToolResult("call_1", turn_id="t", value={"celsius": 21}),
     ToolResult("call_1", turn_id="t", error="no such city"),
     ToolResult("call_1", turn_id="t", denied="not on Sundays"),
@@ -418,3 +421,8 @@ def test_arguments_and_metadata_beyond_the_rows_are_counted():
     assert brief_card(ToolInvocation("c", "t", "f", {"a": 1})).title == "→ f(a=1)"
     facts = segment_card(Segment("s", "tool_call", many, "", status="complete")).facts
     assert facts[-2:] == (f"k{ROWS - 1}: {ROWS - 1}", "… 7 more")
+
+
+def test_a_status_is_its_tool_and_its_state():
+    shown = [bundle_of(event)["text/plain"].splitlines() for event in EVENTS if isinstance(event, ToolCallStatus)]
+    assert shown == [["deploy · requested · call_1"], ["deploy · denied · call_1", "    not on Sundays"]]

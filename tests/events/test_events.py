@@ -32,6 +32,8 @@ from penstock.events import (
     TokenUsage,
     ToolCallArgumentProgress,
     ToolCallDelta,
+    ToolCallState,
+    ToolCallStatus,
     ToolCallUpdate,
     ToolInvocation,
     ToolResult,
@@ -147,6 +149,7 @@ invocations = st.builds(
     raw=texts,
     repaired=st.booleans(),
     native=st.none() | objects,
+    claimed_by=maybe,
 )
 STRATEGIES: dict[type[Any], st.SearchStrategy[Any]] = {
     ChunkResponse: chunks,
@@ -166,6 +169,9 @@ STRATEGIES: dict[type[Any], st.SearchStrategy[Any]] = {
     Notice: st.builds(Notice, texts, texts),
     AnswerEnd: answer_ends,
     ProviderEvent: provider_events,
+    ToolCallStatus: st.builds(
+        ToolCallStatus, texts, maybe, texts, st.sampled_from(get_args(ToolCallState)), maybe, maybe
+    ),
     ToolResult: results,
     Output: st.builds(
         lambda segment_id, turn_id, data, raw: Output(segment_id, turn_id, data, data, raw), texts, maybe, plain, texts
@@ -427,6 +433,7 @@ EXAMPLES: dict[type[Any], Any] = {
     Notice: Notice("c", "d"),
     AnswerEnd: AnswerEnd("t", 1, "failed", usage=TokenUsage(1, 2, 3), error={"detail": "x"}, message={"role": "a"}),
     ProviderEvent: ProviderEvent("citation", {"url": "u"}, turn_id="t", segment_id="s"),
+    ToolCallStatus: ToolCallStatus("c", "t", "f", "denied", "00", "no"),
     ToolResult: ToolResult("c", turn_id="t", value={"a": [1]}),
     Output: Output("s", "t", {"a": [1]}, {"a": [1]}, '{"a": [1]}'),
     OutputFailed: OutputFailed("s", "t", "{", "truncated", ({"at": 1},)),

@@ -8,9 +8,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..refused import RefusedError
 from .hunk import Hunk
 from .lines import excerpt, split_lines
+from .refused import RefusedError
 from .search_replace import with_lf
 
 _BEGIN, _END, _END_OF_FILE = "*** Begin Patch", "*** End Patch", "*** End of File"
@@ -97,7 +97,7 @@ def hunks_of(lines: list[str], path: str) -> tuple[Hunk, ...]:
 def _file(head: re.Match[str] | None, body: list[str]) -> Iterator[FilePatch]:
     if head is None:
         if any(line.strip() for line in body):
-            message = f"{excerpt(body)} stands before the first file"
+            message = f"{excerpt(body)} comes before the first file"
             raise RefusedError(message)
         return
     kind, path = head[1], head[2].strip()

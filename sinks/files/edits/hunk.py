@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ..refused import RefusedError
 from .lines import Change, changed, excerpt, has_crlf, places, split_lines, with_crlf
+from .refused import RefusedError
 
 
 class Hunk(Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ def _start(lines: Sequence[str], old: Sequence[str], hunk: Hunk, at: int, moved:
         wanted = anchor.strip()
         found = next((place for place in range(at, len(lines)) if lines[place].strip() == wanted), None)
         if found is None:
-            message = f"the line {anchor!r} of hunk {number} does not stand in the file, or stands before the last hunk"
+            message = f"the line {anchor!r} of hunk {number} does not occur in the file behind the hunk before"
             raise RefusedError(message)
         at = found + 1
     if not old:
@@ -73,11 +73,11 @@ def _start(lines: Sequence[str], old: Sequence[str], hunk: Hunk, at: int, moved:
         return found_at[0]
     if found_at:
         message = (
-            f"the lines of hunk {number}, {excerpt(old)} and so on, stand there {len(found_at)} times; "
+            f"the lines of hunk {number}, {excerpt(old)} and so on, occur {len(found_at)} times; "
             "add lines around them, so that they are the only ones"
         )
         raise RefusedError(message)
-    message = f"the lines of hunk {number}, {excerpt(old)} and so on, do not stand in the file like this"
+    message = f"the lines of hunk {number}, {excerpt(old)} and so on, do not occur in the file exactly like this"
     raise RefusedError(message)
 
 

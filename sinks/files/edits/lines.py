@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..refused import RefusedError
+from .refused import RefusedError
 
 
 class Change(NamedTuple):

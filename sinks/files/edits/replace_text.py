@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..refused import RefusedError
 from .lines import has_crlf, with_crlf
+from .refused import RefusedError
 
 
 def replace_text(text: str, old: str, new: str, *, every: bool = False, count: int | None = None) -> str:
@@ -28,18 +28,16 @@ def replace_text(text: str, old: str, new: str, *, every: bool = False, count: i
         raise RefusedError(_missing(text, old))
     overlapping = text.find(old, text.find(old) + 1) >= 0
     if count is not None and found != count:
-        message = f"the text to replace stands there {found} times, not {count}"
+        message = f"the text to replace occurs {found} times, not {count}"
         raise RefusedError(message)
     if not every and count is None and (found > 1 or overlapping):
-        message = (
-            f"the text to replace stands there {max(found, 2)} times; add lines around it, so that it is the only one"
-        )
+        message = f"the text to replace occurs {max(found, 2)} times; add lines around it, so that it is the only one"
         raise RefusedError(message)
     return text.replace(old, new)
 
 
 def _missing(text: str, old: str) -> str:
-    message = "the text to replace does not stand in the file"
+    message = "the text to replace does not occur in the file"
     if " ".join(old.split()) in " ".join(text.split()):
         return f"{message} in this form: blanks or line breaks differ"
     return f"{message}; read it again"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..refused import RefusedError
 from .lines import Change, changed, excerpt, has_crlf, places, split_lines, with_crlf
+from .refused import RefusedError
 
 STARTS = re.compile(r"^(?:<{5,9}|-{5,9}) SEARCH>?[ \t]*\r?$", re.MULTILINE)
 _START = re.compile(r"(?:<{5,9}|-{5,9}) SEARCH>?")
@@ -48,7 +48,7 @@ def with_lf(text: str) -> str:
 
 def _place(lines: Sequence[str], wanted: Sequence[str], line: int | None, number: int) -> int:
     if not wanted:
-        message = f"block {number} searches for nothing; only an empty file can be filled so"
+        message = f"block {number} searches for nothing; only an empty file can be filled like this"
         raise RefusedError(message)
     found = places(lines, wanted)
     if line is not None and line - 1 in found:
@@ -57,11 +57,13 @@ def _place(lines: Sequence[str], wanted: Sequence[str], line: int | None, number
         return found[0]
     if found:
         message = (
-            f"the lines of block {number}, {excerpt(wanted)} and so on, stand there {len(found)} times; add lines "
+            f"the lines of block {number}, {excerpt(wanted)} and so on, occur {len(found)} times; add lines "
             "around them, so that they are the only ones"
         )
     else:
-        message = f"the lines of block {number}, {excerpt(wanted)} and so on, do not stand in the file like this"
+        message = (
+            f"the lines of block {number}, {excerpt(wanted)} and so on, do not occur in the file exactly like this"
+        )
     raise RefusedError(message)
 
 
@@ -75,7 +77,7 @@ def _blocks(text: str) -> list[tuple[str, str, int | None]]:
             if _START.fullmatch(bare):
                 parts = [[]]
             elif bare and not _is_fence(bare):
-                message = f"{excerpt([line])} stands outside of the blocks"
+                message = f"{excerpt([line])} is outside of the blocks"
                 raise RefusedError(message)
         elif len(parts) == 1 and _MIDDLE.fullmatch(bare):
             parts.append([])
@@ -88,7 +90,7 @@ def _blocks(text: str) -> list[tuple[str, str, int | None]]:
         else:
             parts[-1].append(_ESCAPED.sub("", line))
     if parts or not blocks:
-        message = "a block has no end" if parts else "there is no block of SEARCH and REPLACE"
+        message = "a block has no end" if parts else "found no block of SEARCH and REPLACE"
         raise RefusedError(message)
     return blocks
 

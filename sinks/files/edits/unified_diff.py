@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..refused import RefusedError
 from .codex_patch import FilePatch
 from .hunk import Hunk
 from .lines import excerpt, split_lines
+from .refused import RefusedError
 from .search_replace import with_lf
 
 HUNK = re.compile(r"^@@ -[0-9]+(?:,[0-9]+)? \+[0-9]+(?:,[0-9]+)? @@", re.MULTILINE)
@@ -66,7 +66,7 @@ def _check_all_is_read(lines: list[str], patches: Any) -> None:
 def _file(patch: Any) -> FilePatch:
     source, target = _name(patch.source_file), _name(patch.target_file)
     if patch.is_binary_file or _LINK in (patch.source_mode, patch.target_mode):
-        message = f"the diff of {target!r} is not one of text"
+        message = f"the diff of {target!r} is not a diff of text"
         raise RefusedError(message)
     hunks = tuple(_hunk(each) for each in patch)
     if source == _NOTHING:

@@ -57,7 +57,7 @@ class AiSdk:
     """
 
     def __init__(self, *, message_id: str | None = None, version: AiSdkVersion = 5) -> None:
-        if version not in get_args(AiSdkVersion) or isinstance(version, bool):
+        if version not in get_args(AiSdkVersion):
             message = (
                 f"version= must be 5, 6 or 7, the oldest client of the AI SDK that reads the stream; got {version!r}"
             )

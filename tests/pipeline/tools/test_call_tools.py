@@ -108,7 +108,8 @@ class World:
             self.running -= 1
         match call.behaviour:
             case "raise":
-                raise ValueError(f"no {number}")
+                message = f"no {number}"
+                raise ValueError(message)
             case "exit":
                 raise SystemExit(2)
             case "cancelled":
@@ -134,7 +135,8 @@ class World:
             await asyncio.Event().wait()
         await asyncio.sleep(call.approval_seconds)
         if call.approval == "raise":
-            raise KeyError("secret")
+            message = "secret"
+            raise KeyError(message)
         return {"yes": True, "no": False, "reason": Denied("because"), "nonsense": "yes"}[call.approval]
 
     async def source(self) -> AsyncIterator[Any]:
@@ -147,7 +149,8 @@ class World:
                 self.sent.append((now(), event))
                 yield event
             if self.case.ending == "error":
-                raise ProviderError("the line is cut")
+                message = "the line is cut"
+                raise ProviderError(message)
         finally:
             self.is_closed = True
 
@@ -160,7 +163,7 @@ class World:
             )
             events += [call.gap, SegmentContent(f"s{number}", "text", "x"), invocation]
             events += [invocation] if call.is_repeated else []
-        status = "interrupted" if self.case.ending == "interrupted" else "complete"
+        status: Any = "interrupted" if self.case.ending == "interrupted" else "complete"
         return [*events, 1, SegmentContent("s", "text", "x"), AnswerEnd("t", status=status)]
 
 

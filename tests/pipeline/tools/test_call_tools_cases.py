@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextvars import ContextVar
@@ -23,8 +24,9 @@ from penstock.events import (
     ToolResult,
     UsageError,
 )
+from penstock.operators import to_segments
 from penstock.pipeline import Pipeline, call_tools, tool
-from penstock.sinks import SlowSinkError, StreamCutError, acollect
+from penstock.sinks import Denied, SlowSinkError, StreamCutError, acollect
 
 USER = ContextVar("USER", default="nobody")
 
@@ -48,6 +50,11 @@ def invocation(name: str = "act", number: int = 0, **arguments: Any) -> ToolInvo
 
 async def results(stream: Any) -> list[ToolResult]:
     return [event async for event in stream if isinstance(event, ToolResult)]
+
+
+async def read(stream: Any, seen: list[Any]) -> None:
+    async for event in stream:
+        seen.append(event)  # noqa: PERF401 - what came before an error counts
 
 
 def test_a_plain_function_runs_in_a_thread_with_the_callers_context():
@@ -125,8 +132,7 @@ def test_ctrl_c_in_a_tool_is_the_programs():
             others.append("cancelled")
 
     async def main() -> None:
-        async for event in call_tools([act, wait])(events_of(invocation("wait", 1), invocation())):
-            seen.append(event)
+        await read(call_tools([act, wait])(events_of(invocation("wait", 1), invocation())), seen)
 
     with pytest.raises(KeyboardInterrupt):
         virtual_time.run(main())
@@ -198,6 +204,35 @@ def test_what_runs_is_what_was_approved_whatever_becomes_of_the_event():
 
     asyncio.run(main())
     assert ran == ["a.txt"]
+
+
+@pytest.mark.parametrize("answer", ["yes", 1, [True], None, Denied])
+def test_nothing_but_true_lets_a_call_run(answer: Any):
+    ran: list[str] = []
+
+    async def act() -> None:
+        ran.append("act")
+
+    async def approve(_: Any) -> Any:
+        return answer
+
+    [result] = asyncio.run(results(call_tools([act], approve=approve)(events_of(invocation()))))
+    assert result.error is not None
+    assert "approve= must return True, False or Denied(...), got" in result.error
+    assert ran == []
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "at"), [(1, [1, 2, 3, 4]), (2, [1, 1, 2, 2]), (3, [1, 1, 1, 2]), (None, [1] * 4)]
+)
+def test_no_more_calls_run_at_the_same_time_than_allowed(concurrency: int | None, at: list[float]):
+    async def act() -> float:
+        await asyncio.sleep(1)
+        return asyncio.get_running_loop().time()
+
+    calls = [invocation(number=number) for number in range(4)]
+    found = virtual_time.run(results(call_tools([act], concurrency=concurrency)(events_of(*calls))))
+    assert [each.value for each in found] == at
 
 
 def test_a_callback_that_is_not_async_may_block():
@@ -381,8 +416,7 @@ def test_a_slow_sink_ends_a_stream_with_steps_in_order():
         )
         seen: list[Any] = []
         with pytest.raises(SlowSinkError):
-            async for event in pipeline.astream(source()):
-                seen.append(event)
+            await read(pipeline.astream(source()), seen)
         return seen
 
     seen = asyncio.run(main())
@@ -448,6 +482,26 @@ def test_what_a_step_returns_must_be_a_stream():
 
     with pytest.raises(UsageError, match="must return an async stream of events, got NoneType"):
         Pipeline(steps=[nothing]).astream(chunks())
+
+
+def test_a_pipeline_shows_and_keeps_its_steps():
+    step = call_tools([slow])
+    pipeline = Pipeline("pass_through", steps=[step])
+    assert repr(pipeline) == "Pipeline([to_segments()], steps=[call_tools([slow])])"
+    picture = pipeline._repr_mimebundle_()["text/plain"]
+    assert "to_segments → call_tools → your loop" in picture
+    assert pipeline.replace("to_segments", to_segments(eager=True)).steps == (step,)
+    with pytest.raises(UsageError, match="has no name that code could use"):
+        pipeline.code()
+
+
+def test_a_pipeline_with_steps_pickles():
+    pipeline = pickle.loads(pickle.dumps(Pipeline(tools=[slow], steps=[call_tools([slow], timeout=5)])))
+
+    async def main() -> list[ToolResult]:
+        return await results(pipeline.astream(chunks(("slow", "{}"))))
+
+    assert [each.error for each in virtual_time.run(main())] == ["the tool did not answer within 5 seconds"]
 
 
 def test_it_shows_its_tools_and_options():

@@ -11,7 +11,7 @@ import pytest
 from file_calls import carried_out, on_disk, result, results, streamed
 
 from penstock.sinks.files.confined_path import confined_path
-from penstock.sinks.files.refused import RefusedError
+from penstock.sinks.files.edits.refused import RefusedError
 
 LEXICAL = [
     ("", "empty"),
@@ -157,7 +157,7 @@ def test_other_paths_are_not(root: Path, path: str):
 
 
 def test_a_path_is_a_text(root: Path):
-    with pytest.raises(RefusedError, match="must be a text, not int"):
+    with pytest.raises(RefusedError, match="must be a string, not int"):
         confined_path(7)
     # such a call is of another tool
     assert not results(carried_out(root, *streamed(7, "x")))  # type: ignore[arg-type]

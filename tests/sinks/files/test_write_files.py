@@ -257,7 +257,7 @@ def test_nobody_is_asked_about_what_cannot_be_done(tmp_path: Path):
         tmp_path, invocation("Edit", file_path="a", old_string="1", new_string="2"), approve=_not_asked
     )
     assert states(events) == ["failed"]
-    assert results(events)[0].error == "'a': there is no such file"
+    assert results(events)[0].error == "'a': the file does not exist"
 
 
 def _not_asked(_: ApprovalRequest) -> bool:
@@ -340,7 +340,7 @@ def test_a_dry_run_writes_nothing_and_says_what_would_be(tmp_path: Path):
     assert [change.diff for change in found["d"].files] == ["--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-y = 1\n+y = 2\n"]
     assert found["e"].error is not None
     assert [change.action for change in found["f"].files] == ["deleted"]
-    assert found["g"].error == "'a.py': there is no such file"
+    assert found["g"].error == "'a.py': the file does not exist"
     assert found["c"].dry_run
     assert on_disk(tmp_path) == {"a.py": b"x = 1\n"}
 
@@ -367,6 +367,13 @@ def test_a_call_that_is_answered_already_is_left_alone(tmp_path: Path):
     *segment, call = streamed("a", "x")
     assert carried_out(tmp_path, *segment, answered, call) == [*segment, answered, call, AnswerEnd("t")]
     assert on_disk(tmp_path) == {}
+
+
+def test_a_call_that_comes_twice_is_carried_out_once(tmp_path: Path):
+    call = invocation("str_replace_editor", command="insert", path="a", insert_line=0, new_str="x\n")
+    (tmp_path / "a").write_text("")
+    assert len(results(carried_out(tmp_path, call, call))) == 1
+    assert on_disk(tmp_path) == {"a": b"x\n"}
 
 
 def test_a_file_tool_of_the_users_own(tmp_path: Path):

@@ -97,23 +97,27 @@ def test_an_edit_changes_its_place_and_nothing_else(root: Path, name: str, argum
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("Edit", {"old_string": "    return 1", "new_string": "    return 2"}, "stands there 2 times; add lines around it"),
-    ("Edit", {"old_string": "return 3", "new_string": "x"}, "does not stand in the file; read it again"),
+    ("Edit", {"old_string": "    return 1", "new_string": "    return 2"}, "occurs 2 times; add lines around it"),
+    ("Edit", {"old_string": "return 3", "new_string": "x"}, "does not occur in the file; read it again"),
     ("Edit", {"old_string": "def f():\n  return 1", "new_string": "x"}, "blanks or line breaks differ"),
     ("Edit", {"old_string": "def", "new_string": "def", "replace_all": True}, "equals the old one"),
     ("Edit", {"old_string": "", "new_string": "x"}, "is empty"),
-    ("Edit", {"file_path": "b.py", "old_string": "1", "new_string": "x"}, "'b.py': there is no such file"),
+    ("Edit", {"file_path": "b.py", "old_string": "1", "new_string": "x"}, "'b.py': the file does not exist"),
     ("replace", {"old_string": "return 1", "new_string": "x", "expected_replacements": 3}, "2 times, not 3"),
-    ("MultiEdit", {"edits": [EDIT, {"old_string": "nowhere", "new_string": "x"}]}, "does not stand in the file"),
+    ("MultiEdit", {"edits": [EDIT, {"old_string": "nowhere", "new_string": "x"}]}, "does not occur in the file"),
     ("str_replace_editor", {"command": "insert", "insert_line": 9, "new_str": "x"}, "6 lines; nothing can be inserted"),
     ("str_replace_editor", {"command": "insert", "insert_line": -1, "new_str": "x"}, "nothing can be inserted"),
     ("str_replace_editor", {"command": "insert", "insert_line": 1, "new_str": ""}, "nothing to insert"),
-    ("patch_file", {"patch": UNIFIED.replace("-    return 1", "-    return 7")}, "do not stand in the file like this"),
+    (
+        "patch_file",
+        {"patch": UNIFIED.replace("-    return 1", "-    return 7")},
+        "do not occur in the file exactly like this",
+    ),
     ("patch_file", {"patch": UNIFIED.replace("@@ -3,4 +3,4 @@", "@@ -3,5 +3,5 @@")}, "check the line counts"),
     ("patch_file", {"patch": UNIFIED.replace("@@ -3,4 +3,4 @@", "@@ -3,4 +3,3 @@")}, "check the line counts"),
     ("patch_file", {"patch": UNIFIED + "+    # one more\n"}, "line 9 of the diff"),
     ("patch_file", {"patch": UNIFIED + "--- one more\n"}, "line 9 of the diff"),
-    ("patch_file", {"patch": "@@ -90 +90 @@\n-    return 1\n+    return 2\n"}, "stand there 2 times"),
+    ("patch_file", {"patch": "@@ -90 +90 @@\n-    return 1\n+    return 2\n"}, "occur 2 times"),
     ("patch_file", {"patch": UNIFIED.replace("a.py", "b.py")}, "the call is for 'a.py', but its patch for 'b.py'"),
     ("patch_file", {"patch": UNIFIED + UNIFIED.replace("a.py", "b.py")}, "names other files"),
     ("patch_file", {"patch": UNIFIED.replace("+++ b/a.py", "+++ b/c.py")}, "names other files"),
@@ -121,14 +125,14 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("patch_file", {"patch": ""}, "changes nothing"),
     ("patch_file", {"patch": "@@\n def f():\n"}, "changes nothing"),
     ("patch_file", {"patch": "Binary files a/a.py and b/a.py differ\n@@ -1 +1 @@\n-a\n+b\n"}, ""),
-    ("patch_file", {"patch": "@@\n-    return 1\n+    return 2"}, "stand there 2 times"),
+    ("patch_file", {"patch": "@@\n-    return 1\n+    return 2"}, "occur 2 times"),
     ("patch_file", {"patch": "@@ def g():\n+    x = 1"}, "only adds lines"),
-    ("patch_file", {"patch": "@@ def h():\n-    return 1\n+    x = 1"}, "'def h():' of hunk 1 does not stand"),
-    ("replace_in_file", {"diff": BLOCK.replace("return 1", "return 7")}, "do not stand in the file like this"),
-    ("replace_in_file", {"diff": BLOCK.replace("def g():\n", "")}, "stand there 2 times"),
+    ("patch_file", {"patch": "@@ def h():\n-    return 1\n+    x = 1"}, "'def h():' of hunk 1 does not occur"),
+    ("replace_in_file", {"diff": BLOCK.replace("return 1", "return 7")}, "do not occur in the file exactly like this"),
+    ("replace_in_file", {"diff": BLOCK.replace("def g():\n", "")}, "occur 2 times"),
     ("replace_in_file", {"diff": BLOCK.replace(">>>>>>> REPLACE\n", "")}, "a block has no end"),
     ("replace_in_file", {"diff": BLOCK.replace("=======\n", "")}, "cut off before '>>>>>>> REPLACE'"),
-    ("replace_in_file", {"diff": BLOCK + "and so on"}, "'and so on' stands outside"),
+    ("replace_in_file", {"diff": BLOCK + "and so on"}, "'and so on' is outside"),
     ("replace_in_file", {"diff": BLOCK + BLOCK}, "touch the same lines"),
     ("replace_in_file", {"diff": "<<<<<<< SEARCH\n=======\nx\n>>>>>>> REPLACE"}, "searches for nothing"),
     ("replace_in_file", {"diff": BLOCK.replace("return 2", "return 1")}, "changes nothing"),
@@ -136,14 +140,14 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("apply_patch", {"input": "*** Begin Patch\n*** End Patch"}, "names no file"),
     ("apply_patch", {"input": CODEX.replace("Update", "Add").replace("@@ def g():\n-", "+")}, "it is there already"),
     ("apply_patch", {"input": CODEX.replace("Update", "Add")}, "must begin with '+'"),
-    ("apply_patch", {"input": "*** Begin Patch\nx\n*** Add File: b\n*** End Patch"}, "stands before the first file"),
-    ("apply_patch", {"input": "*** Begin Patch\n*** Delete File: b\n*** End Patch"}, "'b': there is no such file"),
+    ("apply_patch", {"input": "*** Begin Patch\nx\n*** Add File: b\n*** End Patch"}, "comes before the first file"),
+    ("apply_patch", {"input": "*** Begin Patch\n*** Delete File: b\n*** End Patch"}, "'b': the file does not exist"),
     (
         "apply_patch",
         {"input": "*** Begin Patch\n*** Delete File: a.py\n-x\n*** End Patch"},
         "has no lines in the patch",
     ),
-    ("apply_patch", {"input": CODEX.replace(HUNK, "*** Move to: a.py\n@@\n nowhere\n")}, "do not stand"),
+    ("apply_patch", {"input": CODEX.replace(HUNK, "*** Move to: a.py\n@@\n nowhere\n")}, "do not occur"),
     ("apply_patch", {"input": CODEX.replace(HUNK, "")}, "changes nothing in 'a.py'"),
     ("apply_patch", {"input": "--- a/a.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-other\n"}, "are not the file's"),
     ("apply_patch", {"input": "no patch"}, "names no file"),
@@ -277,7 +281,7 @@ def test_several_files_or_none(root: Path):
     (root / "b").write_text("b\n")
     patch = f"*** Begin Patch\n*** Add File: new/c\n+c\n{CODEX[16:-13]}*** Update File: b\n@@\n-{{}}\n+x\n*** End Patch"
     found = result(root, "apply_patch", input=patch.format("nowhere"))
-    assert "do not stand in the file" in (found.error or "")
+    assert "do not occur in the file" in (found.error or "")
     assert on_disk(root) == {"a.py": FILE.encode(), "b": b"b\n"}
     assert not (root / "new").exists()
     found = result(root, "apply_patch", input=patch.format("b"))

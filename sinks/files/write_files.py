@@ -7,14 +7,14 @@ from collections.abc import AsyncIterable, Iterable
 from functools import partial
 from typing import Any, TypeAlias
 
-from ..events.errors import UsageError
-from .acting.approval import Approve
-from .acting.beside_stream import BesideStream
-from .acting.checked_options import check_options
-from .acting.step import Step
-from .files.file_actor import FileActor, FileOptions
-from .files.file_tool import FileTool, tools_by_name
-from .files.root_folder import RootFolder
+from ...events.errors import UsageError
+from ..acting.approval import Approve
+from ..acting.beside_stream import BesideStream
+from ..acting.checked_options import check_options
+from ..acting.step import Step
+from .file_actor import FileActor, FileOptions
+from .file_tool import FileTool, tools_by_name
+from .root_folder import RootFolder
 
 _MEBIBYTE = 1024 * 1024
 Root: TypeAlias = str | os.PathLike[str]

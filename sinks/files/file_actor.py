@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -17,6 +18,7 @@ from ...events.tool_result import ToolResult
 from ...operators.calls.field_spec import NOT_CALLS
 from ...operators.calls.segment_metadata import is_argument
 from ...operators.engine.stage import Completed, How
+from ...operators.engine.where_raised import where_raised
 from ..acting.approval import Approve
 from ..acting.gate import gate
 from ..acting.work import Work
@@ -31,6 +33,7 @@ from .file_tool import FileTool
 from .root_folder import RootFolder
 from .told import told
 
+_LOGGER = logging.getLogger("penstock")
 _Key = tuple[str | None, str]
 """A call: its turn's id, and its own."""
 CLAIM = "write_files"
@@ -150,8 +153,8 @@ class FileActor:
         edits: list[FileEdit] = []
         try:
             edits = file_edits(tool, call.arguments, self._confined)
-        except RefusedError as error:
-            self._ended(job, "failed", FileResult(call.id, turn_id=call.turn_id, error=str(error)))
+        except Exception as error:  # noqa: BLE001 - the call's
+            self._failed(job, error)
             return
         files = {"/".join(map(fold, names)) for names in touched(edits)}
         before = {task for each in files if (task := self._last.get(each)) is not None}
@@ -184,8 +187,8 @@ class FileActor:
                     return
                 self._work.emit(job.status("started"))
                 await job.in_thread(partial(self._commit, job, files), counts=True)
-        except RefusedError as error:
-            self._ended(job, "failed", FileResult(call.id, turn_id=call.turn_id, error=str(error)))
+        except Exception as error:  # noqa: BLE001 - the call's
+            self._failed(job, error)
             return
         finally:
             job.discard()
@@ -226,6 +229,15 @@ class FileActor:
         job.discard()
         self._work.emit(job.status("finished") if state == "finished" else job.status("failed", result.error))
         self._work.emit(result)
+
+    def _failed(self, job: FileJob, error: Exception) -> None:
+        """Answer a call with what went wrong; what nobody foresaw is logged, and ends no other call."""
+        words = str(error)
+        if not isinstance(error, RefusedError):
+            words = f"it cannot be carried out ({where_raised(error)})"
+            _LOGGER.error("a file call failed: %s", where_raised(error))
+            _LOGGER.debug("a file call failed", exc_info=error)
+        self._ended(job, "failed", FileResult(job.call.id, turn_id=job.call.turn_id, error=words))
 
     def _cancelled(self, job: FileJob, reason: str) -> None:
         if self._is_answered((job.call.turn_id, job.call.id)):

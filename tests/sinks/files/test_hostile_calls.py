@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,37 @@ def test_a_new_text_that_is_none_is_the_calls_error(tmp_path: Path, new: Any):
     first, second = results(carried_out(tmp_path, call, invocation("write_file", "d", path="b", content="b")))
     assert "'new_str' must be a text, got" in (first.error or second.error or "")
     assert on_disk(tmp_path) == {"a.py": b"x", "b": b"b"}
+
+
+@pytest.mark.parametrize("digits", [10, 5000])
+def test_a_line_number_that_no_file_has_is_the_calls_error(tmp_path: Path, digits: int):
+    (tmp_path / "a.py").write_text("x\n")
+    diff = f"<<<<<<< SEARCH\n:start_line:{'9' * digits}\n-------\nx\n=======\ny\n>>>>>>> REPLACE"
+    assert "do not occur in the file" in (result(tmp_path, "apply_diff", path="a.py", diff=diff).error or "")
+
+
+def test_what_nobody_foresaw_ends_its_call_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        monkeypatch.setattr(threading.Thread, "start", start)
+        message = "can't start new thread"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    first, second = results(
+        carried_out(
+            tmp_path,
+            invocation("write_file", "c", path="a", content="a"),
+            invocation("write_file", "d", path="b", content="b"),
+        )
+    )
+    assert (first.error or "").startswith("it cannot be carried out (RuntimeError")
+    assert second.error is None
+    assert on_disk(tmp_path) == {"b": b"b"}
+    assert "a file call failed" in caplog.text
 
 
 def test_a_file_too_long_to_edit_is_not_an_empty_one(tmp_path: Path):

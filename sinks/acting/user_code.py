@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from inspect import isawaitable
-from typing import Any
+from typing import Any, cast
 
 from .in_thread import in_thread
 
@@ -33,12 +33,15 @@ async def result_of(function: Callable[[], Any], *, is_async: bool) -> Any:
     except Exception:
         raise
     except BaseException as error:
-        is_ctrl_c = isinstance(error, KeyboardInterrupt)
-        if isinstance(error, BaseExceptionGroup):
-            is_ctrl_c = error.subgroup(KeyboardInterrupt) is not None
-        if is_ctrl_c:
+        if _is_ctrl_c(error):
             raise
         raise UserCodeError(_words(error)) from error
+
+
+def _is_ctrl_c(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return cast("BaseExceptionGroup[BaseException]", error).subgroup(KeyboardInterrupt) is not None
+    return isinstance(error, KeyboardInterrupt)
 
 
 def _words(error: BaseException) -> str:

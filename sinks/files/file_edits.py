@@ -88,7 +88,7 @@ def _replacing(
 def _text(edit: Mapping[str, Any], name: str) -> str:
     text: object = edit.get(name, "")
     if not isinstance(text, str):
-        message = f"{name!r} must be a text, got {type(text).__name__}"
+        message = f"{name!r} must be a string, got {type(text).__name__}"
         raise RefusedError(message)
     return text
 

@@ -52,7 +52,7 @@ class TemporaryFile:
         at = 0
         rest = memoryview(content)
         while piece := os.pread(self._file, _PIECE, at):
-            if piece != rest[at : at + len(piece)]:
+            if memoryview(piece) != rest[at : at + len(piece)]:
                 return False
             at += len(piece)
         return at == len(content)

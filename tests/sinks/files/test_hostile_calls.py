@@ -32,7 +32,7 @@ def test_a_new_text_that_is_none_is_the_calls_error(tmp_path: Path, new: Any):
     (tmp_path / "a.py").write_text("x")
     call = invocation("str_replace_based_edit_tool", command="str_replace", path="a.py", old_str="x", new_str=new)
     first, second = results(carried_out(tmp_path, call, invocation("write_file", "d", path="b", content="b")))
-    assert "'new_str' must be a text, got" in (first.error or second.error or "")
+    assert "'new_str' must be a string, got" in (first.error or second.error or "")
     assert on_disk(tmp_path) == {"a.py": b"x", "b": b"b"}
 
 

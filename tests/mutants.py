@@ -1797,8 +1797,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "pipeline/tools/called_tools.py",
-                "(call.turn_id, call.id) in self._known",
-                "(call.turn_id, call.id) in ()",
+                "if identity in self._known:",
+                "if identity in ():",
             ),
         ),
         ("tests/pipeline/tools/test_call_tools.py",),
@@ -1821,7 +1821,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a claimed call runs",
-        (Edit("pipeline/tools/called_tools.py", "call.claimed_by is None and", ""),),
+        (Edit("pipeline/tools/called_tools.py", "event.claimed_by is not None or not", "not"),),
         ("tests/pipeline/tools/test_call_tools.py",),
     ),
     Mutant(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable
 from functools import partial
-from math import isfinite
 from typing import Any
 
 from ...events.errors import UsageError
 from ...sinks.acting.approval import Approve
 from ...sinks.acting.beside_stream import BesideStream
+from ...sinks.acting.checked_options import check_options
 from .called_tools import CalledTools, CallOptions
 from .tool import Tool, as_tools
 
@@ -69,7 +69,10 @@ def call_tools(
         names = ", ".join(each.name for each in made) or "no tool"
         message = f"call_tools(...) needs tools with functions to run, got {names}; pass functions, or tool(function)"
         raise UsageError(message)
-    _check(approve, concurrency, timeout=timeout, approval_timeout=approval_timeout)
+    check_options(approve, timeout=timeout, approval_timeout=approval_timeout)
+    if concurrency is not None and (type(concurrency) is not int or concurrency < 1):
+        message = f"concurrency= must be at least 1 or None, got {concurrency!r}"
+        raise UsageError(message)
     return CallTools(by_name, CallOptions(approve, concurrency, ordered, timeout, approval_timeout))
 
 
@@ -91,16 +94,3 @@ class CallTools:
 
     def __repr__(self) -> str:
         return f"call_tools([{', '.join(self._tools)}]{self._options.shown()})"
-
-
-def _check(approve: Any, concurrency: Any, **seconds: Any) -> None:
-    if approve is not None and not callable(approve):
-        message = f"approve= must be a function of an ApprovalRequest, or None, got {approve!r:.80}"
-        raise UsageError(message)
-    if concurrency is not None and (type(concurrency) is not int or concurrency < 1):
-        message = f"concurrency= must be at least 1 or None, got {concurrency!r}"
-        raise UsageError(message)
-    for name, value in seconds.items():
-        if value is not None and (type(value) not in (int, float) or not isfinite(value) or value <= 0):
-            message = f"{name}= must be a number of seconds above 0 or None, got {value!r}"
-            raise UsageError(message)

@@ -21,6 +21,7 @@ from ...sinks.acting.work import Work
 from .run_call import run_call
 from .tool import Tool
 
+CLAIM = "call_tools"
 _Identity: TypeAlias = tuple[str | None, str]
 
 
@@ -50,7 +51,9 @@ class CalledTools:
         limit = options.concurrency
         self._slots = nullcontext() if limit is None else asyncio.Semaphore(limit)
         self._known: set[_Identity] = set()
-        """The calls that came, or were answered by others."""
+        """The calls that came."""
+        self._answered: set[_Identity] = set()
+        """The calls that were answered by others; of one whose result names no turn, (None, id)."""
         self._waiting: dict[_Identity, ToolResult | None] = {}
         """The calls without a result so far, in order; with `ordered`, also results whose turn has not come."""
         self._tasks: dict[_Identity, asyncio.Task[None]] = {}
@@ -58,11 +61,17 @@ class CalledTools:
     def feed(self, event: Any) -> None:
         if isinstance(event, ToolResult):
             self._answered_by_others(event)
-        if not isinstance(event, ToolInvocation) or not self._is_ours(event):
+        if not isinstance(event, ToolInvocation) or event.name not in self._tools:
             self._work.emit(event)
             return
-        self._work.emit(replace(event, claimed_by="call_tools"))
         identity = (event.turn_id, event.id)
+        if event.claimed_by is not None or not self._answered.isdisjoint((identity, (None, event.id))):
+            self._known.add(identity)
+            self._work.emit(event)
+            return
+        self._work.emit(replace(event, claimed_by=CLAIM))  # a repeated one, too, so that no later step runs it
+        if identity in self._known:
+            return
         self._known.add(identity)
         self._waiting[identity] = None
         call = event
@@ -76,10 +85,6 @@ class CalledTools:
 
     def close(self, _how: How) -> None:
         pass
-
-    def _is_ours(self, call: ToolInvocation) -> bool:
-        is_known = (call.turn_id, call.id) in self._known
-        return call.name in self._tools and call.claimed_by is None and not is_known
 
     async def _job(self, call: ToolInvocation, tool: Tool) -> None:
         work, options = self._work, self._options
@@ -129,5 +134,5 @@ class CalledTools:
         for identity in [each for each in self._waiting if each[1] == result.id and result.turn_id in (None, each[0])]:
             del self._waiting[identity]
             self._tasks[identity].cancel()
-        self._known.add((result.turn_id, result.id))
+        self._answered.add((result.turn_id, result.id))
         self._in_turn()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
+from inspect import isgenerator
 from typing import Any
 
 from ...events.tool_invocation import ToolInvocation
 from ...events.tool_result import ToolResult
 from ...events.url_secrets import without_credentials
 from ...operators.engine.where_raised import where_raised
+from ...sinks.acting.in_thread import in_thread
 from ...sinks.acting.user_code import UserCodeError, result_of
 from ...sinks.acting.work import CLEAN_UP
 from ...sinks.wording.result_text import result_data
@@ -34,8 +37,10 @@ async def run_call(tool: Tool, call: ToolInvocation, timeout: float | None) -> T
         is_late = not task.done()
         if is_late:
             await _stop(task, tool.name)
-    if is_late or task.cancelled():
+    if is_late:
         return _error(call, f"the tool did not answer within {timeout:g} seconds")
+    if task.cancelled():
+        return _error(call, "the tool cancelled its own task")
     value, error = task.result()
     if error is None:
         return _carried(call, value)
@@ -48,11 +53,15 @@ async def run_call(tool: Tool, call: ToolInvocation, timeout: float | None) -> T
 async def _outcome(tool: Tool, call: ToolInvocation) -> tuple[Any, BaseException | None]:
     """Return what a tool returns or raises; raised in a task, a KeyboardInterrupt would break the event loop."""
     try:
-        return await result_of(checked_call(tool, call), is_async=is_async(tool.function)), None
+        value = await result_of(checked_call(tool, call), is_async=is_async(tool.function))
+        if isgenerator(value):  # its items may take their time, too
+            value = await in_thread(partial(list[Any], value))
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # noqa: BLE001 - the caller's to judge
         return None, error
+    else:
+        return value, None
 
 
 async def _stop(task: asyncio.Task[Any], name: str) -> None:
@@ -85,7 +94,10 @@ def _error(call: ToolInvocation, words: str) -> ToolResult:
 
 
 def _words(error: BaseException) -> str:
-    said = without_credentials(str(error))
+    try:
+        said = without_credentials(str(error))
+    except Exception:  # noqa: BLE001 - an exception of the user's that cannot say what it is
+        said = ""
     if isinstance(error, UserCodeError):
         return said
     return f"{type(error).__name__}: {said}" if said else where_raised(error)

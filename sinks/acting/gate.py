@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
+from reprlib import repr as repr_of
 from typing import Any
 
 from msgspec.structs import replace
@@ -50,23 +51,30 @@ async def gate(
     request = _request(call, status.sha256, preview)
     emit(status("requested"))
     limit = asyncio.timeout(timeout)
+    task = asyncio.current_task()
+    before = 0 if task is None else task.cancelling()
     try:
         async with limit:
             answer: object = await result_of(partial(approve, request), is_async=is_async_function(approve))
     except TimeoutError as error:
         if limit.expired():
-            return _denied(call, emit, status, f"nobody answered within {timeout:g} seconds")
+            return _late(call, emit, status, timeout)
         return _failed(call, emit, status, _raised(error))
     except Exception as error:  # noqa: BLE001 - of the callback, which is the call's failure
         return _failed(call, emit, status, _raised(error))
+    # A callback may swallow its cancellation, and say yes to a call that nobody waits for any more.
+    if task is not None and task.cancelling() > before:
+        raise asyncio.CancelledError
+    if limit.expired():
+        return _late(call, emit, status, timeout)
     if answer is True:
         emit(status("approved"))
         return None
     if answer is False:
         answer = Denied()
     if isinstance(answer, Denied):
-        return _denied(call, emit, status, answer.reason)
-    return _failed(call, emit, status, f"approve= must return True, False or Denied(...), got {answer!r:.80}")
+        return _denied(call, emit, status, str(answer.reason or Denied().reason))
+    return _failed(call, emit, status, f"approve= must return True, False or Denied(...), got {repr_of(answer):.80}")
 
 
 def _request(call: ToolInvocation, sha256: str, preview: Any) -> ApprovalRequest:
@@ -95,6 +103,12 @@ def _denied(
 ) -> ToolResult:
     emit(status("denied", reason))
     return ToolResult(call.id, turn_id=call.turn_id, denied=reason)
+
+
+def _late(
+    call: ToolInvocation, emit: Callable[[ToolCallStatus], None], status: CallStatus, timeout: float | None
+) -> ToolResult:
+    return _denied(call, emit, status, f"nobody answered within {timeout:g} seconds")
 
 
 def _failed(

@@ -1,4 +1,4 @@
-"""`in_thread`: run a function in a thread of its own, which may hang without holding anything up."""
+"""`in_thread`: run a function in a thread of its own, which may hang without holding anything up; `in_future`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,14 @@ async def in_thread(function: Callable[[], T], name: str = "penstock tool") -> T
     Context variables have their values in the thread. Cancelling leaves the function alone, which goes on; its result
     is dropped. `asyncio.to_thread` has few threads, and a program waits for them when it ends; a function that hangs
     would keep it from ending.
+    """
+    return await in_future(function, name)
+
+
+def in_future(function: Callable[[], T], name: str) -> asyncio.Future[T]:
+    """Start a function in a thread of its own, and return a future of its result.
+
+    It is no task, so a loop that cancels all of its tasks, as `asyncio.run` does after Ctrl-C, leaves it alone.
     """
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()
@@ -48,4 +56,4 @@ async def in_thread(function: Callable[[], T], name: str = "penstock tool") -> T
             loop.call_soon_threadsafe(settle, value, error)
 
     threading.Thread(target=partial(copy_context().run, work), name=name, daemon=True).start()
-    return await result
+    return result

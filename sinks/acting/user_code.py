@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from inspect import isawaitable
-from typing import Any
+from typing import Any, cast
 
 from .in_thread import in_thread
 
@@ -17,8 +17,9 @@ class UserCodeError(Exception):
 async def result_of(function: Callable[[], Any], *, is_async: bool) -> Any:
     """Return what a function returns: an async one is awaited, any other runs in a thread.
 
-    A SystemExit, or a CancelledError of its own making, becomes a `UserCodeError`. A cancellation of the caller passes,
-    and so does a KeyboardInterrupt, which on the loop's own thread is somebody's Ctrl-C.
+    A SystemExit, a CancelledError of its own making, and whatever else is no `Exception` become a `UserCodeError`. A
+    cancellation of the caller passes, and so does a KeyboardInterrupt, alone or in a group, which on the loop's own
+    thread is somebody's Ctrl-C.
     """
     task = asyncio.current_task()
     before = 0 if task is None else task.cancelling()
@@ -29,10 +30,23 @@ async def result_of(function: Callable[[], Any], *, is_async: bool) -> Any:
         if task is not None and task.cancelling() > before:
             raise
         raise UserCodeError(_words(error)) from error
-    except SystemExit as error:
+    except Exception:
+        raise
+    except BaseException as error:
+        if _is_ctrl_c(error):
+            raise
         raise UserCodeError(_words(error)) from error
 
 
+def _is_ctrl_c(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return cast("BaseExceptionGroup[BaseException]", error).subgroup(KeyboardInterrupt) is not None
+    return isinstance(error, KeyboardInterrupt)
+
+
 def _words(error: BaseException) -> str:
-    said = str(error)
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - an exception of the user's that cannot say what it is
+        said = ""
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

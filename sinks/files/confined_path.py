@@ -18,6 +18,11 @@ _DEVICES = re.compile(
     r"(?:con|prn|aux|nul|clock\$|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(?:\..*)?", re.IGNORECASE
 )
 """Names that are devices on Windows, with any extension."""
+_IGNORED = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""Unicode's Default_Ignorable_Code_Point: file systems that fold case may leave these out of a name."""
 _SHORT_NAME = re.compile(r"([^.~]{1,6})~[0-9]+(?:\..{0,3})?")
 """Names that Windows makes for long ones: GIT~1 may be .git."""
 
@@ -58,7 +63,7 @@ def fold(name: str) -> str:
     >>> fold(".GIT") == fold(".git"), fold("re\u0301sume\u0301") == fold("R\u00c9SUM\u00c9")
     (True, True)
     """
-    shown = "".join(each for each in name if unicodedata.category(each) != "Cf")
+    shown = _IGNORED.sub("", "".join(each for each in name if unicodedata.category(each) != "Cf"))
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", shown).casefold()).rstrip(". ")
 
 
@@ -97,7 +102,7 @@ def _of_name(name: str, protected: Collection[str]) -> str | None:  # noqa: PLR0
         return f"a name has more than {NAME_BYTES} bytes"
     if TEMPORARY.fullmatch(name):
         return f"{name!r} is the name of a temporary file"
-    if unicodedata.normalize("NFKC", name) == ".." or "/" in unicodedata.normalize("NFKC", name):
+    if not fold(name) or unicodedata.normalize("NFKC", name) == ".." or "/" in unicodedata.normalize("NFKC", name):
         return f"{name!r} is another path where names are normalised"
     short = _SHORT_NAME.fullmatch(fold(name))
     if fold(name) in protected or (short and any(each.strip(".").startswith(short[1]) for each in protected)):

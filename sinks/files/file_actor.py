@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -17,6 +18,7 @@ from ...events.tool_result import ToolResult
 from ...operators.calls.field_spec import NOT_CALLS
 from ...operators.calls.segment_metadata import is_argument
 from ...operators.engine.stage import Completed, How
+from ...operators.engine.where_raised import where_raised
 from ..acting.approval import Approve
 from ..acting.gate import gate
 from ..acting.work import Work
@@ -31,6 +33,7 @@ from .file_tool import FileTool
 from .root_folder import RootFolder
 from .told import told
 
+_LOGGER = logging.getLogger("penstock")
 _Key = tuple[str | None, str]
 """A call: its turn's id, and its own."""
 CLAIM = "write_files"
@@ -65,7 +68,11 @@ class FileActor:
         self._drafts: dict[_Key, Draft] = {}
         self._last: dict[str, asyncio.Task[None]] = {}
         """By file the call that was the last to touch it."""
+        self._tasks: dict[_Key, asyncio.Task[None]] = {}
+        """The calls that are being carried out."""
+        self._claimed: set[_Key] = set()
         self._answered: set[_Key] = set()
+        """The calls that others have answered; of one whose result names no turn, (None, id)."""
         self._trial: dict[Names, bytes | None] = {}
         self._spent = 0
         self._one_at_a_time = threading.Lock()
@@ -86,7 +93,7 @@ class FileActor:
                 self._work.emit(event)
                 return self._cut((event.turn_id, event.id))
             case ToolResult():
-                self._answered.add((event.turn_id, event.id))
+                self._answered_by_others(event)
             case _:
                 pass
         self._work.emit(event)
@@ -133,26 +140,40 @@ class FileActor:
         key = call.turn_id, call.id
         draft = self._drafts.pop(key, None)
         tool = next((each for each in self._options.tools.get(call.name, ()) if each.fits(call.arguments)), None)
-        if tool is None or call.claimed_by is not None or key in self._answered:
+        is_others = tool is None or call.claimed_by is not None or self._is_answered(key)
+        if tool is None or is_others or key in self._claimed:
             if draft is not None:
                 draft.discard()
-            self._work.emit(call)
+            # A repeated call is not carried out again, by no later step either.
+            self._work.emit(call if is_others else replace(call, claimed_by=CLAIM))
             return
-        self._answered.add(key)
+        self._claimed.add(key)
         self._work.emit(replace(call, claimed_by=CLAIM))
         job = FileJob(call, draft, dry_run=self._options.dry_run or call.arguments.get(tool.dry_run) is True)
         edits: list[FileEdit] = []
         try:
             edits = file_edits(tool, call.arguments, self._confined)
-        except RefusedError as error:
-            self._ended(job, "failed", FileResult(call.id, turn_id=call.turn_id, error=str(error)))
+        except Exception as error:  # noqa: BLE001 - the call's
+            self._failed(job, error)
             return
         files = {"/".join(map(fold, names)) for names in touched(edits)}
         before = {task for each in files if (task := self._last.get(each)) is not None}
         task = self._work.start(
             self._carry_out(job, edits, before), turn_id=call.turn_id, cancelled=partial(self._cancelled, job)
         )
+        self._tasks[key] = task
+        task.add_done_callback(lambda _: self._tasks.pop(key))
         self._last.update(dict.fromkeys(files, task))
+
+    def _is_answered(self, key: _Key) -> bool:
+        return not self._answered.isdisjoint((key, (None, key[1])))
+
+    def _answered_by_others(self, result: ToolResult) -> None:
+        """Leave a call alone that an earlier step answers; one that waits is given up."""
+        self._answered.add((result.turn_id, result.id))
+        for key, task in [*self._tasks.items()]:
+            if key[1] == result.id and result.turn_id in (None, key[0]):
+                task.cancel()
 
     async def _carry_out(self, job: FileJob, edits: list[FileEdit], before: set[asyncio.Task[None]]) -> None:
         call = job.call
@@ -166,13 +187,16 @@ class FileActor:
                     return
                 self._work.emit(job.status("started"))
                 await job.in_thread(partial(self._commit, job, files), counts=True)
-        except RefusedError as error:
-            self._ended(job, "failed", FileResult(call.id, turn_id=call.turn_id, error=str(error)))
+        except Exception as error:  # noqa: BLE001 - the call's
+            self._failed(job, error)
             return
         finally:
             job.discard()
         value = told(changes, dry_run=job.dry_run)
         result = FileResult(call.id, turn_id=call.turn_id, value=value, files=changes, dry_run=job.dry_run)
+        if self._is_answered((call.turn_id, call.id)):  # too late to be given up
+            self._work.emit(job.status("finished"))
+            return
         self._ended(job, "finished", result)
 
     def _planned(self, edits: list[FileEdit], job: FileJob) -> tuple[tuple[PlannedFile, ...], tuple[FileChange, ...]]:
@@ -206,7 +230,19 @@ class FileActor:
         self._work.emit(job.status("finished") if state == "finished" else job.status("failed", result.error))
         self._work.emit(result)
 
+    def _failed(self, job: FileJob, error: Exception) -> None:
+        """Answer a call with what went wrong; what nobody foresaw is logged, and ends no other call."""
+        words = str(error)
+        if not isinstance(error, RefusedError):
+            words = f"it cannot be carried out ({where_raised(error)})"
+            _LOGGER.error("a file call failed: %s", where_raised(error))
+            _LOGGER.debug("a file call failed", exc_info=error)
+        self._ended(job, "failed", FileResult(job.call.id, turn_id=job.call.turn_id, error=words))
+
     def _cancelled(self, job: FileJob, reason: str) -> None:
+        if self._is_answered((job.call.turn_id, job.call.id)):
+            job.discard()
+            return
         error = f"the call was cancelled: {reason}"
         self._ended(job, "failed", FileResult(job.call.id, turn_id=job.call.turn_id, error=error))
 

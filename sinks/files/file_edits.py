@@ -79,10 +79,18 @@ def _replacing(
     return ReplaceText(
         confined(path),
         edit[tool.old],
-        edit.get(tool.new, ""),
+        _text(edit, tool.new),
         edit.get(tool.every) is True,
         count if type(count) is int else None,
     )
+
+
+def _text(edit: Mapping[str, Any], name: str) -> str:
+    text: object = edit.get(name, "")
+    if not isinstance(text, str):
+        message = f"{name!r} must be a string, got {type(text).__name__}"
+        raise RefusedError(message)
+    return text
 
 
 def _patching(tool: FileTool, arguments: Mapping[str, Any], confined: Callable[[object], Names]) -> list[FileEdit]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from ...events.tool_invocation import ToolInvocation
 from ..acting.call_status import CallStatus
-from ..acting.in_thread import in_thread
+from ..acting.in_thread import in_future
 from .draft import Draft
 from .edits.refused import RefusedError
 
@@ -47,9 +47,9 @@ async def to_its_end(
 ) -> T:
     """Run a function in a thread. A cancellation waits for its end, and is passed on then, unless the result counts.
 
-    Only so is it certain that nothing is written after the stream has ended.
+    Only so is it certain that nothing is written after the stream has ended, and that no temporary file stays.
     """
-    running = asyncio.ensure_future(in_thread(function, "penstock file"))
+    running = in_future(function, "penstock file")
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from ...events.file_result import FileAction, FileChange
+from .confined_path import fold
 from .edits.hunk import apply_hunks
 from .edits.lines import split_lines
 from .edits.refused import RefusedError
@@ -54,6 +55,12 @@ class FilePlan:
                     raise
                 message = f"{path!r}: {error}"
                 raise RefusedError(message) from error
+        by_fold: dict[str, Names] = {}
+        for names in self._after:
+            other = by_fold.setdefault("/".join(map(fold, names)), names)
+            if other != names and None in (self._before[other], self._before[names]):
+                message = f"{'/'.join(other)!r} and {'/'.join(names)!r} are one file on some systems"
+                raise RefusedError(message)
         return tuple(
             PlannedFile(names, self._before[names], after, self._moved.get(names))
             for names, after in self._after.items()
@@ -64,7 +71,7 @@ class FilePlan:
             case WriteFile():
                 self._read(edit.names)
                 self._after[edit.names] = encoded(edit.content)
-            case ReplaceText(names=names, old="") if not self._read(names):
+            case ReplaceText(names=names, old="") if self._is_empty(names):
                 self._after[names] = encoded(edit.new)
             case ReplaceText(names=names):
                 self._put(
@@ -102,7 +109,8 @@ class FilePlan:
             raise RefusedError(message)
         self._after[names] = None
         self._put(edit.move_to, after)
-        self._moved[edit.move_to] = names
+        if edit.move_to != names:
+            self._moved[edit.move_to] = names
 
     def _read(self, names: Names) -> bytes | None:
         """Return the bytes of a file as it is by now, or None; of one that is too long, none of them."""
@@ -112,6 +120,13 @@ class FilePlan:
             self._before[names] = self._found(names)
         before = self._before[names]
         return None if before is None else before.content or b""
+
+    def _is_empty(self, names: Names) -> bool:
+        """Whether there is no such file, or nothing in it; one that is too long to be read is not empty."""
+        if self._read(names):
+            return False
+        before = self._before[names]
+        return names in self._after or before is None or before.content is not None
 
     def _found(self, names: Names) -> Snapshot | None:
         if names not in self._trial:

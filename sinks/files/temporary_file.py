@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import secrets
 from collections.abc import Sequence
 
+from .edits.refused import RefusedError
 from .root_folder import RootFolder
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+_PIECE = 1024 * 1024
 
 
 class TemporaryFile:
@@ -27,7 +29,6 @@ class TemporaryFile:
     def __init__(self, root: RootFolder, names: Sequence[str], mode: int | None) -> None:
         self._name = f".penstock-{secrets.token_hex(8)}.tmp"
         self._size = 0
-        self._hash = hashlib.sha256()
         self._is_there = False
         with root.walk(names[:-1]) as (folder, _), contextlib.ExitStack() as undo:
             self._folder = os.dup(folder)
@@ -43,11 +44,26 @@ class TemporaryFile:
         while rest:
             rest = rest[os.write(self._file, rest) :]
         self._size += len(content)
-        self._hash.update(content)
 
     def has(self, content: bytes) -> bool:
-        """Whether exactly this was written."""
-        return self._size == len(content) and self._hash.digest() == hashlib.sha256(content).digest()
+        """Whether exactly this is on the disk, under the name that it was made with."""
+        if self._size != len(content) or not self._is_ours() or os.fstat(self._file).st_size != len(content):
+            return False
+        at = 0
+        rest = memoryview(content)
+        while piece := os.pread(self._file, _PIECE, at):
+            if memoryview(piece) != rest[at : at + len(piece)]:
+                return False
+            at += len(piece)
+        return at == len(content)
+
+    def _is_ours(self) -> bool:
+        """Whether the name still leads to the file that was made; it may have been removed, or be a link by now."""
+        try:
+            found = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(found, os.fstat(self._file))
 
     @property
     def device(self) -> int:
@@ -64,7 +80,13 @@ class TemporaryFile:
         os.fsync(self._file)
 
     def rename(self, folder: int, name: str) -> None:
-        """Put it in the place of the target, in one step, and wait until that is on the disk."""
+        """Put it in the place of the target, in one step, and wait until that is on the disk.
+
+        Raises `RefusedError` if somebody put something else in its place meanwhile.
+        """
+        if not self._is_ours():
+            message = "its temporary file was removed or replaced by somebody else meanwhile"
+            raise RefusedError(message)
         os.rename(self._name, name, src_dir_fd=self._folder, dst_dir_fd=folder)
         self._is_there = False
         os.fsync(folder)

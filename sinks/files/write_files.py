@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterable, Iterable
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ...events.errors import UsageError
 from ..acting.approval import Approve
 from ..acting.beside_stream import BesideStream
+from ..acting.checked_options import check_options
 from ..acting.step import Step
 from .file_actor import FileActor, FileOptions
 from .file_tool import FileTool, tools_by_name
@@ -60,12 +61,9 @@ def write_files(  # noqa: PLR0913 - one place for everything that confines a cal
     """
     folder = os.path.abspath(root)  # noqa: PTH100 - the root's own links stay
     RootFolder(folder).close()
-    if quota is not None and quota < 0:
-        message = f"quota= is a number of bytes, or None for no limit; got {quota}"
-        raise UsageError(message)
-    if isinstance(protected, str):
-        message = f"protected= takes several names; write ({protected!r},)"
-        raise UsageError(message)
+    check_options(approve, approval_timeout=approval_timeout)
+    _check_length("quota", "bytes", quota, ", or None for no limit")
+    _check_length("diff_limit", "characters", diff_limit)
     options = FileOptions(
         tools=tools_by_name(tools),
         approve=approve,
@@ -73,11 +71,29 @@ def write_files(  # noqa: PLR0913 - one place for everything that confines a cal
         keep_partial=keep_partial,
         dry_run=dry_run,
         quota=quota,
-        protected=tuple(protected),
+        protected=_names(protected),
         absolute_paths=absolute_paths,
         diff_limit=diff_limit,
     )
     return partial(_stepped, folder, options)
+
+
+def _check_length(name: str, unit: str, value: object, otherwise: str = "") -> None:
+    if (value is None and otherwise) or (type(value) is int and value >= 0):
+        return
+    message = f"{name}= is a number of {unit}{otherwise}; got {value!r}"
+    raise UsageError(message)
+
+
+def _names(protected: Any) -> tuple[str, ...]:
+    if isinstance(protected, str):
+        message = f"protected= takes several names; write ({protected!r},)"
+        raise UsageError(message)
+    names: tuple[Any, ...] = tuple(cast("Iterable[Any]", protected)) if isinstance(protected, Iterable) else (None,)
+    if not all(isinstance(name, str) for name in names):
+        message = f"protected= takes names of files and folders, such as ('.git',); got {protected!r:.80}"
+        raise UsageError(message)
+    return names
 
 
 def _stepped(folder: str, options: FileOptions, events: AsyncIterable[object]) -> BesideStream:

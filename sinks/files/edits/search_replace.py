@@ -12,7 +12,7 @@ STARTS = re.compile(r"^(?:<{5,9}|-{5,9}) SEARCH>?[ \t]*\r?$", re.MULTILINE)
 _START = re.compile(r"(?:<{5,9}|-{5,9}) SEARCH>?")
 _MIDDLE = re.compile(r"={5,9}")
 _END = re.compile(r"(?:>{5,9}|\+{5,9}) REPLACE>?")
-_HINT = re.compile(r":(start|end)_line:\s*([0-9]+)")
+_HINT = re.compile(r":(start|end)_line:\s*([0-9]{1,9})")
 _RULE = re.compile(r"-{5,9}")
 _ESCAPED = re.compile(r"^\\(?=<{5,9} SEARCH|-{5,9}|={5,9}|>{5,9} REPLACE|\+{5,9} REPLACE|:start_line:|:end_line:)")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...sinks.acting.approval import Approve
 from ...sinks.acting.step import Step
-from ...sinks.write_files import write_files
+from ...sinks.files.write_files import write_files
 from ..pipeline import Pipeline
 from ..tools.call_tools import call_tools
 from ..tools.file_tools import FILE_TOOL_DEFINITIONS

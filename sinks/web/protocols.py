@@ -111,7 +111,8 @@ def _check_option(name: str, value: Any) -> None:
         is_right = value is None or (isinstance(value, str) and (value != "" or not is_id))
     else:
         choices = get_args(wanted)
-        is_right, words = value in choices, " or ".join(map(repr, choices))
+        *others, last = map(repr, choices)
+        is_right, words = value in choices, f"{', '.join(others)} or {last}"
     if not is_right:
         message = f"{name}= must be {words}, got {value!r}"
         raise UsageError(message)

@@ -15,6 +15,8 @@ from penstock.events import (
     AnswerStatus,
     ChunkResponse,
     Event,
+    FileChange,
+    FileResult,
     Fragment,
     InvocationFailed,
     JsonError,
@@ -44,6 +46,7 @@ from penstock.events import (
     to_json,
 )
 from penstock.events.chunk_response import FinishReason
+from penstock.events.file_result import FileAction
 from penstock.events.output import OutputFailure
 from penstock.events.segment_event import SegmentEventType, Status
 
@@ -129,6 +132,29 @@ results = st.one_of(
     st.builds(ToolResult, texts, turn_id=maybe, error=texts),
     st.builds(ToolResult, texts, turn_id=maybe, denied=texts),
 )
+changes = st.builds(
+    FileChange,
+    texts,
+    st.sampled_from(get_args(FileAction)),
+    maybe,
+    st.none() | counts,
+    maybe,
+    st.none() | counts,
+    st.none() | counts,
+    maybe,
+)
+file_results = st.one_of(
+    st.builds(
+        FileResult,
+        texts,
+        turn_id=maybe,
+        value=texts,
+        files=st.lists(changes, max_size=2).map(tuple),
+        dry_run=st.booleans(),
+    ),
+    st.builds(FileResult, texts, turn_id=maybe, error=texts),
+    st.builds(FileResult, texts, turn_id=maybe, denied=texts),
+)
 statuses = st.sampled_from((None, *get_args(Status)))
 reasons = st.none() | st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 failures = st.builds(
@@ -173,6 +199,7 @@ STRATEGIES: dict[type[Any], st.SearchStrategy[Any]] = {
         ToolCallStatus, texts, maybe, texts, st.sampled_from(get_args(ToolCallState)), maybe, maybe
     ),
     ToolResult: results,
+    FileResult: file_results,
     Output: st.builds(
         lambda segment_id, turn_id, data, raw: Output(segment_id, turn_id, data, data, raw), texts, maybe, plain, texts
     ),
@@ -435,6 +462,7 @@ EXAMPLES: dict[type[Any], Any] = {
     ProviderEvent: ProviderEvent("citation", {"url": "u"}, turn_id="t", segment_id="s"),
     ToolCallStatus: ToolCallStatus("c", "t", "f", "denied", "00", "no"),
     ToolResult: ToolResult("c", turn_id="t", value={"a": [1]}),
+    FileResult: FileResult("c", turn_id="t", value="created a", files=(FileChange("a", "created", size=1),)),
     Output: Output("s", "t", {"a": [1]}, {"a": [1]}, '{"a": [1]}'),
     OutputFailed: OutputFailed("s", "t", "{", "truncated", ({"at": 1},)),
 }

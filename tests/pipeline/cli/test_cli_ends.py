@@ -41,6 +41,7 @@ WORKING = {
     "strategies name": ("strategies", "hermes"),
     "schema": ("schema",),
     "serve-recordings": ("serve-recordings", str(STREAMS)),
+    "app": ("app", str(STREAMS)),
 }
 OUTPUTS = some_of(product(WORKING, ("a full disk", "a reader that has left")), 5)
 READING = {

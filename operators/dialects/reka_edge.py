@@ -7,7 +7,6 @@ REKA_EDGE = KnownDialect(
     "reka_edge",
     HERMES.grammar,
     reasoning=HERMES.reasoning,
-    aliases=(("\n<tool_call>", "<tool_call>"),),  # its template writes the newline behind the text
     layout="\n",
     models=("reka-edge",),
     proven_by=("llama.cpp",),

@@ -19,17 +19,22 @@ _call_id = partial(fitting_id, accepted=re.compile("[a-zA-Z0-9_-]{1,64}"))
 def _sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
     content: Any = message.get("content") or []
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    return {"role": "assistant", "content": [_block(each, notices) for each in blocks if _is_sent(each, notices)]}
+    texts = [each.get("text") or "" for each in blocks if each.get("type") == "text"]
+    is_blank = not "".join(texts).strip()  # blanks between texts with citations go back, blanks alone are refused
+    return {
+        "role": "assistant",
+        "content": [_block(each, notices) for each in blocks if _is_sent(each, notices, is_blank=is_blank)],
+    }
 
 
 def _entries(message: dict[str, Any]) -> list[dict[str, Any]]:
     return [message] if message["content"] else []
 
 
-def _is_sent(block: dict[str, Any], notices: Notices) -> bool:
+def _is_sent(block: dict[str, Any], notices: Notices, *, is_blank: bool) -> bool:
     kind = block.get("type")
     if kind == "text":
-        return bool((block.get("text") or "").strip())  # the API refuses blanks alone
+        return bool(block.get("text")) and not is_blank
     if kind == "thinking" and not block.get("signature"):
         left_out(notices, "thinking without a signature", _NAME)
         return False

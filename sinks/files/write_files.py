@@ -89,7 +89,7 @@ def _names(protected: Any) -> tuple[str, ...]:
     if isinstance(protected, str):
         message = f"protected= takes several names; write ({protected!r},)"
         raise UsageError(message)
-    names: tuple[Any, ...] = tuple(cast("Iterable[Any]", protected)) if isinstance(protected, Iterable) else (None,)
+    names: tuple[Any, ...] = tuple(cast("Any", protected)) if isinstance(protected, Iterable) else (None,)
     if not all(isinstance(name, str) for name in names):
         message = f"protected= takes names of files and folders, such as ('.git',); got {protected!r:.80}"
         raise UsageError(message)

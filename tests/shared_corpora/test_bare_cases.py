@@ -14,9 +14,9 @@ from dialects_bare import BARE
 from dialects_mapping import ROWS
 from dialects_refused import REFUSED
 
-LEAST_COMPARED: Final = 821
-"""Of 887 cases, with texts and ends compared as the peer's row says: 92.6 %."""
-LEAST_EXACT: Final = 778
+LEAST_COMPARED: Final = 820
+"""Of 887 cases, with texts and ends compared as the peer's row says: 92.4 %."""
+LEAST_EXACT: Final = 777
 """Of the same cases, with every character compared, once the text has ended, and nothing of the prompt in it."""
 
 

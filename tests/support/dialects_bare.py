@@ -18,6 +18,7 @@ BARE: Final[dict[str, tuple[str, ...]]] = {
     ),
     # Ollama drops them; vLLM, smg and llama.cpp keep the newline before a call of these formats.
     "blanks around calls are dropped": (
+        "reka_edge/llama.cpp/Reka-Edge@5632",
         "hermes/ollama/TestQwen3VLNonThinkingParserStreaming/test with split tool and content",
         "hermes/ollama/TestQwen3VLNonThinkingToolCallWhitespaceHandling/unicode whitespace around tool calls",
         "hermes/ollama/TestQwen3VLNonThinkingToolCallWhitespaceHandling/whitespace between content and tool call",

@@ -83,7 +83,7 @@ ROWS: Final[dict[tuple[str, str], Row]] = {
     ("qwen3_coder", "llama.cpp"): Row(prompts={"Qwen3.5-4B": "<think>\n"}, starts="text", reasoning="trimmed"),
     ("qwen3_coder", "ollama"): Row({"blanks": "drop"}, blocks=BLOCKS, starts="text"),
     ("qwen3_coder", "smg"): Row({"typing": GUESSING}, dialects=(QWEN3_CODER_CLOSED,), whole=True),
-    ("reka_edge", "llama.cpp"): Row(starts="text"),
+    ("reka_edge", "llama.cpp"): Row({"blanks": "drop"}, starts="text"),
     ("seed_oss", "ik_llama.cpp"): Row(dialects=(SEED_OSS_ONE_SIDED,)),
     ("step3", "smg"): Row({"between": "drop"}),
     ("step3p5", "llama.cpp"): Row(starts="text"),

@@ -16,9 +16,6 @@ DOTS = '<dots_function_call><invoke name="f"></invoke></dots_function_call>'
 TOOLS = [{"name": "g", "parameters": None}]
 CASES: tuple[tuple[str, str, str, list[str]], ...] = (
     # The newlines that a template writes between the text and a call.
-    ("reka_edge", f"Hi.\n<tool_call>\n{ONE[1:-1]}\n</tool_call>", "Hi.", ["f"]),
-    ("reka_edge", f"Hi.\n\n<tool_call>\n{ONE[1:-1]}\n</tool_call>", "Hi.\n", ["f"]),
-    ("reka_edge", "Hi.\n<tool_call", "Hi.\n<tool_call", []),
     ("hermes", f"Hi.\n<tool_call>\n{ONE[1:-1]}\n</tool_call>", "Hi.\n", ["f"]),
     (
         "deepseek_v32_dsml",

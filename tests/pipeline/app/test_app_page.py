@@ -50,6 +50,7 @@ def replay(events: list[bytes] = EVENTS, **options: Any) -> ReplayServer:
 def opened(tab: Tab, served: Served) -> Page:
     tab.page.goto(served.page)
     expect(tab.page.get_by_label("Prompt")).to_be_visible()
+    expect(tab.page.locator("#provider option")).not_to_have_count(0)  # what is typed before has nobody to ask
     return tab.page
 
 

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import typer
 
-from ...events.errors import ProviderError, UsageError
-from ...events.url_secrets import shown_url
-from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded
-from ..asking.provider_keys import key_from_environment, url_from_environment, with_tools
-from ..asking.run_provider import connected
-from ..pipeline import Pipeline
-from ..providers.provider_requests import Request
-from ..providers.providers import PROVIDERS, provider_of
-from ..recordings.read_input import INPUT_IS_CLOSED, reason_of
-from .cli_parts import SHOWN_PROVIDERS, AsJson, StrategyName, ToolNames, Watched, complete_provider, show
-from .cli_tools import tools_named
+from .asked_answer import MODEL, PROVIDER, BaseUrl, KeyFrom, MaxTokens, SystemPrompt, ask_and_show
+from .cli_parts import AsJson, StrategyName, ToolNames
 
 RUN_EXAMPLES = """\b
 Examples:
@@ -35,25 +24,13 @@ def run(  # noqa: PLR0913 - the options of the command
         str | None, typer.Argument(metavar="PROMPT", help="The prompt; - or nothing: read from the input.")
     ] = None,
     *,
-    provider: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help=f"{SHOWN_PROVIDERS}.",
-            autocompletion=complete_provider,
-        ),
-    ],
-    model: Annotated[str, typer.Option(metavar="NAME", help="The model, as the provider names it.")],
+    provider: Annotated[str, PROVIDER],
+    model: Annotated[str, MODEL],
     tool: ToolNames = None,
-    system: Annotated[str | None, typer.Option(metavar="TEXT", help="The system prompt.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="The maximum length of the answer, in tokens.")] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Another server with the same API, in the form that the SDK takes."),
-    ] = None,
-    key_from: Annotated[
-        str | None, typer.Option(metavar="VARIABLE", help="The environment variable with the key, if another.")
-    ] = None,
+    system: SystemPrompt = None,
+    max_tokens: MaxTokens = None,
+    base_url: BaseUrl = None,
+    key_from: KeyFrom = None,
     strategy: StrategyName = None,
     as_json: AsJson = False,
 ) -> None:
@@ -65,62 +42,17 @@ def run(  # noqa: PLR0913 - the options of the command
     the answer: open segments end as interrupted, and the exit code is 130. Any error is printed in one line, with exit
     code 2.
     """
-    known = provider_of(provider).name
-    tools = tools_named(tool or ())
-    if not model.strip():
-        message = "--model is empty"
-        raise UsageError(message)
-    url = base_url or url_from_environment(known)
-    if base_url is not None:
-        _check_url(base_url, "--base-url")
-    elif url is not None and "://" in url:  # Ollama's may be a host alone
-        _check_url(url, PROVIDERS[known].url_from)
-    pipeline = Pipeline(strategy, tools=tools or None, keep_answer=False)
-    key = key_from_environment(known, url, key_from)
-    request = with_tools(
-        Request(model=model, prompt=_prompt(prompt), system=system, max_tokens=max_tokens, base_url=url), pipeline
+    watched = ask_and_show(
+        prompt,
+        provider=provider,
+        model=model,
+        tool=tool,
+        system=system,
+        max_tokens=max_tokens,
+        base_url=base_url,
+        key_from=key_from,
+        strategy=strategy,
+        as_json=as_json,
     )
-    with connected(known, request, key) as start:
-        answer = pipeline.stream(start)
-        watched = Watched(answer, answer.cancel)
-        show(watched, as_json=as_json)
     if watched.is_stopped:
         raise typer.Exit(130)
-    if watched.error is not None:
-        raise UsageError(_told(watched.error, provider, url or PROVIDERS[known].url))
-
-
-def _told(error: ProviderError, provider: str, url: str) -> str:
-    return f"{error} (asked {provider} at {shown_url(url)})" if error.transport else str(error)
-
-
-def _check_url(base_url: str, source: str) -> None:
-    try:
-        parts = urlsplit(base_url)
-        is_whole = parts.scheme in ("http", "https") and bool((parts.hostname or "").encode("idna"))
-        parts.port  # noqa: B018 - raises for a wrong one
-    except ValueError:
-        is_whole = False
-    if not is_whole:
-        message = f"{source} must be a complete URL such as http://127.0.0.1:8000/v1; got {shown_url(base_url)!r}"
-        raise UsageError(message)
-
-
-def _prompt(given: str | None) -> str:
-    if given in (None, "-") and sys.stdin is None:
-        raise UsageError(INPUT_IS_CLOSED)
-    if given is None and sys.stdin.isatty():
-        message = 'no prompt; run penstock run ... "PROMPT", or pipe it in'
-        raise UsageError(message)
-    try:
-        prompt = read_bounded(sys.stdin, LONGEST_TEXT) if given in (None, "-") else given
-    except UnicodeDecodeError as error:
-        message = f"the input is not {error.encoding}: {error.reason} at {error.start}"
-        raise UsageError(message) from error
-    except (OSError, UsageError) as error:  # a folder, or what has no end
-        message = f"the input cannot be read: {reason_of(error) if isinstance(error, OSError) else error}"
-        raise UsageError(message) from error
-    if not prompt.strip():
-        message = "the prompt is empty"
-        raise UsageError(message)
-    return prompt

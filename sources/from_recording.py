@@ -121,7 +121,7 @@ def _recording_of(body: bytes, path: str | PathLike[str], interaction: int | Non
         message = f"cannot read the recording {path}: {error}"
         raise UsageError(message) from error
     if interaction is not None:
-        message = f"interaction= chooses from a cassette, and {path} is none"
+        message = f"interaction= chooses from a cassette of VCR.py; leave it out for {path}"
         raise UsageError(message)
     return body
 

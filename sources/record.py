@@ -47,7 +47,7 @@ def record(
     if api is not None:
         api_of(api)
     if not target.is_dir() and not target.parent.is_dir():
-        message = f"there is no folder {target.parent} for the recording {target.name}; make it first"
+        message = f"the folder {target.parent} of the recording {target.name} does not exist; create it first"
         raise UsageError(message)
 
     def opened() -> RecordingFile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from datetime import datetime
 from enum import Enum
-from functools import cache
+from functools import lru_cache
 from typing import Any, cast
 
 from ...events.chunk_response import ChunkResponse
@@ -46,15 +46,15 @@ def _fields(item: object) -> Any:
     fields: dict[str, Any] = getattr(item, "__dict__", {})
     known: set[str] = getattr(item, "__pydantic_fields_set__", set(fields))
     extras: dict[str, Any] = getattr(item, "__pydantic_extra__", None) or {}
-    names = _wire_names(type(item))
+    names = _wire_names(cast("Any", type(item)))
     kept = {names.get(key, key): each for key, each in fields.items() if key in known and key not in _NOT_OF_THE_BODY}
     if not (kept or extras or hasattr(item, "__pydantic_fields_set__")):
         return str(item)
     return raw_form({**kept, **extras})
 
 
-@cache
-def _wire_names(kind: type[Any]) -> dict[str, str]:
+@lru_cache(maxsize=1024)
+def _wire_names(kind: Any) -> dict[str, str]:
     """Return the wire's name of each field of an SDK's class that has another."""
     fields: dict[str, Any] = getattr(kind, "model_fields", {})
     return {name: field.alias for name, field in fields.items() if field.alias}

@@ -104,5 +104,5 @@ def _bytes_of(raw: Any) -> bytes:
     try:
         return base64.b64decode(raw["base64"], validate=True)
     except (KeyError, TypeError, binascii.Error) as error:
-        message = 'an event of the wire is a text or {"base64": "..."}'
+        message = "an event of the wire must be a string, or an object with base64"
         raise ValueError(message) from error

@@ -306,7 +306,7 @@ def test_a_recording_of_a_process_that_was_killed_is_read_to_its_last_whole_line
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (lambda folder: record(folder / "missing" / "a.jsonl"), "there is no folder"),
+        (lambda folder: record(folder / "missing" / "a.jsonl"), "does not exist; create it first"),
         (lambda folder: record(folder / "a.jsonl", api="nobody"), "known are"),
     ],
 )

@@ -82,7 +82,7 @@ def test_recordings_are_served_again(penstock: Penstock, tmp_path: Path):
     ("arguments", "words"),
     [
         (["-o", "there.jsonl"], "there.jsonl exists already; choose another --output, a folder, or pass --overwrite"),
-        (["-o", "missing/a.jsonl"], "there is no folder missing for the recording a.jsonl"),
+        (["-o", "missing/a.jsonl"], "the folder missing of the recording a.jsonl does not exist"),
         (["-o", "a.jsonl", "a prompt"], "to ask a model pass --provider and --model"),
         (["-o", "a.jsonl", "--provider", "openai", "Hi"], "--provider needs --model"),
         (["-o", "a.jsonl", "--api", "nobody"], "known are"),

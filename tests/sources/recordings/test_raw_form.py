@@ -41,7 +41,7 @@ def test_values(item: Any, wanted: Any):
 
 
 def test_of_an_sdks_object_what_was_set_under_the_wires_names():
-    plain = {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": None}, "more": [1]}]}
+    plain: Any = {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": None}, "more": [1]}]}
     assert raw_form(ChatCompletionChunk.construct(**plain)) == plain
 
 

@@ -156,7 +156,7 @@ class Pipeline:
         }
         self._api = api
         self._keeps_answer = keep_answer
-        self._tap = recorder(record) if isinstance(record, str | PathLike) else record
+        self._tap = record if record is None or callable(record) else recorder(record)
         self._choices: Choices = choices
         self._limits = _checked_limits(options.get("limits"), settings)
         self._queue: dict[str, Any] = {"maxsize": queue_size, "when_full": when_full, "close_timeout": close_timeout}
@@ -240,8 +240,10 @@ class Pipeline:
         if operator is not None and self._new_text_chain is not None:
             in_text = operator_of(self._new_text_chain(of_turn), "observable(...)")
             operator = strategy_by_stream(machines.are_of_text, operator, in_text)
+        given: Any = source
         is_decoded = isinstance(source, Observable)
-        given: Any = source if is_decoded else self._recorded(source)
+        if not is_decoded:
+            given = self._recorded(given)
         if is_decoded and self._tap is not None:
             message = "record= takes a stream; record what the Observable is made of with record(path)(stream)"
             raise UsageError(message)

@@ -132,10 +132,8 @@ def _checked_speed(pace: RecordingPace) -> float | None:
             return None
         case "original":
             return 1.0
-        case bool() | str():
-            speed = math.nan
         case _:
-            speed = float(pace)
+            speed = math.nan if isinstance(pace, bool | str) else float(pace)
     if not (math.isfinite(speed) and speed > 0):
         message = f"pace= must be 'instant', 'original' or a factor above 0 (2.0 is twice as fast), got {pace!r}"
         raise UsageError(message)

@@ -54,9 +54,10 @@ def _bodies(cassette: bytes) -> Iterator[bytes]:
     try:
         content = yaml.safe_load(cassette)
         for each in cast("list[Any]", content["interactions"]):
-            response = each["response"]
+            response: dict[str, Any] = each["response"]
             body = response["body"]["string"]
-            coding = {key.casefold(): value for key, value in (response.get("headers") or {}).items()}
+            headers: dict[str, Any] = response.get("headers") or {}
+            coding = {key.casefold(): value for key, value in headers.items()}
             yield _decoded(body.encode() if isinstance(body, str) else bytes(body or b""), coding)
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, OSError, EOFError, zlib.error) as error:
         message = f"it is not a cassette of VCR.py: {error!r}"

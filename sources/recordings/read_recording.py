@@ -11,6 +11,7 @@ import msgspec
 
 from ...events.errors import UsageError
 from ...events.json_form import from_json
+from ..machine.sdk_fields import fields_of
 from .recording_format import FORMAT, RecordedItem, RecordingEnd, RecordingMeta
 
 _MARK = b"penstock_recording"
@@ -75,7 +76,7 @@ def read_recording(body: bytes) -> StreamRecording:
 
 
 def _meta(plain: Any) -> RecordingMeta:
-    found = plain.get(_MARK.decode()) if isinstance(plain, dict) else None
+    found = fields.get(_MARK.decode()) if (fields := fields_of(plain)) is not None else None
     if found != FORMAT:
         message = f"its format is {found!r}, and this version reads {FORMAT}"
         raise ValueError(message)

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 import msgspec
 
@@ -63,7 +63,7 @@ class RecordingFile:
         now = self._now()
         if isinstance(item, bytes | bytearray | memoryview):
             self._wire = self._wire or WireEvents()
-            for event in self._wire.feed(bytes(item)):
+            for event in self._wire.feed(bytes(cast("bytes", item))):
                 self._keep(event, _wire_text(event), "wire", now)
         else:
             self._keep(item, raw_form(item), _form_of(item), now)
@@ -103,8 +103,9 @@ class RecordingFile:
             self._line(self._meta(item, raw, form))
         self._line(RecordedItem(now, raw))
 
-    def _meta(self, item: object, raw: Any, form: Form) -> RecordingMeta:
-        sdk = type(item).__module__.partition(".")[0] if form == "items" and not isinstance(item, dict) else None
+    def _meta(self, item: Any, raw: Any, form: Form) -> RecordingMeta:
+        root = str(type(item).__module__).partition(".")[0]
+        sdk = root if form == "items" and root != "builtins" else None
         distribution, installed = (None, None) if sdk is None else _installed(_DISTRIBUTIONS.get(sdk, sdk))
         return RecordingMeta(
             form=form,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ...events.errors import UsageError
+from ..machine.sdk_fields import fields_of
 from ..recognition.apis import api_of
 from ..recognition.recognised_api import recognised_api
 from .read_recording import StreamRecording
@@ -56,6 +57,6 @@ def _framed(item: Any, *, is_rows: bool) -> bytes:
     data = json.dumps(item, separators=(",", ":"))
     if is_rows:
         return f"{data}\n".encode()
-    kind = item.get("type") if isinstance(item, dict) else None
+    kind = (fields_of(item) or {}).get("type")
     event = f"event: {kind}\n" if isinstance(kind, str) and kind.isprintable() else ""
     return f"{event}data: {data}\n\n".encode()

@@ -20,8 +20,8 @@ def tapped(source: Any, new: Callable[[], RecordingFile]) -> Any:
 
     What is no stream is returned as it is, and refused by whoever gets it, in its own words.
     """
-    if isinstance(source, bytes | bytearray):
-        source = [b"".join([source])]
+    if isinstance(source, bytes):
+        return _tap_of([source], new())
     if callable(source):
         return TappedStart(source, new)
     return _tap_of(source, new()) if _is_stream(source) else source

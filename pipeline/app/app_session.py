@@ -29,7 +29,7 @@ NewSteps = Callable[[Approve], Sequence[Step]]
 
 
 class AppSession:
-    """What was asked since the start, newest last; all of it in memory, and in one event loop.
+    """The runs since the start, newest last; in memory, for one event loop.
 
     - `can`: what the app does with calls, for the page to say.
     """
@@ -102,6 +102,6 @@ class AppSession:
 
 
 def describe_error(error: Exception) -> dict[str, Any]:
-    """Return what the page is told of the exception that ended a run: ours in words, any other by its class."""
+    """Return what the page is told of the exception that ended a run: its message if it is ours, else its class."""
     said = {"detail": without_credentials(str(error))} if isinstance(error, PenstockError) else {}
     return {"class": type(error).__name__, **said}

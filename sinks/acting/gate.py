@@ -38,12 +38,12 @@ async def gate(
         emits     requested, approved   requested, denied              requested, failed
         returns   None                  ToolResult(denied=...)         ToolResult(error=...)
 
-    - `emit`: takes each status when it is there; without `approve` there is none.
-    - `preview`: for the request: what a step knows of the effect.
+    - `emit`: called with each status, as soon as it is known. Without `approve` it is not called.
+    - `preview`: what a step knows of the effect, such as a diff; the request has it.
     - `timeout`: seconds to wait for the answer; a call that nobody answered is denied. None waits until the caller is
       cancelled.
 
-    Of the answer nothing but True lets a call run. The request has a copy of the arguments.
+    Only the answer True lets a call run. The request has a copy of the arguments.
     """
     if approve is None:
         return None

@@ -17,7 +17,8 @@ class UserCodeError(Exception):
 async def result_of(function: Callable[[], Any], *, is_async: bool) -> Any:
     """Return what a function returns: an async one is awaited, any other runs in a thread.
 
-    A SystemExit, a CancelledError of its own making, and whatever else is no `Exception` become a `UserCodeError`. A
+    A SystemExit, a CancelledError that nobody else asked for, and every other exception that does not derive from
+    `Exception` become a `UserCodeError`. A
     cancellation of the caller passes, and so does a KeyboardInterrupt, alone or in a group, which on the loop's own
     thread is somebody's Ctrl-C.
     """

@@ -18,6 +18,8 @@ const MODELS = {
 
 const notes = new Map(); // the history
 const views = new Map(); // open tabs, in order
+const tabs = new Map(); // their buttons
+const entries = new Map(); // the buttons of the history
 let active = null;
 let offered = { recordings: [], providers: [], can: {} };
 
@@ -61,32 +63,48 @@ function remember() {
   sessionStorage.setItem(TABS, JSON.stringify({ open: [...views.keys()], active }));
 }
 
-function drawTabs() {
-  const hadFocus = $("tabs").contains(document.activeElement);
-  $("tabs").replaceChildren(
-    ...[...views.values()].map(({ note, waiting }) => {
-      const isActive = note.id === active;
-      const tab = element(
-        "button",
-        {
-          type: "button", role: "tab", id: `tab-${note.id}`, "aria-controls": `run-${note.id}`, class: "tab",
-          "aria-selected": String(isActive), tabindex: isActive ? "0" : "-1", onclick: () => activate(note.id), title: readable(note.title),
-        },
-        dot(note, waiting),
-        element("span", { class: "tab-title" }, readable(note.title)),
-      );
-      const label = `Close ${readable(note.title)}${note.state === "running" ? "; the answer goes on for a while" : ""}`;
-      const cross = element("button", { type: "button", class: "cross", "aria-label": label, tabindex: isActive ? "0" : "-1", onclick: () => close(note.id) }, "×");
-      return element("div", { class: isActive ? "tab-box active" : "tab-box", role: "presentation" }, tab, cross);
-    }),
-  );
-  if (hadFocus) $("tabs").querySelector('[aria-selected="true"]')?.focus();
+/** Put children in place. Those that stay are not touched, so that they keep the focus and a click that has begun. */
+function place(parent, children) {
+  if (children.length === parent.children.length && children.every((each, at) => each === parent.children[at])) return;
+  const focused = parent.contains(document.activeElement) ? document.activeElement : null;
+  parent.replaceChildren(...children);
+  if (focused?.isConnected) focused.focus();
 }
 
-function dot(note, waiting) {
-  const state = waiting.size ? "asking" : note.state;
-  const words = waiting.size ? "waits for you: " : state === "running" ? "streaming: " : "";
-  return element("span", { class: `dot ${state}` }, element("span", { class: "hidden" }, words));
+function drawTabs() {
+  for (const id of tabs.keys()) if (!views.has(id)) tabs.delete(id);
+  const boxes = [...views.values()].map(({ note, waiting }) => {
+    if (!tabs.has(note.id)) tabs.set(note.id, newTab(note));
+    const { box, tab, cross, dot } = tabs.get(note.id);
+    const isActive = note.id === active;
+    box.className = isActive ? "tab-box active" : "tab-box";
+    tab.setAttribute("aria-selected", String(isActive));
+    tab.tabIndex = cross.tabIndex = isActive ? 0 : -1;
+    cross.setAttribute("aria-label", `Close ${readable(note.title)}${note.state === "running" ? "; the answer goes on for a while" : ""}`);
+    colour(dot, note, waiting);
+    return box;
+  });
+  place($("tabs"), boxes);
+}
+
+function newTab(note) {
+  const dot = newDot();
+  const title = readable(note.title);
+  const tab = element(
+    "button",
+    { type: "button", role: "tab", id: `tab-${note.id}`, "aria-controls": `run-${note.id}`, class: "tab", onclick: () => activate(note.id), title },
+    dot,
+    element("span", { class: "tab-title" }, title),
+  );
+  const cross = element("button", { type: "button", class: "cross", onclick: () => close(note.id) }, "×");
+  return { tab, cross, dot, box: element("div", { role: "presentation" }, tab, cross) };
+}
+
+const newDot = () => element("span", {}, element("span", { class: "hidden" }));
+
+function colour(dot, note, waiting) {
+  dot.className = `dot ${waiting.size ? "asking" : note.state}`;
+  dot.firstChild.textContent = waiting.size ? "waits for you: " : note.state === "running" ? "streaming: " : "";
 }
 
 $("tabs").addEventListener("keydown", (event) => {
@@ -105,20 +123,24 @@ $("tabs").addEventListener("keydown", (event) => {
 function drawHistory() {
   const newestFirst = [...notes.values()].reverse();
   $("history-empty").hidden = newestFirst.length > 0;
-  $("history").replaceChildren(
-    ...newestFirst.map((note) => {
-      const waiting = views.get(note.id)?.waiting ?? new Set();
-      const time = new Date(note.started_at * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-      const button = element(
-        "button",
-        { type: "button", onclick: () => open(note), "aria-current": note.id === active ? "true" : null },
-        dot(note, waiting),
-        element("span", { class: "what" }, readable(note.title)),
-        element("small", {}, `${readable(note.source)} · ${time}`),
-      );
-      return element("li", {}, button);
-    }),
-  );
+  const items = newestFirst.map((note) => {
+    if (!entries.has(note.id)) entries.set(note.id, newEntry(note.id));
+    const { item, button, dot, what, where } = entries.get(note.id);
+    const time = new Date(note.started_at * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    what.textContent = readable(note.title);
+    where.textContent = `${readable(note.source)} · ${time}`;
+    if (note.id === active) button.setAttribute("aria-current", "true");
+    else button.removeAttribute("aria-current");
+    colour(dot, note, views.get(note.id)?.waiting ?? new Set());
+    return item;
+  });
+  place($("history"), items);
+}
+
+function newEntry(id) {
+  const [dot, what, where] = [newDot(), element("span", { class: "what" }), element("small")];
+  const button = element("button", { type: "button", onclick: () => open(notes.get(id)) }, dot, what, where);
+  return { button, dot, what, where, item: element("li", {}, button) };
 }
 
 function changed() {

@@ -30,6 +30,7 @@ export class CodeView {
   }
 
   get count() {
+    if (this.marks) return this.marks.length;
     return this.lines.length - (this.lines.length > 1 && this.lines.at(-1) === "" ? 1 : 0);
   }
 
@@ -44,6 +45,22 @@ export class CodeView {
     this.lines[last] += first;
     for (const line of more) this.lines.push(line);
     this.dirtyFrom = Math.min(this.dirtyFrom, last);
+  }
+
+  /** Put lines with their marks, `[kind, number, text]`, in place of all from one line on. */
+  put(from, marked) {
+    for (const [number, row] of this.rows) {
+      if (number < from) continue;
+      row.remove();
+      this.rows.delete(number);
+    }
+    this.lines.length = this.marks.length = from;
+    for (const [kind, number, text] of marked) {
+      this.marks.push({ kind, number });
+      this.lines.push(text);
+    }
+    this.states.length = Math.min(this.states.length, from + 1);
+    this.dirtyFrom = Math.min(this.dirtyFrom, from);
   }
 
   /** Bring the document up to date with the lines; once a frame. */

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import stat
 import threading
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -112,3 +113,30 @@ def test_what_was_not_written_is_not_counted(tmp_path: Path, monkeypatch: pytest
     assert first.error == "'a' cannot be written: Input/output error"
     assert second.error is None
     assert on_disk(tmp_path) == {"a": b"y" * 60}
+
+
+@pytest.mark.parametrize(("size", "is_written"), [(100, True), (101, False)])
+def test_the_quota_is_exact(tmp_path: Path, size: int, is_written: bool):
+    (found,) = results(carried_out(tmp_path, *streamed("a", "x" * size), quota=100))
+    assert (found.error is None) is is_written
+    assert on_disk(tmp_path) == ({"a": b"x" * size} if is_written else {})
+
+
+def test_a_file_is_synced_then_put_in_place_and_then_its_folder_is_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    done: list[str] = []
+    fsync, rename = os.fsync, os.rename
+
+    def note_sync(file: int) -> None:
+        done.append("folder" if stat.S_ISDIR(os.fstat(file).st_mode) else "file")
+        fsync(file)
+
+    def note_rename(*arguments: Any, **options: Any) -> None:
+        done.append("rename")
+        rename(*arguments, **options)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(os, "rename", note_rename)
+    carried_out(tmp_path, *streamed("a", "x"))
+    assert done == ["file", "rename", "folder"]

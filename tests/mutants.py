@@ -1906,7 +1906,8 @@ MUTANTS: tuple[Mutant, ...] = (
                 "sinks/files/disk/temporary_file.py",
                 "        os.rename(self._name, name, src_dir_fd=self._folder, dst_dir_fd=folder)\n",
                 "        held = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666, dir_fd=folder)\n"
-                "        os.write(held, os.pread(self._file, 1 << 30, 0))\n"
+                "        for at in range(0, self._size, 512):\n"
+                "            os.write(held, os.pread(self._file, 512, at))\n"
                 "        os.close(held)\n"
                 "        os.unlink(self._name, dir_fd=self._folder)\n",
             ),

@@ -16,6 +16,7 @@ from ...events.tool_invocation import InvocationFailed, ToolInvocation
 from ...events.tool_result import ToolResult
 from ...operators.engine.stage import Completed, How
 from ...operators.engine.where_raised import where_raised
+from ..acting.approval import Postponed
 from ..acting.gate import gate
 from ..acting.work import Work
 from .commit_files import commit_files
@@ -142,7 +143,8 @@ class FileActor:
             files, changes = await job.in_thread(partial(self._planned, edits, job))
             if not job.dry_run:
                 if (refused := await self._asked(job, changes)) is not None:
-                    self._work.emit(refused)
+                    if not isinstance(refused, Postponed):
+                        self._work.emit(refused)
                     return
                 self._work.emit(job.status("started"))
                 await job.in_thread(partial(self._commit, job, files), counts=True)
@@ -169,10 +171,12 @@ class FileActor:
                 self._trial.update({file.names: file.after for file in files})
         return files, file_changes(files, self._options.diff_limit)
 
-    async def _asked(self, job: FileJob, changes: tuple[FileChange, ...]) -> FileResult | None:
+    async def _asked(self, job: FileJob, changes: tuple[FileChange, ...]) -> FileResult | Postponed | None:
         options = self._options
         no = await gate(job.call, options.approve, self._work.emit, preview=changes, timeout=options.approval_timeout)
-        return None if no is None else FileResult(no.id, turn_id=no.turn_id, error=no.error, denied=no.denied)
+        if no is None or isinstance(no, Postponed):
+            return no
+        return FileResult(no.id, turn_id=no.turn_id, error=no.error, denied=no.denied)
 
     def _commit(self, job: FileJob, files: tuple[PlannedFile, ...]) -> None:
         with self._one_at_a_time:

@@ -161,9 +161,9 @@ def test_a_yes_that_comes_after_the_end_of_the_wait_runs_nothing(ending: str):
     [
         (Denied(""), "denied", "the user said no"),
         (Denied(5), "denied", "5"),  # type: ignore[arg-type]
-        (Unspeakable(), "failed", "approve= must return True, False or Denied(...), got <Unspeakable"),
-        (1, "failed", "approve= must return True, False or Denied(...), got 1"),
-        ("yes", "failed", "approve= must return True, False or Denied(...), got 'yes'"),
+        (Unspeakable(), "failed", "approve= must return True, False, Denied(...) or Postponed(), got <Unspeakable"),
+        (1, "failed", "approve= must return True, False, Denied(...) or Postponed(), got 1"),
+        ("yes", "failed", "approve= must return True, False, Denied(...) or Postponed(), got 'yes'"),
     ],
 )
 def test_only_true_lets_a_call_run_and_a_reason_is_always_words(answer: Any, state: str, words: str):

@@ -20,6 +20,7 @@ from penstock.events import (
     Notice,
     ProviderError,
     SegmentContent,
+    SegmentEnd,
     SegmentStart,
     ToolCallDelta,
     ToolCallStatus,
@@ -55,7 +56,7 @@ def test_a_file_is_on_the_disk_while_it_streams_and_in_its_place_with_the_invoca
                     assert (tmp_path / "a.py").read_text() in ("old", "x = 1\ny")
                 case FileResult():
                     assert on_disk(tmp_path) == {"a.py": b"x = 1\ny"}
-                case SegmentStart() | SegmentContent():
+                case SegmentStart() | SegmentContent() | SegmentEnd():
                     assert (tmp_path / "a.py").read_text() == "old"
                 case _:
                     pass
@@ -213,7 +214,7 @@ def test_a_step_serves_several_streams_at_a_time(tmp_path: Path):
     [
         (False, {"denied": "the user said no"}),
         (Denied("not there"), {"denied": "not there"}),
-        (None, {"error": "approve= must return True, False or Denied(...), got None"}),
+        (None, {"error": "approve= must return True, False, Denied(...) or Postponed(), got None"}),
     ],
 )
 def test_without_an_approval_nothing_is_written(tmp_path: Path, answer: Any, said: dict[str, str]):

@@ -9,7 +9,7 @@ import { counted, element, readable } from "/static/readable.js";
 import { WrappedView } from "/static/wrapped_view.js";
 
 const FILES = new Set(["write_file", "edit_file", "patch_file"]);
-const ENDED = { truncated: "not run: cut off", interrupted: "not run: stopped", failed: "failed" };
+const ENDED = { truncated: "cut off", interrupted: "stopped", failed: "failed" };
 const SHELL = languageOf("a.sh");
 const JSON_TEXT = languageOf("a.json");
 const PATCH = languageOf("a.patch");
@@ -159,7 +159,7 @@ class CallCard {
     this.live = null;
     this.element.classList.remove("growing");
     if (status === "complete") this.say("written");
-    else this.say("bad", `${ENDED[status] ?? status}${reason && reason !== status ? `: ${reason}` : ""}`);
+    else this.say("bad", `${this.undone(ENDED[status] ?? status)}${reason && reason !== status ? `: ${reason}` : ""}`);
     if (this.code.text === "" && !this.isFile) this.code.element.hidden = true;
   }
 
@@ -183,12 +183,16 @@ class CallCard {
     this.label.append(early);
   }
 
+  undone(why) {
+    return `${this.isFile ? "not written" : "not run"}: ${why}`;
+  }
+
   failed(event) {
     const isCut = event.reason in ENDED;
     const told = (each) => each.msg ?? each.message ?? (each.expected ? `expected ${each.expected}, found ${each.found ?? "the end"}` : "");
     const why = isCut ? "" : [...new Set(event.errors?.map(told).filter(Boolean))].join("; ");
     this.element.classList.remove("growing");
-    this.say("bad", ENDED[event.reason] ?? `not run: ${event.reason.replaceAll("_", " ")}`);
+    this.say("bad", this.undone(ENDED[event.reason] ?? event.reason.replaceAll("_", " ")));
     if (why) this.note("bad", why);
   }
 

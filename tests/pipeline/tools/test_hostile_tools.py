@@ -48,6 +48,11 @@ class SilentError(Exception):
         raise RuntimeError
 
 
+class ExitingError(Exception):
+    def __str__(self) -> str:
+        raise SystemExit
+
+
 class OddError(BaseException):
     pass
 
@@ -72,6 +77,10 @@ async def cannot_say_what() -> None:
     raise SilentError
 
 
+async def exits_when_asked_what() -> None:
+    raise ExitingError
+
+
 async def raises_no_exception() -> None:
     raise OddError
 
@@ -90,6 +99,7 @@ async def raises_a_group() -> None:
     [
         (cancels_itself, "the tool cancelled its own task"),
         (cannot_say_what, "SilentError"),
+        (exits_when_asked_what, "ExitingError"),
         (raises_no_exception, "OddError"),
         (exits_its_generator, "GeneratorExit"),
         (raises_a_group, "BaseExceptionGroup: group"),

@@ -295,6 +295,8 @@ def test_permissions_are_kept_and_new_files_have_the_usual_ones(tmp_path: Path):
     (tmp_path / "run.sh").chmod(0o750)
     (tmp_path / "secret").write_text("old")
     (tmp_path / "secret").chmod(0o600)
+    (tmp_path / "root.sh").write_text("old")
+    (tmp_path / "root.sh").chmod(0o6755)
     before = os.umask(0o027)
     try:
         carried_out(
@@ -302,11 +304,12 @@ def test_permissions_are_kept_and_new_files_have_the_usual_ones(tmp_path: Path):
             *streamed("run.sh", "x"),
             *streamed("secret", "x", call_id="d"),
             *streamed("new", "x", call_id="e"),
+            *streamed("root.sh", "x", call_id="f"),
         )
     finally:
         os.umask(before)
-    modes = {path: stat.S_IMODE((tmp_path / path).stat().st_mode) for path in ("run.sh", "secret", "new")}
-    assert modes == {"run.sh": 0o750, "secret": 0o600, "new": 0o640}
+    modes = {path: stat.S_IMODE((tmp_path / path).stat().st_mode) for path in ("run.sh", "secret", "new", "root.sh")}
+    assert modes == {"run.sh": 0o750, "secret": 0o600, "new": 0o640, "root.sh": 0o755}
 
 
 @pytest.mark.parametrize("content", ["a\r\nb\n\rc", "\ufeffa", "", "a\x00b", "😀", "\ud83d", "\ude00\ud83d"])

@@ -2051,6 +2051,22 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         ("tests/pipeline/app/test_app_endpoints.py after_a_yes",),
     ),
+    Mutant(
+        "a call that waits for an approval ends its run as a success",
+        (Edit("sinks/web/ag_ui/ag_ui_frames.py", "if self._asked and not is_cancelled:", "if False:"),),
+        ("tests/sinks/web/ag_ui/test_ag_ui_approval.py postponed",),
+    ),
+    Mutant(
+        "a call whose approval is postponed runs",
+        (
+            Edit(
+                "sinks/acting/gate.py",
+                "        return answer\n    if answer is False:",
+                "        return None\n    if answer is False:",
+            ),
+        ),
+        ("tests/sinks/web/ag_ui/test_ag_ui_approval.py postponed",),
+    ),
 )
 
 

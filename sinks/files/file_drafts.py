@@ -98,4 +98,4 @@ class FileDrafts:
         try:
             await to_its_end(draft.open)
         except RuntimeError as error:  # no thread can be started; the call itself may find one later, or say so
-            _LOGGER.debug("a file is not written while it streams: %s", error)
+            _LOGGER.warning("a file is not written while it streams: %s", error)

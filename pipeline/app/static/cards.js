@@ -4,8 +4,8 @@ import { CodeView } from "/static/code_view.js";
 import { diffView } from "/static/diff_view.js";
 import { languageOf } from "/static/languages.js";
 import { LiveDiff } from "/static/live_diff.js";
-import { ProseView } from "/static/prose_view.js";
 import { counted, element, readable } from "/static/readable.js";
+import { ReasoningCard, TextCard } from "/static/text_cards.js";
 import { WrappedView } from "/static/wrapped_view.js";
 
 const FILES = new Set(["write_file", "edit_file", "patch_file"]);
@@ -20,46 +20,6 @@ export function cardOf(start, run) {
   if (type === "text" || type === "refusal") return new TextCard(type);
   if (type === "reasoning") return new ReasoningCard();
   return new CallCard(start, run);
-}
-
-class TextCard {
-  constructor(type) {
-    this.prose = new ProseView();
-    this.element = element("div", { class: type === "refusal" ? "text refusal" : "text growing" }, this.prose.element);
-  }
-
-  append(delta) {
-    this.prose.append(delta);
-  }
-
-  draw() {
-    this.prose.draw();
-  }
-
-  end() {
-    this.prose.finish();
-    this.element.classList.remove("growing");
-  }
-}
-
-class ReasoningCard {
-  constructor() {
-    this.prose = new ProseView({ isPlain: true });
-    this.summary = element("summary", {}, "Thinking");
-    this.element = element("details", { class: "reasoning growing", open: true, "aria-label": "Reasoning" }, this.summary, this.prose.element);
-  }
-
-  append(delta) {
-    this.prose.append(delta);
-  }
-
-  draw() {}
-
-  end() {
-    this.prose.finish();
-    this.summary.textContent = "Reasoning";
-    this.element.classList.remove("growing");
-  }
 }
 
 class CallCard {

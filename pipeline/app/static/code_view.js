@@ -24,7 +24,7 @@ export class CodeView {
     this.element.addEventListener("scroll", () => {
       const { scrollTop, clientHeight, scrollHeight } = this.element;
       this.isFollowing = scrollTop + clientHeight > scrollHeight - ROW * 2;
-      this.draw();
+      this.draw(false);
     }, { passive: true });
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
@@ -63,16 +63,17 @@ export class CodeView {
     this.dirtyFrom = Math.min(this.dirtyFrom, from);
   }
 
-  /** Bring the document up to date with the lines; once a frame. */
-  draw() {
+  /** Bring the document up to date with the lines; once a frame. `mayFollow`: not while somebody scrolls. */
+  draw(mayFollow = true) {
     const count = this.count;
     const view = this.element;
     if (this.drawn !== count) {
       this.space.style.height = `${count * ROW}px`;
       view.style.setProperty("--digits", String(String(count).length));
       this.drawn = count;
-      if (this.isFollowing) view.scrollTop = view.scrollHeight;
     }
+    // Also without new lines: while it was hidden, its end could not be scrolled to.
+    if (mayFollow && this.isFollowing && view.clientHeight) view.scrollTop = view.scrollHeight;
     let from = 0;
     let to = count;
     if (count > ALL) {

@@ -254,6 +254,33 @@ def test_a_script_in_the_page_cannot_make_html_or_run_text(tab: Tab, monkeypatch
         leave(tab)
 
 
+def test_a_file_that_grew_while_its_tab_was_not_shown_is_shown_at_its_end(tab: Tab, monkeypatch: pytest.MonkeyPatch):
+    arguments = json.dumps({"path": "long.txt", "content": "".join(f"line {number}\n" for number in range(1000))})
+    events = [
+        call(0, "", "call_file", "write_file"),
+        call(0, arguments[:4000]),
+        call(0, arguments[4000:]),
+        *closing(),
+    ]
+    with nothing_left(), replay(events).gated() as provider, app_served(monkeypatch, provider) as served:
+        tab.page.set_viewport_size({"width": 1280, "height": 1000})
+        page = opened(tab, served)
+        ask(page)
+        provider.allow(2)
+        expect(page.locator(".line").last).to_be_in_viewport()
+        page.get_by_role("button", name="New").click()
+        provider.allow(len(events))
+        expect(page.locator("#history .dot.complete")).to_have_count(1)
+        page.get_by_role("tab").click()
+        expect(lines(card(page, "write_file long.txt")).last).to_have_text("line 999")
+        expect(page.get_by_text("line 999")).to_be_in_viewport()
+        card(page, "write_file long.txt").locator(".code").hover()
+        page.mouse.wheel(0, -15)  # near the end, too, the file stays where somebody scrolls it to
+        expect(page.locator(".code")).to_have_js_property("scrollTop", 1000 * 20 + 12 - 412 - 15)
+        leave(tab)
+    assert tab.complaints == []
+
+
 LONG_LINE = 1_000_000
 LINES = 80_000
 

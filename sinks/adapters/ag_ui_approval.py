@@ -46,14 +46,17 @@ def _entries(resume: object) -> Iterable[object]:
 
 def _answered(entry: object) -> tuple[str, Mapping[str, Any] | None]:
     """Return the call and the payload of an answer; None if it was cancelled."""
-    given = cast("Mapping[str, Any]", entry if isinstance(entry, Mapping) else {})
-    match dict(given):
+    match _fields(entry):
         case {"interruptId": str(call_id), "status": "cancelled"}:
             return call_id, None
         case {"interruptId": str(call_id), "status": "resolved", "payload": {"approved": bool(), **_rest} as payload}:
             return call_id, payload
         case _:
             raise _wrong(entry)
+
+
+def _fields(entry: object) -> dict[str, Any]:
+    return dict(cast("Mapping[str, Any]", entry)) if isinstance(entry, Mapping) else {}
 
 
 def _wrong(given: object) -> UsageError:

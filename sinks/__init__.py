@@ -1,8 +1,9 @@
 """Sinks: functions that collect, show, store or send the events of a stream."""
 
-from .acting.approval import ApprovalRequest, Approve, Denied
+from .acting.approval import ApprovalRequest, Approve, Denied, Postponed
 from .acting.step import Step
 from .adapters.acp_approval import acp_approval
+from .adapters.ag_ui_approval import ag_ui_approval
 from .adapters.to_acp import to_acp
 from .adapters.to_langchain import to_langchain
 from .adapters.to_pydantic_ai import to_pydantic_ai
@@ -39,6 +40,7 @@ __all__ = [
     "Denied",
     "FileTool",
     "OtelObserver",
+    "Postponed",
     "Segment",
     "Sink",
     "SlowSinkError",
@@ -53,6 +55,7 @@ __all__ = [
     "TwinSink",
     "acollect",
     "acp_approval",
+    "ag_ui_approval",
     "async_queue",
     "callbacks",
     "coalesce",

@@ -63,6 +63,11 @@ SECRETS = "tests/events/test_url_secrets.py"
 OUTPUT = "tests/operators/test_partial_output.py"
 OUTPUT_TYPE = "tests/pipeline/outputs/test_output_type.py"
 
+FILES = "tests/sinks/files/test_write_files.py"
+HOSTILE_CALLS = "tests/sinks/files/test_hostile_calls.py"
+HOSTILE_PATHS = "tests/sinks/files/test_hostile_paths.py"
+FILE_DRAFTS = "tests/sinks/files/test_file_drafts.py"
+
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "fixed holdback (the longest marker less one)",
@@ -1871,6 +1876,196 @@ MUTANTS: tuple[Mutant, ...] = (
             ),
         ),
         ("tests/sinks/web/ai_sdk/test_ai_sdk_approvals.py clients_that_take",),
+    ),
+    Mutant(
+        "a file takes its place before it is on the disk",
+        (Edit("sinks/files/disk/temporary_file.py", "        os.fsync(self._file)\n", "        pass\n"),),
+        (f"{FILE_DRAFTS} synced",),
+    ),
+    Mutant(
+        "a file takes its place at the END of its segment",
+        (
+            Edit(
+                "sinks/files/file_actor.py",
+                "            case ToolInvocation():\n                self._invoked(event)\n",
+                "            case _ if type(event).__name__ == 'SegmentEnd':\n"
+                "                draft = self._drafts.take((event.turn_id, event.segment_id))\n"
+                "                if draft is not None and draft.file is not None and draft.names:\n"
+                "                    with self._root.walk(draft.names[:-1]) as (folder, _):\n"
+                "                        draft.file.rename(folder, draft.names[-1])\n"
+                "                    draft.discard()\n"
+                "            case ToolInvocation():\n                self._invoked(event)\n",
+            ),
+        ),
+        (f"{FILES} in_its_place",),
+    ),
+    Mutant(
+        "a file is written into the old one",
+        (
+            Edit(
+                "sinks/files/disk/temporary_file.py",
+                "        os.rename(self._name, name, src_dir_fd=self._folder, dst_dir_fd=folder)\n",
+                "        held = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666, dir_fd=folder)\n"
+                "        for at in range(0, self._size, 512):\n"
+                "            os.write(held, os.pread(self._file, 512, at))\n"
+                "        os.close(held)\n"
+                "        os.unlink(self._name, dir_fd=self._folder)\n",
+            ),
+        ),
+        ("tests/sinks/files/test_killed_writer.py before_any_call",),
+    ),
+    Mutant(
+        "a folder that is a symbolic link is entered",
+        (
+            Edit(
+                "sinks/files/disk/root_folder.py",
+                'getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)',
+                'getattr(os, "O_DIRECTORY", 0)',
+            ),
+        ),
+        (HOSTILE_PATHS,),
+    ),
+    Mutant(
+        "a name in other letters is another file",
+        (
+            Edit(
+                "sinks/files/disk/root_folder.py",
+                "if others and name not in there:",
+                "if not others and there is None:",
+            ),
+        ),
+        (HOSTILE_PATHS,),
+    ),
+    Mutant(
+        "a draft that somebody changed is taken as it is",
+        (
+            Edit(
+                "sinks/files/disk/temporary_file.py",
+                "            if memoryview(piece) != rest[at : at + len(piece)]:\n                return False\n",
+                "",
+            ),
+        ),
+        (f"{HOSTILE_CALLS} whatever_became",),
+    ),
+    Mutant(
+        "a file that changed after the question is overwritten",
+        (
+            Edit(
+                "sinks/files/disk/root_folder.py",
+                "is_same = now is not None and now.content == expected.content",
+                "is_same = now is not None",
+            ),
+        ),
+        (f"{HOSTILE_CALLS} neither_length",),
+    ),
+    Mutant(
+        "the quota is off by one",
+        (Edit("sinks/files/quota.py", "if size > self.room():", "if size > self.room() + 1:"),),
+        (f"{FILE_DRAFTS} quota",),
+    ),
+    Mutant(
+        "trials share no lock",
+        (
+            Edit(
+                "sinks/files/file_actor.py",
+                "        with self._one_at_a_time:\n            self._quota.check(size := _size(files))\n            if job",
+                "        if True:\n            self._quota.check(size := _size(files))\n            if job",
+            ),
+        ),
+        (f"{FILE_DRAFTS} quota",),
+    ),
+    Mutant(
+        "the file of a call that was cut stays",
+        (
+            Edit(
+                "sinks/files/file_drafts.py",
+                "        finally:\n            draft.discard()\n",
+                "        finally:\n            pass\n",
+            ),
+        ),
+        (f"{FILES} is_cut",),
+    ),
+    Mutant(
+        "a call that was denied is carried out",
+        (
+            Edit(
+                "sinks/files/file_actor.py",
+                "if (refused := await self._asked(job, changes)) is not None:",
+                "if (refused := await self._asked(job, changes)) is changes:",
+            ),
+        ),
+        (f"{FILES} without_an_approval",),
+    ),
+    Mutant(
+        "calls for one file do not wait for each other",
+        (
+            Edit(
+                "sinks/files/file_actor.py",
+                "        if before:\n            await asyncio.wait(before)\n",
+                "",
+            ),
+        ),
+        (f"{FILES} waits_for_it",),
+    ),
+    Mutant(
+        "a patch that fails half way stays half",
+        (
+            Edit(
+                "sinks/files/commit_files.py",
+                "lost = [file for file in reversed(done) if not _undone(root, file)]",
+                "lost = []",
+            ),
+        ),
+        ("tests/sinks/files/test_full_disk.py half_way",),
+    ),
+    Mutant(
+        "a set-user-id bit is kept",
+        (
+            Edit(
+                "sinks/files/disk/temporary_file.py",
+                "os.fchmod(self._file, mode & 0o777)",
+                "os.fchmod(self._file, mode)",
+            ),
+        ),
+        (f"{FILES} permissions",),
+    ),
+    Mutant(
+        "the app needs no token",
+        (
+            Edit(
+                "pipeline/app/app_guard.py",
+                'return hmac.compare_digest(header.encode(), f"Bearer {self._token}".encode())',
+                "return self._token is not header",
+            ),
+        ),
+        ("tests/pipeline/app/test_app_endpoints.py without_the_token",),
+    ),
+    Mutant(
+        "the app approves a call that was not shown",
+        (
+            Edit(
+                "pipeline/app/app_approvals.py",
+                "if decision.sha256 != question.request.sha256:",
+                "if not question.request.sha256:",
+            ),
+        ),
+        ("tests/pipeline/app/test_app_endpoints.py after_a_yes",),
+    ),
+    Mutant(
+        "a call that waits for an approval ends its run as a success",
+        (Edit("sinks/web/ag_ui/ag_ui_frames.py", "if self._asked and not is_cancelled:", "if False:"),),
+        ("tests/sinks/web/ag_ui/test_ag_ui_approval.py postponed",),
+    ),
+    Mutant(
+        "a call whose approval is postponed runs",
+        (
+            Edit(
+                "sinks/acting/gate.py",
+                "        return answer\n    if answer is False:",
+                "        return None\n    if answer is False:",
+            ),
+        ),
+        ("tests/sinks/web/ag_ui/test_ag_ui_approval.py postponed",),
     ),
 )
 

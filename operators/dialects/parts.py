@@ -39,7 +39,7 @@ def pairs(prefix: str = "", *between: Item, trim: Trim = "", typing: Typing = "l
 
     The tags around a key may be doubled. The tags around a value may be missing; without the one before it, blanks are
     not part of the value. Templates write strings as they are and other values as JSON, so that a value without a
-    schema is the literal that it is.
+    schema, such as 12 or true, keeps its type.
     """
     opener, closer = f"<{prefix}arg_key>", f"</{prefix}arg_key>"
     value, bare = (Text("value", trim=each, typing=typing) for each in (trim, "blanks"))

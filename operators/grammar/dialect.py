@@ -28,7 +28,7 @@ class Text(Struct, frozen=True):
     whitespace at the ends (`blanks`)."""
     typing: Typing = "text"
     """How a value is converted: `text` not at all; `schema` by the tool's schema; `literal` likewise, but where it says
-    nothing, from the literal that the text is, if it is one and no string; `json` and `python` from such a literal;
+    nothing, a literal such as 12 or true keeps its type, and all else is text; `json` and `python` from such a literal;
     `flagged` as an attribute with the role `flag` says; `xml` from nested elements, if there are any; `marked_xml`
     likewise, with a mark before each tag."""
     entities: bool = False

@@ -28,8 +28,9 @@ class TypingRules(Struct, frozen=True, kw_only=True):
     """Rules for unquoted values, on which parsers disagree.
 
     - `untyped`: how a text without a schema is read: as `text`; as `json` if it is JSON; as a `literal` of JSON or
-      Python if it is one; as a `scalar` if it is such a literal and neither array nor object. None: as text, but in
-      dialects whose models write only strings unquoted, as the literal that it is, if it is one and no string.
+      Python if it is one; as a `scalar` if it is such a literal and neither array nor object. None: as text; but in
+      dialects whose models write only strings unquoted, a text such as 12 or true, that is, a literal of another type
+      than string, has that type.
     - `strings`: whether a string, if the schema allows one, is tried `first` or `last` among the allowed types.
     - `null`: whether the text `null` is null only if the schema allows null (`nullable`), or `always`.
     - `not_boolean`: if only a boolean is allowed, whether a text that is neither true nor false stays `text` or is

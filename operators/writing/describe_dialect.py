@@ -27,7 +27,7 @@ _EXAMPLES: Final[tuple[ExampleCall, ...]] = (
 TYPING: Final[dict[Typing, str]] = {
     "text": "text, whatever it looks like",
     "schema": "the type that the tool's schema says, text where it says nothing",
-    "literal": "the type that the tool's schema says; without one, that of a literal that is no string, or text",
+    "literal": "the type that the tool's schema says; without one, 12 and true keep their type, other text is a string",
     "flagged": "text, or JSON with its own type: an attribute says which",
     "xml": "the type that the tool's schema says; elements inside are an object or a list",
     "marked_xml": "the type that the tool's schema says; marked elements inside are an object or a list",

@@ -39,7 +39,7 @@ def run_app(
 def new_session(playable: Sequence[Playable], root: Path | None, *, commands: bool, demo: bool = False) -> AppSession:
     steps = AppSteps(root, commands=commands)
     can = {"root": None if root is None else str(root), "commands": commands, "demo": demo}
-    return AppSession(AppSources(playable, steps.pipeline), steps.steps, can)
+    return AppSession(AppSources(playable, steps.pipeline), steps.steps, can, root)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""Only files of the app run, nothing in the page does; no text can become HTML, whatever a script tries."""
+"""Scripts run from the app's own files only, and no script can turn text into HTML."""
 HEADERS: Mapping[str, str] = {
     "content-security-policy": POLICY,
     "cross-origin-opener-policy": "same-origin",

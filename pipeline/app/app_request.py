@@ -42,7 +42,7 @@ class Decision(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def asked(request: Any) -> Play | Ask:
-    """Return what a request's JSON asks; `UsageError` if it is nothing of the kind."""
+    """Return what a request's JSON asks for; `UsageError` if it is neither `Play` nor `Ask`."""
     try:
         return msgspec.convert(request, Play | Ask)
     except msgspec.ValidationError as error:

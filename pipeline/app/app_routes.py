@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +24,7 @@ RUNS = f"{API}runs"
 
 
 def app_of(session: AppSession, token: str) -> ASGIApp:
-    """Return the application; everything below `/api/` needs the token.
+    """Return the application; everything below `/api/` needs the token. Whoever serves it closes the session.
 
     GET    /                                the page
     GET    /api/session                     what can be played and asked, and the runs so far
@@ -35,6 +33,7 @@ def app_of(session: AppSession, token: str) -> ASGIApp:
     DELETE /api/runs/{id}/stream            stops it
     POST   /api/runs/{id}/decisions         approves or denies a call: `Decision` as JSON
     GET    /api/runs/{id}/calls/{call}      what is known of the effect of a call that waits
+    GET    /api/file?path=...               the text that a file has on the disk, or null
     """
 
     async def start(request: Any) -> AppRun:
@@ -60,24 +59,22 @@ def app_of(session: AppSession, token: str) -> ASGIApp:
             raise HTTPException(404, str(error)) from error
         return JSONResponse({"preview": shown})
 
+    async def show_file(request: Request) -> Response:
+        return JSONResponse({"text": await session.on_disk(request.query_params.get("path", ""))})
+
     async def show_page(_: Request) -> Response:
         return FileResponse(STATIC / "index.html")
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncGenerator[None, None]:
-        yield
-        await session.aclose()
 
     served = Starlette(
         routes=[
             Route("/", show_page, methods=["GET"]),
             Mount("/static", StaticFiles(directory=STATIC)),
             Route(f"{API}session", show_session, methods=["GET"]),
+            Route(f"{API}file", show_file, methods=["GET"]),
             Route(RUNS + "/{run_id}/decisions", decide, methods=["POST"]),
             Route(RUNS + "/{run_id}/calls/{call_id:path}", preview, methods=["GET"]),
             *stream_routes(RUNS, start, runs=session.runs, describe_error=describe_error),
         ],
-        lifespan=lifespan,
         exception_handlers={HTTPException: _as_json},
     )
     return AppGuard(served, token)

@@ -33,7 +33,7 @@ class _Server(uvicorn.Server):
             loop="asyncio",
             http="h11",
             ws="none",
-            lifespan="off",  # `shutdown` closes the session; an error of `ready` is no traceback of the lifespan
+            lifespan="off",
             log_config=None,
             access_log=False,
             proxy_headers=False,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from pathlib import Path
 from time import time
 from typing import Any
 
@@ -17,6 +19,7 @@ from .app_approvals import AppApprovals
 from .app_request import Ask, Decision, asked
 from .app_run import AppRun, RunNote
 from .app_sources import AppSources
+from .disk_text import disk_text
 from .threaded_answer import ThreadedAnswer
 
 MOST_RUNNING = 4
@@ -29,17 +32,21 @@ NewSteps = Callable[[Approve], Sequence[Step]]
 
 
 class AppSession:
-    """What was asked since the start, newest last; all of it in memory, and in one event loop.
+    """The runs since the start, newest last; in memory, for one event loop.
 
     - `can`: what the app does with calls, for the page to say.
+    - `root`: the folder for files, resolved; None if nothing is written.
     """
 
-    def __init__(self, sources: AppSources, new_steps: NewSteps, can: Mapping[str, Any]) -> None:
+    def __init__(
+        self, sources: AppSources, new_steps: NewSteps, can: Mapping[str, Any], root: Path | None = None
+    ) -> None:
         self.sources = sources
         # A run goes on for a while without a page, as after a reload, and stays readable afterwards.
         self.runs = StreamRuns(grace=300, keep=_DAY, max_bytes=48 * 1024 * 1024, max_frames=200_000)
         self._new_steps = new_steps
         self._can = can
+        self._root = root
         self._notes: dict[str, RunNote] = {}
         self._approvals: dict[str, AppApprovals] = {}
 
@@ -83,6 +90,10 @@ class AppSession:
         """Return what is known of a waiting call's effect, as plain JSON."""
         return msgspec.to_builtins(await self._approvals_of(run_id).preview(call_id), enc_hook=str)
 
+    async def on_disk(self, path: str) -> str | None:
+        """Return the text that a file has now, to compare with; None where there is nothing to compare with."""
+        return None if self._root is None else await asyncio.to_thread(disk_text, self._root, path)
+
     async def aclose(self) -> None:
         """Close all runs and their connections."""
         await self.runs.aclose()
@@ -102,6 +113,6 @@ class AppSession:
 
 
 def describe_error(error: Exception) -> dict[str, Any]:
-    """Return what the page is told of the exception that ended a run: ours in words, any other by its class."""
+    """Return what the page is told of the exception that ended a run: its message if it is ours, else its class."""
     said = {"detail": without_credentials(str(error))} if isinstance(error, PenstockError) else {}
     return {"class": type(error).__name__, **said}

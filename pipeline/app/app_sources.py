@@ -92,7 +92,7 @@ class AppSources:
 
 
 def playable_in(folder: str) -> list[Playable]:
-    """Return the recordings of a folder; `UsageError` if it has none that an SDK can play."""
+    """Return the recordings of a folder that an SDK can play; `UsageError` for one without recordings."""
     return [Playable(each.name, each) for each in Recordings(folder).all if each.api in SDKS]
 
 

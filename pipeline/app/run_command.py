@@ -20,7 +20,7 @@ SECONDS = 120
 
 
 class Commands:
-    """Commands in one folder; none of them gets the providers' keys."""
+    """Commands in one folder, whose environment does not contain the providers' keys."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

@@ -1,4 +1,4 @@
-"""What the environment says of a provider: its key and its address."""
+"""The key and the address of a provider, from the environment."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def url_from_environment(provider: str) -> str | None:
 
 
 def key_from_environment(provider: str, url: str | None, key_from: str | None = None) -> str:
-    """Return a provider's key; `UsageError` if there is none and one is needed.
+    """Return a provider's key from the environment; `UsageError` if the provider needs one and it is not set.
 
-    `key_from`: the variable that has it, in place of the provider's usual ones.
+    `key_from`: the variable to read, in place of the provider's usual ones.
     """
     names = PROVIDERS[provider].keys if key_from is None else (key_from,)
     for name in names:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ...events.tool_invocation import ToolInvocation
 from ...events.tool_result import ToolResult
 from ...operators.engine.stage import How
-from ...sinks.acting.approval import Approve
+from ...sinks.acting.approval import Approve, Postponed
 from ...sinks.acting.call_status import CallStatus
 from ...sinks.acting.gate import gate
 from ...sinks.acting.work import Work
@@ -89,6 +89,10 @@ class CalledTools:
     async def _job(self, call: ToolInvocation, tool: Tool) -> None:
         work, options = self._work, self._options
         refused = await gate(call, options.approve, work.emit, timeout=options.approval_timeout)
+        if isinstance(refused, Postponed):
+            self._waiting.pop((call.turn_id, call.id), None)
+            self._in_turn()
+            return
         if refused is not None:
             self._answer(refused)
             return

@@ -13,7 +13,7 @@ from ...events.tool_result import ToolResult
 from ...events.url_secrets import without_credentials
 from ...operators.engine.where_raised import where_raised
 from ...sinks.acting.in_thread import in_thread
-from ...sinks.acting.user_code import UserCodeError, result_of
+from ...sinks.acting.user_code import UserCodeError, message_of, result_of
 from ...sinks.acting.work import CLEAN_UP
 from ...sinks.wording.result_text import result_data
 from .checked_call import checked_call, is_async
@@ -94,10 +94,7 @@ def _error(call: ToolInvocation, words: str) -> ToolResult:
 
 
 def _words(error: BaseException) -> str:
-    try:
-        said = without_credentials(str(error))
-    except Exception:  # noqa: BLE001 - an exception of the user's that cannot say what it is
-        said = ""
+    said = without_credentials(message_of(error))
     if isinstance(error, UserCodeError):
         return said
     return f"{type(error).__name__}: {said}" if said else where_raised(error)

@@ -39,5 +39,12 @@ class Denied(Struct, frozen=True):
     reason: str = "the user said no"
 
 
-Approve: TypeAlias = Callable[[ApprovalRequest], "bool | Denied | Awaitable[bool | Denied]"]
-"""Returns True, False or a `Denied`. One that is not async runs in a thread, so that it may ask and wait."""
+class Postponed(Struct, frozen=True):
+    """The answer will come later, when this stream has ended: the call neither runs nor gets a result.
+
+    Its last status stays `requested`. Ask again with the same `ToolInvocation`, once somebody has answered.
+    """
+
+
+Approve: TypeAlias = Callable[[ApprovalRequest], "bool | Denied | Postponed | Awaitable[bool | Denied | Postponed]"]
+"""Returns True, False, a `Denied`, or `Postponed`. One that is not async runs in a thread, so it may ask and wait."""

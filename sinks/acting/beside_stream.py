@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 from ...events.answer_end import AnswerEnd
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
 from ..running.channel import StreamCutError
-from ..running.event_pump import close_stream
+from ..running.event_pump import close_both, close_stream
 from .work import Work, log_unraised
 
 _RUNNING: set[asyncio.Task[None]] = set()
@@ -161,9 +161,7 @@ class _Reading:
                     await self.work.room()
             finally:
                 self._is_reading = False
-                await close_stream(iterator)
-                if iterator is not self._events:
-                    await close_stream(self._events)
+                await close_both(iterator, self._events)
         except StopAsyncIteration:
             return Completed()
         except asyncio.CancelledError:

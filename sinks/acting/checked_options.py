@@ -9,7 +9,7 @@ from ...events.errors import UsageError
 
 
 def check_options(approve: Any, **seconds: Any) -> None:
-    """Raise a `UsageError` for an `approve=` that cannot be called, and for seconds that are none."""
+    """Raise a `UsageError` for an `approve=` that cannot be called, and for times that are not a number above 0."""
     if approve is not None and not callable(approve):
         message = f"approve= must be a function of an ApprovalRequest, or None, got {approve!r:.80}"
         raise UsageError(message)

@@ -17,7 +17,7 @@ from ...events.tool_invocation import ToolInvocation
 from ...events.tool_result import ToolResult
 from ...operators.engine.where_raised import where_raised
 from ..running.user_code import is_async_function
-from .approval import ApprovalRequest, Approve, Denied
+from .approval import ApprovalRequest, Approve, Denied, Postponed
 from .call_status import CallStatus
 from .user_code import result_of
 
@@ -31,19 +31,19 @@ async def gate(
     *,
     preview: Any = None,
     timeout: float | None = None,  # noqa: ASYNC109 - what timed out is an answer, and no error, here
-) -> ToolResult | None:
-    """Return None if a call may run, else the result that says why it must not.
+) -> ToolResult | Postponed | None:
+    """Return None if a call may run, else the result that says why it must not, or `Postponed`.
 
-        approve   returns True          returns False or Denied        raises, or returns anything else
-        emits     requested, approved   requested, denied              requested, failed
-        returns   None                  ToolResult(denied=...)         ToolResult(error=...)
+        approve   returns True          returns False or Denied        returns Postponed   raises, or anything else
+        emits     requested, approved   requested, denied              requested           requested, failed
+        returns   None                  ToolResult(denied=...)         Postponed()         ToolResult(error=...)
 
-    - `emit`: takes each status when it is there; without `approve` there is none.
-    - `preview`: for the request: what a step knows of the effect.
+    - `emit`: called with each status, as soon as it is known. Without `approve` it is not called.
+    - `preview`: what a step knows of the effect, such as a diff; the request has it.
     - `timeout`: seconds to wait for the answer; a call that nobody answered is denied. None waits until the caller is
       cancelled.
 
-    Of the answer nothing but True lets a call run. The request has a copy of the arguments.
+    Only the answer True lets a call run. The request has a copy of the arguments.
     """
     if approve is None:
         return None
@@ -67,14 +67,23 @@ async def gate(
         raise asyncio.CancelledError
     if limit.expired():
         return _late(call, emit, status, timeout)
+    return _judged(call, emit, status, answer)
+
+
+def _judged(
+    call: ToolInvocation, emit: Callable[[ToolCallStatus], None], status: CallStatus, answer: object
+) -> ToolResult | Postponed | None:
     if answer is True:
         emit(status("approved"))
         return None
+    if isinstance(answer, Postponed):
+        return answer
     if answer is False:
         answer = Denied()
     if isinstance(answer, Denied):
         return _denied(call, emit, status, str(answer.reason or Denied().reason))
-    return _failed(call, emit, status, f"approve= must return True, False or Denied(...), got {repr_of(answer):.80}")
+    wrong = f"approve= must return True, False, Denied(...) or Postponed(), got {repr_of(answer):.80}"
+    return _failed(call, emit, status, wrong)
 
 
 def _request(call: ToolInvocation, sha256: str, preview: Any) -> ApprovalRequest:

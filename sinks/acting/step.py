@@ -25,7 +25,7 @@ def checked_steps(steps: Any) -> tuple[Step, ...]:
 
 
 def in_a_row(events: AsyncIterable[Any], steps: Iterable[Step]) -> list[AsyncIterable[Any]]:
-    """Return the stream and what each step makes of the one before it; `UsageError` if that is no async stream."""
+    """Return the stream, and behind it the result of each step; `UsageError` for one that is not an async stream."""
     streams = [events]
     for step in steps:
         stream = step(streams[-1])

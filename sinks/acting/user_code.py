@@ -17,7 +17,8 @@ class UserCodeError(Exception):
 async def result_of(function: Callable[[], Any], *, is_async: bool) -> Any:
     """Return what a function returns: an async one is awaited, any other runs in a thread.
 
-    A SystemExit, a CancelledError of its own making, and whatever else is no `Exception` become a `UserCodeError`. A
+    A SystemExit, a CancelledError that nobody else asked for, and every other exception that does not derive from
+    `Exception` become a `UserCodeError`. A
     cancellation of the caller passes, and so does a KeyboardInterrupt, alone or in a group, which on the loop's own
     thread is somebody's Ctrl-C.
     """
@@ -44,9 +45,20 @@ def _is_ctrl_c(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt)
 
 
-def _words(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
+    """Return the message of an exception of the user's; empty for one that raises when it is asked.
+
+    >>> message_of(ValueError("no such city"))
+    'no such city'
+    """
     try:
-        said = str(error)
-    except Exception:  # noqa: BLE001 - an exception of the user's that cannot say what it is
-        said = ""
+        return str(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - what its own code raises is no reason to end a stream
+        return ""
+
+
+def _words(error: BaseException) -> str:
+    said = message_of(error)
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

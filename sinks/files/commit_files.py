@@ -6,11 +6,11 @@ import contextlib
 import os
 from collections.abc import Callable, Generator, Sequence
 
+from .disk.root_folder import RootFolder, Snapshot
+from .disk.temporary_file import TemporaryFile
 from .edits.refused import RefusedError, refusal
 from .file_edits import Names
 from .file_plan import PlannedFile
-from .root_folder import RootFolder, Snapshot
-from .temporary_file import TemporaryFile
 
 
 def commit_files(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 
-from .confined_path import NAME_BYTES
+from .disk.confined_path import NAME_BYTES
+from .disk.root_folder import RootFolder
+from .disk.temporary_file import TemporaryFile
 from .edits.refused import RefusedError
 from .file_edits import Names
-from .root_folder import RootFolder
-from .temporary_file import TemporaryFile
 from .text_bytes import encoded
 
 _LOGGER = logging.getLogger("penstock")

@@ -5,54 +5,36 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ...events.file_result import FileChange, FileResult
 from ...events.segment_event import SegmentContent, SegmentStart
-from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
+from ...events.tool_invocation import InvocationFailed, ToolInvocation
 from ...events.tool_result import ToolResult
-from ...operators.calls.field_spec import NOT_CALLS
-from ...operators.calls.segment_metadata import is_argument
 from ...operators.engine.stage import Completed, How
 from ...operators.engine.where_raised import where_raised
-from ..acting.approval import Approve
+from ..acting.approval import Postponed
 from ..acting.gate import gate
 from ..acting.work import Work
 from .commit_files import commit_files
-from .confined_path import confined_path, fold
-from .draft import Draft
+from .disk.confined_path import confined_path, fold
+from .disk.root_folder import RootFolder
 from .edits.refused import RefusedError
+from .file_drafts import FileDrafts
 from .file_edits import FileEdit, Names, file_edits, touched
-from .file_job import FileJob, to_its_end
+from .file_job import FileJob
+from .file_options import FileOptions
 from .file_plan import FilePlan, PlannedFile, file_changes
-from .file_tool import FileTool
-from .root_folder import RootFolder
+from .quota import Quota
 from .told import told
 
 _LOGGER = logging.getLogger("penstock")
 _Key = tuple[str | None, str]
 """A call: its turn's id, and its own."""
 CLAIM = "write_files"
-_NO_DRAFT = NOT_CALLS | {"edit_file", "patch_file", "run_bash"}
-"""Segments whose content is not that of a file."""
-
-
-class FileOptions(Struct, frozen=True, kw_only=True):
-    """The options of `write_files`, which say what each is."""
-
-    tools: Mapping[str, tuple[FileTool, ...]]
-    approve: Approve | None
-    approval_timeout: float | None
-    keep_partial: bool
-    dry_run: bool
-    quota: int | None
-    protected: tuple[str, ...]
-    absolute_paths: bool
-    diff_limit: int
 
 
 class FileActor:
@@ -65,7 +47,8 @@ class FileActor:
         self._work = work
         self._options = options
         self._root = open_root()
-        self._drafts: dict[_Key, Draft] = {}
+        self._quota = Quota(options.quota)
+        self._drafts = FileDrafts(self._root, options, self._confined, self._quota.room)
         self._last: dict[str, asyncio.Task[None]] = {}
         """By file the call that was the last to touch it."""
         self._tasks: dict[_Key, asyncio.Task[None]] = {}
@@ -74,18 +57,15 @@ class FileActor:
         self._answered: set[_Key] = set()
         """The calls that others have answered; of one whose result names no turn, (None, id)."""
         self._trial: dict[Names, bytes | None] = {}
-        self._spent = 0
         self._one_at_a_time = threading.Lock()
 
     def feed(self, event: object) -> Awaitable[None] | None:
         match event:
             case SegmentContent():
-                if self._drafts and (draft := self._drafts.get((event.turn_id, event.segment_id))) is not None:
-                    draft.write(event.delta, self._room())
+                self._drafts.write(event)
             case SegmentStart():
-                if (draft := self._draft(event)) is not None:
-                    self._drafts[event.turn_id, event.segment_id] = draft
-                    return self._opened(event, draft)
+                if (opening := self._drafts.begin(event)) is not None:
+                    return self._emitted_after(opening, event)
             case ToolInvocation():
                 self._invoked(event)
                 return None
@@ -101,44 +81,24 @@ class FileActor:
 
     async def close(self, how: How) -> None:
         try:
-            for key in [*self._drafts]:
-                if isinstance(how, Completed):  # a segment without an invocation behind it
-                    self._drafts.pop(key).discard()
-                else:
-                    await self._cut(key)
+            if isinstance(how, Completed):  # segments without an invocation behind them
+                self._drafts.discard()
+            for notice in await self._drafts.cut_all():
+                self._work.emit(notice)
         finally:
             self._root.close()
 
-    def _draft(self, start: SegmentStart) -> Draft | None:
-        metadata = start.metadata
-        tools = [each for each in self._options.tools.get(str(metadata.get("tool_name")), ()) if each.content]
-        if not tools or start.segment_type in _NO_DRAFT or is_argument(start) or self._options.dry_run:
-            return None
-        path = next((metadata[each.path] for each in tools if each.path in metadata), None)
-        try:
-            return Draft(self._root, None if path is None else self._confined(path))
-        except RefusedError:  # told when the call is invoked
-            return None
-
-    async def _opened(self, start: SegmentStart, draft: Draft) -> None:
-        await to_its_end(draft.open)
+    async def _emitted_after(self, opening: Awaitable[None], start: SegmentStart) -> None:
+        await opening
         self._work.emit(start)
 
     async def _cut(self, key: _Key) -> None:
-        draft = self._drafts.pop(key, None)
-        if draft is None:
-            return
-        if not self._options.keep_partial:
-            draft.discard()
-            return
-        names = draft.names or ()
-        kept = await to_its_end(draft.keep)
-        if kept is not None:
-            self._work.emit(Notice("partial_file", f"what came of {'/'.join(names)!r} is in {kept!r}"))
+        if (notice := await self._drafts.cut(key)) is not None:
+            self._work.emit(notice)
 
     def _invoked(self, call: ToolInvocation) -> None:
         key = call.turn_id, call.id
-        draft = self._drafts.pop(key, None)
+        draft = self._drafts.take(key)
         tool = next((each for each in self._options.tools.get(call.name, ()) if each.fits(call.arguments)), None)
         is_others = tool is None or call.claimed_by is not None or self._is_answered(key)
         if tool is None or is_others or key in self._claimed:
@@ -183,7 +143,8 @@ class FileActor:
             files, changes = await job.in_thread(partial(self._planned, edits, job))
             if not job.dry_run:
                 if (refused := await self._asked(job, changes)) is not None:
-                    self._work.emit(refused)
+                    if not isinstance(refused, Postponed):
+                        self._work.emit(refused)
                     return
                 self._work.emit(job.status("started"))
                 await job.in_thread(partial(self._commit, job, files), counts=True)
@@ -201,29 +162,27 @@ class FileActor:
 
     def _planned(self, edits: list[FileEdit], job: FileJob) -> tuple[tuple[PlannedFile, ...], tuple[FileChange, ...]]:
         files = FilePlan(self._root, self._trial).files(edits)
-        size = self._size_within_quota(files)
-        self._spent += size if job.dry_run else 0
-        for file in files if job.dry_run else ():
-            self._root.check(file.names)
-            self._trial[file.names] = file.after
+        with self._one_at_a_time:
+            self._quota.check(size := _size(files))
+            if job.dry_run:
+                for file in files:
+                    self._root.check(file.names)
+                self._quota.spend(size)
+                self._trial.update({file.names: file.after for file in files})
         return files, file_changes(files, self._options.diff_limit)
 
-    async def _asked(self, job: FileJob, changes: tuple[FileChange, ...]) -> FileResult | None:
+    async def _asked(self, job: FileJob, changes: tuple[FileChange, ...]) -> FileResult | Postponed | None:
         options = self._options
         no = await gate(job.call, options.approve, self._work.emit, preview=changes, timeout=options.approval_timeout)
-        return None if no is None else FileResult(no.id, turn_id=no.turn_id, error=no.error, denied=no.denied)
+        if no is None or isinstance(no, Postponed):
+            return no
+        return FileResult(no.id, turn_id=no.turn_id, error=no.error, denied=no.denied)
 
     def _commit(self, job: FileJob, files: tuple[PlannedFile, ...]) -> None:
         with self._one_at_a_time:
-            self._spent += self._size_within_quota(files)
+            self._quota.check(size := _size(files))
             commit_files(self._root, files, None if job.draft is None else job.draft.file, job.check)
-
-    def _size_within_quota(self, files: tuple[PlannedFile, ...]) -> int:
-        size = sum(len(file.after) for file in files if file.after is not None)
-        if self._options.quota is not None and self._spent + size > self._options.quota:
-            message = f"the quota of {self._options.quota} bytes does not allow {size} more; nothing was written"
-            raise RefusedError(message)
-        return size
+            self._quota.spend(size)
 
     def _ended(self, job: FileJob, state: str, result: FileResult) -> None:
         job.discard()
@@ -246,14 +205,12 @@ class FileActor:
         error = f"the call was cancelled: {reason}"
         self._ended(job, "failed", FileResult(job.call.id, turn_id=job.call.turn_id, error=error))
 
-    def _room(self) -> float:
-        """Return how many bytes drafts may still have."""
-        if self._options.quota is None:
-            return float("inf")
-        return self._options.quota - self._spent - sum(draft.length for draft in self._drafts.values())
-
     def _confined(self, path: object) -> Names:
         options = self._options
         if options.absolute_paths and isinstance(path, str) and path.startswith("/"):
             path = self._root.relative(path)
         return confined_path(path, protected=options.protected)
+
+
+def _size(files: tuple[PlannedFile, ...]) -> int:
+    return sum(len(file.after) for file in files if file.after is not None)

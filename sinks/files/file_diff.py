@@ -22,7 +22,7 @@ class FileDiff(NamedTuple):
 def file_diff(
     path: str, before: str | None, after: str | None, *, limit: int, moved_from: str | None = None
 ) -> FileDiff:
-    r"""Return the change of a file as a unified diff of at most `limit` characters; None is no file.
+    r"""Return the change of a file as a unified diff of at most `limit` characters; None: there is no such file.
 
     >>> print(file_diff("a.py", "x = 1\n", "x = 2\n", limit=1000).text, end="")
     --- a/a.py

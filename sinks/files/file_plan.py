@@ -7,7 +7,8 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from ...events.file_result import FileAction, FileChange
-from .confined_path import fold
+from .disk.confined_path import fold
+from .disk.root_folder import RootFolder, Snapshot
 from .edits.hunk import apply_hunks
 from .edits.lines import split_lines
 from .edits.refused import RefusedError
@@ -15,7 +16,6 @@ from .edits.replace_text import replace_text
 from .edits.search_replace import search_replace
 from .file_diff import file_diff
 from .file_edits import FileEdit, InsertText, Names, PatchFile, ReplaceText, SearchReplace, WriteFile
-from .root_folder import RootFolder, Snapshot
 from .text_bytes import decoded, encoded
 
 EDIT_BYTES = 16 * 1024 * 1024

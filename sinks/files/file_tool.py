@@ -27,7 +27,7 @@ class FileTool(Struct, frozen=True, kw_only=True):
     old: Annotated[str, Meta(description="The text to replace.")] = ""
     new: Annotated[str, Meta(description="The text to put there.")] = ""
     edits: Annotated[
-        str, Meta(description="A list of objects with `old` and `new`, and with `path` if the call has none.")
+        str, Meta(description="A list of objects with `old` and `new`, and with `path` unless the call itself has one.")
     ] = ""
     every: Annotated[str, Meta(description="Whether each occurrence of the old text is replaced.")] = ""
     count: Annotated[str, Meta(description="How often the old text must stand there.")] = ""

@@ -18,7 +18,7 @@ def encoded(text: str) -> bytes:
 
 
 def decoded(path: str, content: bytes) -> str:
-    """Return the text of a file; raises `RefusedError` if it is none."""
+    """Return the text of a file; raises `RefusedError` if its bytes are not UTF-8."""
     try:
         return content.decode()
     except UnicodeDecodeError as error:

@@ -12,9 +12,10 @@ from ..acting.approval import Approve
 from ..acting.beside_stream import BesideStream
 from ..acting.checked_options import check_options
 from ..acting.step import Step
-from .file_actor import FileActor, FileOptions
+from .disk.root_folder import RootFolder
+from .file_actor import FileActor
+from .file_options import FileOptions
 from .file_tool import FileTool, tools_by_name
-from .root_folder import RootFolder
 
 _MEBIBYTE = 1024 * 1024
 Root: TypeAlias = str | os.PathLike[str]
@@ -57,7 +58,7 @@ def write_files(  # noqa: PLR0913 - one place for everything that confines a cal
     - `absolute_paths`: whether absolute paths below the root are taken, too, as some agents' tools ask for them.
     - `diff_limit`: the longest diff in a `FileChange`, in characters.
 
-    Raises `UsageError` for a root that is no folder, for wrong options, and on Windows.
+    Raises `UsageError` for a root that is not a folder, for wrong options, and on Windows.
     """
     folder = os.path.abspath(root)  # noqa: PTH100 - the root's own links stay
     RootFolder(folder).close()

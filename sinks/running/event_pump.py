@@ -129,9 +129,7 @@ class EventPump:
                         await self._room
             finally:
                 self._is_reading = False
-                await close_stream(iterator)
-                if iterator is not self._events:
-                    await close_stream(self._events)
+                await close_both(iterator, self._events)
         except StopAsyncIteration:
             return Completed()
         except asyncio.CancelledError:
@@ -157,6 +155,13 @@ def closed_apart(stream: Any) -> asyncio.Task[None]:
     task = asyncio.get_running_loop().create_task(close_stream(stream))
     _keep(task)
     return task
+
+
+async def close_both(iterator: Any, stream: Any) -> None:
+    """Close an iterator and the stream that it is of, which may be one object."""
+    await close_stream(iterator)
+    if iterator is not stream:
+        await close_stream(stream)
 
 
 async def close_stream(stream: Any) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from app_server import serving
 from browser import Tab, browser_tab
+from chat_chunks import call, closing, event
 from every_sdk import nothing_left
 from npm_clients import bundle
 from playwright.sync_api import Locator, Page, expect
@@ -23,18 +24,6 @@ pytestmark = pytest.mark.slow
 FILE = "<h1>Herbs</h1>\n<p>Mint 🌿</p>\n"
 
 
-def event(delta: dict[str, Any], finish: str | None = None, **beside: Any) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "herbalist-1"}
-    return f"data: {json.dumps(head | {'choices': [choice]} | beside)}\n\n".encode()
-
-
-def call(index: int, text: str, call_id: str | None = None, name: str | None = None) -> bytes:
-    begin = {"id": call_id, "type": "function"} if call_id else {}
-    function = {"arguments": text} | ({"name": name} if name else {})
-    return event({"tool_calls": [{"index": index, "function": function} | begin]})
-
-
 EVENTS = [
     event({"role": "assistant", "reasoning_content": "A small bed first."}),
     event({"content": "Here is "}),
@@ -44,8 +33,7 @@ EVENTS = [
     call(1, '{"path": "herbs.html", "content": "<h1>Her', "call_file", "write_file"),
     call(1, "bs</h1>\\n<p>Mi"),
     call(1, json.dumps("nt 🌿</p>\n")[1:] + "}"),
-    event({}, "tool_calls", usage={"prompt_tokens": 20, "completion_tokens": 30, "total_tokens": 50}),
-    b"data: [DONE]\n\n",
+    *closing(),
 ]
 IN_THE_FILE = 7
 """So many events have been sent when the file is half written."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from app_server import serving
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.types import ASGIApp
 
 from penstock.pipeline.app.app_command import new_session
 from penstock.pipeline.app.app_routes import app_of
@@ -31,21 +33,15 @@ class Served(NamedTuple):
         return f"{self.address}/#token={TOKEN}"
 
 
-def event(delta: dict[str, Any], finish: str | None = None, **beside: Any) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "herbalist-1"}
-    return f"data: {json.dumps(head | {'choices': [choice]} | beside)}\n\n".encode()
+def _closing(app: ASGIApp, session: AppSession) -> ASGIApp:
+    """Close the session when the server ends, in its own loop; `penstock app` does so before its connections end."""
 
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await session.aclose()
 
-def call(index: int, text: str, call_id: str | None = None, name: str | None = None) -> bytes:
-    begin = {"id": call_id, "type": "function"} if call_id else {}
-    function = {"arguments": text} | ({"name": name} if name else {})
-    return event({"tool_calls": [{"index": index, "function": function} | begin]})
-
-
-def closing(reason: str = "tool_calls") -> list[bytes]:
-    usage = {"prompt_tokens": 20, "completion_tokens": 30, "total_tokens": 50}
-    return [event({}, reason, usage=usage), b"data: [DONE]\n\n"]
+    return Starlette(routes=[Mount("/", app)], lifespan=lifespan)
 
 
 @contextmanager
@@ -65,5 +61,5 @@ def app_served(
         monkeypatch.setenv("OPENAI_API_KEY", "a key")
         monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
     session = new_session(playable, root, commands=commands)
-    with serving(app_of(session, TOKEN)) as host:
+    with serving(_closing(app_of(session, TOKEN), session)) as host:
         yield Served(f"http://{host}", session)

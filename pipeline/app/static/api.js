@@ -44,6 +44,7 @@ export const decide = (id, decision) =>
   request(`${runPath(id)}/decisions`, { method: "POST", body: JSON.stringify(decision) });
 export const preview = async (id, call) =>
   (await (await request(`${runPath(id)}/calls/${encodeURIComponent(call)}`)).json()).preview;
+export const onDisk = async (path) => (await (await request(`/api/file?path=${encodeURIComponent(path)}`)).json()).text;
 
 /** Return the events of a text of server-sent events as it arrives: `[number, object]`. */
 async function* events(body) {

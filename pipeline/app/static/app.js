@@ -1,11 +1,10 @@
-// The page around the runs: what is offered, the tabs, the history, the theme.
+// The page around the runs: what is offered, the composer, the theme, the token.
 
 import * as api from "/static/api.js";
 import { element, readable } from "/static/readable.js";
-import { RunView } from "/static/run_view.js";
+import { activate, closeMenu, notes, open, reopen } from "/static/session.js";
 
 const $ = (id) => document.getElementById(id);
-const TABS = "penstock.tabs";
 const THEME = "penstock.theme";
 const MODELS = {
   "openai-chat": ["gpt-5", "gpt-5-mini"],
@@ -16,129 +15,7 @@ const MODELS = {
   ollama: ["qwen3", "llama3.2"],
 };
 
-const notes = new Map(); // the history
-const views = new Map(); // open tabs, in order
-let active = null;
 let offered = { recordings: [], providers: [], can: {} };
-
-// ---- tabs
-
-function open(note, wanted = null, isShown = true) {
-  if (!views.has(note.id)) {
-    notes.set(note.id, note);
-    const view = new RunView(note, wanted, changed);
-    views.set(note.id, view);
-    $("runs").append(view.element);
-  }
-  if (isShown) activate(note.id);
-  else views.get(note.id).element.hidden = true;
-}
-
-function activate(id) {
-  active = id;
-  for (const [each, view] of views) view.element.hidden = each !== id;
-  $("welcome").hidden = id !== null;
-  views.get(id)?.touchAll();
-  $("main").scrollTop = 0;
-  if (id !== null && notes.get(id).state === "running") $("main").scrollTop = $("main").scrollHeight;
-  remember();
-  drawTabs();
-  drawHistory();
-  closeMenu();
-}
-
-function close(id) {
-  const order = [...views.keys()];
-  const next = order[order.indexOf(id) + 1] ?? order[order.indexOf(id) - 1] ?? null;
-  views.get(id).leave();
-  views.get(id).element.remove();
-  views.delete(id);
-  activate(active === id ? next : active);
-  ($("tabs").querySelector('[aria-selected="true"]') ?? $("new")).focus();
-}
-
-function remember() {
-  sessionStorage.setItem(TABS, JSON.stringify({ open: [...views.keys()], active }));
-}
-
-function drawTabs() {
-  const hadFocus = $("tabs").contains(document.activeElement);
-  $("tabs").replaceChildren(
-    ...[...views.values()].map(({ note, waiting }) => {
-      const isActive = note.id === active;
-      const tab = element(
-        "button",
-        {
-          type: "button", role: "tab", id: `tab-${note.id}`, "aria-controls": `run-${note.id}`, class: "tab",
-          "aria-selected": String(isActive), tabindex: isActive ? "0" : "-1", onclick: () => activate(note.id), title: readable(note.title),
-        },
-        dot(note, waiting),
-        element("span", { class: "tab-title" }, readable(note.title)),
-      );
-      const label = `Close ${readable(note.title)}${note.state === "running" ? "; the answer goes on for a while" : ""}`;
-      const cross = element("button", { type: "button", class: "cross", "aria-label": label, tabindex: isActive ? "0" : "-1", onclick: () => close(note.id) }, "×");
-      return element("div", { class: isActive ? "tab-box active" : "tab-box", role: "presentation" }, tab, cross);
-    }),
-  );
-  if (hadFocus) $("tabs").querySelector('[aria-selected="true"]')?.focus();
-}
-
-function dot(note, waiting) {
-  const state = waiting.size ? "asking" : note.state;
-  const words = waiting.size ? "waits for you: " : state === "running" ? "streaming: " : "";
-  return element("span", { class: `dot ${state}` }, element("span", { class: "hidden" }, words));
-}
-
-$("tabs").addEventListener("keydown", (event) => {
-  const order = [...views.keys()];
-  const at = order.indexOf(active);
-  const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: order.length - 1 }[event.key];
-  if (to !== undefined && order.length && event.target.role === "tab") {
-    event.preventDefault();
-    activate(order[(to + order.length) % order.length]);
-    $("tabs").querySelector('[aria-selected="true"]').focus();
-  } else if (event.key === "Delete" && active && event.target.role === "tab") close(active);
-});
-
-// ---- history
-
-function drawHistory() {
-  const newestFirst = [...notes.values()].reverse();
-  $("history-empty").hidden = newestFirst.length > 0;
-  $("history").replaceChildren(
-    ...newestFirst.map((note) => {
-      const waiting = views.get(note.id)?.waiting ?? new Set();
-      const time = new Date(note.started_at * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-      const button = element(
-        "button",
-        { type: "button", onclick: () => open(note), "aria-current": note.id === active ? "true" : null },
-        dot(note, waiting),
-        element("span", { class: "what" }, readable(note.title)),
-        element("small", {}, `${readable(note.source)} · ${time}`),
-      );
-      return element("li", {}, button);
-    }),
-  );
-}
-
-function changed() {
-  drawTabs();
-  drawHistory();
-  const asking = [...views.values()].filter((view) => view.waiting.size).length;
-  document.title = asking ? `(${asking}) Penstock: waits for you` : "Penstock";
-}
-
-/** Runs that are not open here, as of another window, end unseen: ask now and then how they are. */
-setInterval(async () => {
-  const unseen = [...notes.values()].some((note) => note.state === "running" && !views.has(note.id));
-  if (!unseen || document.hidden) return;
-  try {
-    for (const note of (await api.session()).runs) if (!views.has(note.id)) notes.set(note.id, note);
-    drawHistory();
-  } catch {
-    // the server is away; the next time will tell
-  }
-}, 4000);
 
 // ---- what is offered
 
@@ -238,11 +115,6 @@ $("provider").addEventListener("change", suggest);
 
 // ---- around it
 
-function closeMenu() {
-  document.body.classList.remove("menu");
-  $("menu").setAttribute("aria-expanded", "false");
-}
-
 $("menu").addEventListener("click", () => {
   const isOpen = document.body.classList.toggle("menu");
   $("menu").setAttribute("aria-expanded", String(isOpen));
@@ -290,10 +162,7 @@ async function begun() {
     if (error.status === 401) return lock();
     return problem(`The app does not answer: ${error.message}`);
   }
-  const before = JSON.parse(sessionStorage.getItem(TABS) ?? '{"open": [], "active": null}');
-  for (const id of before.open) if (notes.has(id)) open(notes.get(id), null, false);
-  activate(views.has(before.active) ? before.active : null);
-  return undefined;
+  return reopen();
 }
 
 await begun();

@@ -3,12 +3,13 @@
 import { CodeView } from "/static/code_view.js";
 import { diffView } from "/static/diff_view.js";
 import { languageOf } from "/static/languages.js";
-import { ProseView } from "/static/prose_view.js";
+import { LiveDiff } from "/static/live_diff.js";
 import { counted, element, readable } from "/static/readable.js";
+import { ReasoningCard, TextCard } from "/static/text_cards.js";
 import { WrappedView } from "/static/wrapped_view.js";
 
 const FILES = new Set(["write_file", "edit_file", "patch_file"]);
-const ENDED = { truncated: "not run: cut off", interrupted: "not run: stopped", failed: "failed" };
+const ENDED = { truncated: "cut off", interrupted: "stopped", failed: "failed" };
 const SHELL = languageOf("a.sh");
 const JSON_TEXT = languageOf("a.json");
 const PATCH = languageOf("a.patch");
@@ -19,46 +20,6 @@ export function cardOf(start, run) {
   if (type === "text" || type === "refusal") return new TextCard(type);
   if (type === "reasoning") return new ReasoningCard();
   return new CallCard(start, run);
-}
-
-class TextCard {
-  constructor(type) {
-    this.prose = new ProseView();
-    this.element = element("div", { class: type === "refusal" ? "text refusal" : "text growing" }, this.prose.element);
-  }
-
-  append(delta) {
-    this.prose.append(delta);
-  }
-
-  draw() {
-    this.prose.draw();
-  }
-
-  end() {
-    this.prose.finish();
-    this.element.classList.remove("growing");
-  }
-}
-
-class ReasoningCard {
-  constructor() {
-    this.prose = new ProseView({ isPlain: true });
-    this.summary = element("summary", {}, "Thinking");
-    this.element = element("details", { class: "reasoning growing", open: true }, this.summary, this.prose.element);
-  }
-
-  append(delta) {
-    this.prose.append(delta);
-  }
-
-  draw() {}
-
-  end() {
-    this.prose.finish();
-    this.summary.textContent = "Reasoning";
-    this.element.classList.remove("growing");
-  }
 }
 
 class CallCard {
@@ -78,9 +39,10 @@ class CallCard {
     this.head = element("header", {}, element("span", { class: `kind ${this.kind}`, "aria-hidden": "true" }, this.sign), this.label, this.state, this.views, this.copy);
     this.code = new (this.isFile ? CodeView : WrappedView)({ language: this.language });
     this.body = element("div", { class: "views-body" }, this.code.element);
-    this.element = element("section", { class: `card ${this.kind} growing` }, this.head, element("div", { class: "flow", "aria-hidden": "true" }), this.body);
+    this.element = element("section", { class: `card ${this.kind} growing`, tabindex: "-1" }, this.head, element("div", { class: "flow", "aria-hidden": "true" }), this.body);
     this.named(metadata);
     this.say("writing");
+    if (this.type === "write_file" && this.path) this.compare();
   }
 
   get kind() {
@@ -123,7 +85,29 @@ class CallCard {
 
   draw() {
     this.code.draw();
+    this.live?.draw();
     if (!this.isOver) this.say("writing");
+  }
+
+  /** Show what changes in the file on the disk, if there is one, while it is written. */
+  async compare() {
+    let before = null;
+    try {
+      before = await this.run.onDisk(this.path);
+    } catch {
+      // the changes come with the question, too
+    }
+    if (before === null || this.isOver) return;
+    const diff = new LiveDiff(before, this.language, `${this.title}, changes so far`);
+    const counts = this.offer(diff.view, true);
+    this.live = {
+      draw: (isWhole = false) => {
+        diff.update(this.code.lines, isWhole);
+        counts(diff.added, diff.removed);
+        if (!diff.view.element.hidden) diff.view.draw();
+      },
+    };
+    this.live.draw();
   }
 
   end(event) {
@@ -131,9 +115,11 @@ class CallCard {
     this.isOver = true;
     this.named(metadata);
     this.code.draw();
+    this.live?.draw(status === "complete");
+    this.live = null;
     this.element.classList.remove("growing");
     if (status === "complete") this.say("written");
-    else this.say("bad", `${ENDED[status] ?? status}${reason && reason !== status ? `: ${reason}` : ""}`);
+    else this.say("bad", `${this.undone(ENDED[status] ?? status)}${reason && reason !== status ? `: ${reason}` : ""}`);
     if (this.code.text === "" && !this.isFile) this.code.element.hidden = true;
   }
 
@@ -157,12 +143,16 @@ class CallCard {
     this.label.append(early);
   }
 
+  undone(why) {
+    return `${this.isFile ? "not written" : "not run"}: ${why}`;
+  }
+
   failed(event) {
     const isCut = event.reason in ENDED;
     const told = (each) => each.msg ?? each.message ?? (each.expected ? `expected ${each.expected}, found ${each.found ?? "the end"}` : "");
     const why = isCut ? "" : [...new Set(event.errors?.map(told).filter(Boolean))].join("; ");
     this.element.classList.remove("growing");
-    this.say("bad", ENDED[event.reason] ?? `not run: ${event.reason.replaceAll("_", " ")}`);
+    this.say("bad", this.undone(ENDED[event.reason] ?? event.reason.replaceAll("_", " ")));
     if (why) this.note("bad", why);
   }
 
@@ -170,7 +160,7 @@ class CallCard {
   lived(event) {
     const { state, reason } = event;
     if (state === "requested") this.ask(event.sha256);
-    else this.asked?.remove();
+    else this.answered();
     if (state === "requested") this.say("asking", "waits for you");
     else if (state === "approved") this.say("written", "approved");
     else if (state === "started") this.say("running", this.isFile ? "saving" : "running");
@@ -189,6 +179,7 @@ class CallCard {
         ? "Run this command on your machine?"
         : `Call ${readable(this.name)} with these arguments?`;
     const send = async (approve) => {
+      this.element.focus({ preventScroll: true }); // a button that is disabled loses the focus to nobody
       for (const each of buttons) each.disabled = true;
       try {
         await this.run.decide({ call_id: this.id, sha256, approve });
@@ -226,35 +217,51 @@ class CallCard {
     this.changes(diffs.map((each) => each.diff).join("\n"), isBefore && files.some((each) => each.action !== "created"));
   }
 
-  /** Offer a diff beside the content. */
   changes(diff, isShown) {
     if (this.diffText === diff) return;
     this.diffText = diff;
+    this.live = null;
     const { view, added, removed } = diffView(diff, this.language, `${this.title}, changes on disk`);
-    this.diff?.element.remove();
-    this.diff = view;
+    this.offer(view, isShown)(added, removed);
+  }
+
+  /** Offer a view of the changes beside the content; return a function that says how many there are. */
+  offer(view, isShown) {
+    this.changesView?.element.remove();
+    this.changesView = view;
     this.body.append(view.element);
-    const show = (isDiff) => {
-      this.code.element.hidden = isDiff;
-      view.element.hidden = !isDiff;
-      content.setAttribute("aria-pressed", String(!isDiff));
-      change.setAttribute("aria-pressed", String(isDiff));
-      (isDiff ? view : this.code).draw();
+    const show = (isChanges) => {
+      this.code.element.hidden = isChanges;
+      view.element.hidden = !isChanges;
+      content.setAttribute("aria-pressed", String(!isChanges));
+      change.setAttribute("aria-pressed", String(isChanges));
+      (isChanges ? view : this.code).draw();
     };
-    const content = element("button", { type: "button", onclick: () => show(false) }, "Content");
-    const change = element(
-      "button",
-      { type: "button", onclick: () => show(true), "aria-label": `Changes: ${added} added, ${removed} removed` },
-      "Changes ",
-      element("span", { class: "plus" }, `+${added}`),
-      element("span", { class: "minus" }, ` −${removed}`),
-    );
+    const choose = (isChanges) => {
+      this.chosen = isChanges;
+      show(isChanges);
+    };
+    const plus = element("span", { class: "plus" });
+    const minus = element("span", { class: "minus" });
+    const content = element("button", { type: "button", onclick: () => choose(false) }, "Content");
+    const change = element("button", { type: "button", onclick: () => choose(true) }, "Changes ", plus, minus);
     this.views.replaceChildren(content, change);
-    show(Boolean(isShown));
+    show(this.chosen ?? Boolean(isShown));
+    return (added, removed) => {
+      plus.textContent = `+${added}`;
+      minus.textContent = ` −${removed}`;
+      change.setAttribute("aria-label", `Changes: ${added} added, ${removed} removed`);
+    };
+  }
+
+  /** Take the question away; who is at its buttons stays at the card. */
+  answered() {
+    if (this.asked?.contains(document.activeElement)) this.element.focus({ preventScroll: true });
+    this.asked?.remove();
   }
 
   result(event) {
-    this.asked?.remove();
+    this.answered();
     this.element.classList.remove("running");
     if (event.denied != null) {
       this.say("bad", "denied");
@@ -289,7 +296,7 @@ class CallCard {
   }
 
   async copyText() {
-    await navigator.clipboard.writeText(this.diff && this.code.element.hidden ? this.diffText : this.code.text);
+    await navigator.clipboard.writeText(this.code.element.hidden && this.diffText ? this.diffText : this.code.text);
     this.copy.textContent = "Copied";
     setTimeout(() => (this.copy.textContent = "Copy"), 1500);
   }

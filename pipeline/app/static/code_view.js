@@ -24,12 +24,13 @@ export class CodeView {
     this.element.addEventListener("scroll", () => {
       const { scrollTop, clientHeight, scrollHeight } = this.element;
       this.isFollowing = scrollTop + clientHeight > scrollHeight - ROW * 2;
-      this.draw();
+      this.draw(false);
     }, { passive: true });
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
   get count() {
+    if (this.marks) return this.marks.length;
     return this.lines.length - (this.lines.length > 1 && this.lines.at(-1) === "" ? 1 : 0);
   }
 
@@ -46,16 +47,33 @@ export class CodeView {
     this.dirtyFrom = Math.min(this.dirtyFrom, last);
   }
 
-  /** Bring the document up to date with the lines; once a frame. */
-  draw() {
+  /** Put lines with their marks, `[kind, number, text]`, in place of all from one line on. */
+  put(from, marked) {
+    for (const [number, row] of this.rows) {
+      if (number < from) continue;
+      row.remove();
+      this.rows.delete(number);
+    }
+    this.lines.length = this.marks.length = from;
+    for (const [kind, number, text] of marked) {
+      this.marks.push({ kind, number });
+      this.lines.push(text);
+    }
+    this.states.length = Math.min(this.states.length, from + 1);
+    this.dirtyFrom = Math.min(this.dirtyFrom, from);
+  }
+
+  /** Bring the document up to date with the lines; once a frame. `mayFollow`: not while somebody scrolls. */
+  draw(mayFollow = true) {
     const count = this.count;
     const view = this.element;
     if (this.drawn !== count) {
       this.space.style.height = `${count * ROW}px`;
       view.style.setProperty("--digits", String(String(count).length));
       this.drawn = count;
-      if (this.isFollowing) view.scrollTop = view.scrollHeight;
     }
+    // Also without new lines: while it was hidden, its end could not be scrolled to.
+    if (mayFollow && this.isFollowing && view.clientHeight) view.scrollTop = view.scrollHeight;
     let from = 0;
     let to = count;
     if (count > ALL) {

@@ -6,17 +6,13 @@ const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
 
 /** Return the view of a diff, and how many lines it adds and takes away. */
 export function diffView(diff, language, label) {
-  const lines = [];
-  const marks = [];
+  const marked = [];
   let added = 0;
   let removed = 0;
   let before = 0;
   let after = 0;
   let isInHunk = false;
-  const put = (kind, number, text) => {
-    marks.push({ kind, number });
-    lines.push(text);
-  };
+  const put = (...line) => marked.push(line);
   for (const line of diff.replace(/\n$/, "").split("\n")) {
     const hunk = HUNK.exec(line);
     if (hunk) {
@@ -38,9 +34,9 @@ export function diffView(diff, language, label) {
       put("hunk", "", line);
     }
   }
-  const view = new CodeView({ language, label, marks });
+  const view = new CodeView({ language, label, marks: [] });
   view.isFollowing = false;
-  view.append(lines.join("\n"));
+  view.put(0, marked);
   view.draw();
   return { view, added, removed };
 }

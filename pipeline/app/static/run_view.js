@@ -14,6 +14,18 @@ const STATES = {
   failed: "failed",
 };
 
+const TOGETHER = 200; // milliseconds; what is announced within them is one text, since a reader hears the last one only
+let said = [];
+
+function announced(text) {
+  said.push(text);
+  if (said.length > 1) return;
+  setTimeout(() => {
+    document.getElementById("status").textContent = said.join("; ");
+    said = [];
+  }, TOGETHER);
+}
+
 export class RunView {
   /** `note`: what the history has of it; `wanted`: the request if it is new, else null; `changed`: called on changes. */
   constructor(note, wanted, changed) {
@@ -199,10 +211,12 @@ export class RunView {
     const isAsking = this.waiting.size > 0;
     this.badge.className = `badge ${isAsking ? "asking" : state}`;
     this.badge.textContent = isAsking ? "waits for you" : STATES[state];
+    if (state !== "running" && document.activeElement === this.stopButton) this.element.focus({ preventScroll: true });
     this.stopButton.hidden = state !== "running";
   }
 
   async stop() {
+    this.element.focus({ preventScroll: true });
     this.stopButton.disabled = true;
     try {
       await api.stop(this.note.id);
@@ -216,11 +230,15 @@ export class RunView {
     return api.decide(this.note.id, decision);
   }
 
+  onDisk(path) {
+    return api.onDisk(path);
+  }
+
   preview(call) {
     return api.preview(this.note.id, call);
   }
 
   announce(text) {
-    if (!this.element.hidden) document.getElementById("status").textContent = text;
+    if (!this.element.hidden) announced(text);
   }
 }

@@ -12,6 +12,7 @@ from ....events.answer_end import AnswerEnd
 from ....events.json_form import Event
 from ....events.provider_event import ProviderEvent
 from ....events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
+from ....events.tool_call_status import ToolCallStatus
 from ....events.tool_result import ToolResult
 from ....operators.calls.call_arguments import as_json
 from ....operators.engine.stage import Failed, How, Interrupted
@@ -19,7 +20,7 @@ from ...parts.answer_parts import CallDelta, CallEnd, CallStart, Media, TextDelt
 from ...parts.for_browsers import for_browsers
 from ...parts.part_reader import PartReader
 from .adjacent_parents import AdjacentParents
-from .ag_ui_values import Frame, custom, custom_event, pieces_of, result_text, shortened, usage_of
+from .ag_ui_values import Frame, custom, custom_event, interrupt, pieces_of, result_text, shortened, usage_of
 from .one_at_a_time import OneAtATime
 
 AgUiProfile: TypeAlias = Literal["1.0", "0.0.35"]
@@ -68,6 +69,8 @@ class AgUi:
         """Results that wait for the end of their calls."""
         self._unanswered: dict[str, str] = {}
         """Calls that nobody is to run -> the result to send if none comes."""
+        self._asked: dict[tuple[str | None, str], ToolCallStatus] = {}
+        """The calls that wait for an approval."""
         self._end = AnswerEnd()
         self._ends: dict[str | None, AnswerEnd] = {}
 
@@ -121,6 +124,11 @@ class AgUi:
                 yield from self._result(part.id, result_text(part))
             case ProviderEvent(kind="tool_result", segment_id=str(call_id)) if call_id not in self._answered:
                 yield from self._result(call_id, as_json(for_browsers(part).data))
+            case ToolCallStatus():
+                self._asked.pop((part.turn_id, part.id), None)
+                if part.state == "requested":
+                    self._asked[part.turn_id, part.id] = part
+                yield custom_event(part), None
             case AnswerEnd():
                 self._end = self._ends[part.turn_id] = for_browsers(part)
                 yield custom_event(part), None
@@ -233,7 +241,9 @@ class AgUi:
         if not self._is_1:
             return {"type": "RUN_FINISHED", **self._run}
         is_cancelled = isinstance(how, Interrupted) or self._end.status == "interrupted"
-        outcome = {"type": "cancelled" if is_cancelled else "success"}
+        outcome: dict[str, Any] = {"type": "cancelled" if is_cancelled else "success"}
+        if self._asked and not is_cancelled:
+            outcome = {"type": "interrupt", "interrupts": [*map(interrupt, self._asked.values())]}
         return {"type": "RUN_FINISHED", **self._run, "outcome": outcome, **usage}
 
     def _new_parent(self, turn_id: str | None) -> str:

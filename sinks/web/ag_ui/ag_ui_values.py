@@ -11,6 +11,7 @@ from ....events.answer_end import AnswerEnd
 from ....events.chunk_response import TokenUsage
 from ....events.errors import UsageError
 from ....events.json_form import to_dict
+from ....events.tool_call_status import ToolCallStatus
 from ....events.tool_result import ToolResult
 from ....operators.calls.call_arguments import as_json
 from ...parts.for_browsers import for_browsers
@@ -57,6 +58,23 @@ def result_text(result: ToolResult) -> str:
     except ValueError as error:
         message = f"the result of call {result.id!r} is not JSON ({error}); pass text, or plain data, as value="
         raise UsageError(message) from error
+
+
+def interrupt(status: ToolCallStatus) -> dict[str, Any]:
+    """Return what a client is asked about a call that waits; `ag_ui_approval` reads its answer.
+
+    >>> interrupt(ToolCallStatus("call_1", "t", "deploy", "requested", "44136fa3"))["message"]
+    'May deploy run?'
+    """
+    properties = {"approved": {"type": "boolean"}, "reason": {"type": "string"}, "sha256": {"type": "string"}}
+    return {
+        "id": status.id,
+        "reason": "tool_call",
+        "message": f"May {status.name} run?",
+        "toolCallId": status.id,
+        "responseSchema": {"type": "object", "properties": properties, "required": ["approved"]},
+        "metadata": {"sha256": status.sha256},
+    }
 
 
 def shortened(text: str) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 
 import httpx2 as httpx
 import pytest
-from app_page import TOKEN, Served, app_served, call, closing, event
+from app_page import TOKEN, Served, app_served
+from chat_chunks import call, closing, event
 from every_sdk import nothing_left
 
 from penstock.events import UsageError

@@ -8,74 +8,39 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_page import TOKEN, Served, app_served, call, closing, event
+from app_page import TOKEN, app_served
 from app_server import serving
+from app_tab import (
+    COMMAND_CARD,
+    EVENTS,
+    FILE,
+    FILE_CARD,
+    HALF,
+    IN_THE_FILE,
+    ask,
+    card,
+    expect_lines,
+    leave,
+    lines,
+    opened,
+    replay,
+)
 from browser import Tab, browser_tab
+from chat_chunks import call, closing, event
 from every_sdk import nothing_left
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-from penstock.sources.testing import ReplayServer
-
 pytestmark = pytest.mark.slow
-FILE = "<h1>Herbs</h1>\n<p>Mint 🌿</p>\n"
-EVENTS = [
-    event({"role": "assistant", "reasoning_content": "A small bed first."}),
-    event({"content": "Here is "}),
-    event({"content": "the page.\n"}),
-    call(0, '{"path": "docs/herbs.html", "content": "<h1>Her', "call_file", "write_file"),
-    call(0, "bs</h1>\\n<p>Mi"),
-    call(0, json.dumps("nt 🌿</p>\n")[1:] + "}"),
-    call(1, '{"command": "cat docs/herbs.html"}', "call_run", "run_bash"),
-    *closing(),
-]
-IN_THE_FILE = 5
-"""So many events have been sent when the file is half written."""
-HALF = "<h1>Herbs</h1>\n<p>Mi"
 
 
 @pytest.fixture
 def tab() -> Iterator[Tab]:
     with browser_tab() as opened:
         yield opened
-
-
-def replay(events: list[bytes] = EVENTS, **options: Any) -> ReplayServer:
-    return ReplayServer({"chat": b"".join(events)}, **options)
-
-
-def opened(tab: Tab, served: Served) -> Page:
-    tab.page.goto(served.page)
-    expect(tab.page.get_by_label("Prompt")).to_be_visible()
-    expect(tab.page.locator("#provider option")).not_to_have_count(0)  # what is typed before has nobody to ask
-    return tab.page
-
-
-def ask(page: Page, text: str = "A page about herbs") -> None:
-    page.get_by_label("Prompt").fill(text)
-    page.get_by_label("Prompt").press("Enter")
-
-
-def card(page: Page, name: str) -> Locator:
-    return page.locator("article:not([hidden])").get_by_role("region", name=name, exact=True)
-
-
-def lines(card: Locator, name: str = "content") -> Locator:
-    return card.locator(f'[aria-label$=", {name}"] .source')
-
-
-def expect_lines(card: Locator, text: str) -> None:
-    expect(lines(card)).to_have_text(text.removesuffix("\n").split("\n"), use_inner_text=False)
-
-
-def leave(tab: Tab) -> None:
-    tab.page.goto("about:blank")  # a server that ends waits for its readers
-
-
-FILE_CARD, COMMAND_CARD = "write_file docs/herbs.html", "run_bash"
 
 
 def test_content_is_on_the_page_before_the_call_ends_and_approval_writes_and_runs(
@@ -287,6 +252,33 @@ def test_a_script_in_the_page_cannot_make_html_or_run_text(tab: Tab, monkeypatch
         }""")
         assert refused == [True] * 4
         leave(tab)
+
+
+def test_a_file_that_grew_while_its_tab_was_not_shown_is_shown_at_its_end(tab: Tab, monkeypatch: pytest.MonkeyPatch):
+    arguments = json.dumps({"path": "long.txt", "content": "".join(f"line {number}\n" for number in range(1000))})
+    events = [
+        call(0, "", "call_file", "write_file"),
+        call(0, arguments[:4000]),
+        call(0, arguments[4000:]),
+        *closing(),
+    ]
+    with nothing_left(), replay(events).gated() as provider, app_served(monkeypatch, provider) as served:
+        tab.page.set_viewport_size({"width": 1280, "height": 1000})
+        page = opened(tab, served)
+        ask(page)
+        provider.allow(2)
+        expect(page.locator(".line").last).to_be_in_viewport()
+        page.get_by_role("button", name="New").click()
+        provider.allow(len(events))
+        expect(page.locator("#history .dot.complete")).to_have_count(1)
+        page.get_by_role("tab").click()
+        expect(lines(card(page, "write_file long.txt")).last).to_have_text("line 999")
+        expect(page.get_by_text("line 999")).to_be_in_viewport()
+        card(page, "write_file long.txt").locator(".code").hover()
+        page.mouse.wheel(0, -15)  # near the end, too, the file stays where somebody scrolls it to
+        expect(page.locator(".code")).to_have_js_property("scrollTop", 1000 * 20 + 12 - 412 - 15)
+        leave(tab)
+    assert tab.complaints == []
 
 
 LONG_LINE = 1_000_000

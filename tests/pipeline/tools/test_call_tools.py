@@ -302,7 +302,7 @@ def test_what_a_completed_stream_says_of_each_call(case: Case):
                 "no": result.denied == "the user said no",
                 "reason": result.denied == "because",
                 "raise": result.error == "nobody could be asked whether this call may run",
-                "nonsense": "must return True, False or Denied(...), got 'yes'" in (result.error or ""),
+                "nonsense": "must return True, False, Denied(...) or Postponed(), got 'yes'" in (result.error or ""),
             }[call.approval]
         elif call.behaviour in ("hang", "stubborn") or call.seconds > case.timeout:
             assert result.error == f"the tool did not answer within {case.timeout} seconds"

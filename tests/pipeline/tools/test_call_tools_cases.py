@@ -218,7 +218,7 @@ def test_nothing_but_true_lets_a_call_run(answer: Any):
 
     [result] = asyncio.run(results(call_tools([act], approve=approve)(events_of(invocation()))))
     assert result.error is not None
-    assert "approve= must return True, False or Denied(...), got" in result.error
+    assert "approve= must return True, False, Denied(...) or Postponed(), got" in result.error
     assert ran == []
 
 

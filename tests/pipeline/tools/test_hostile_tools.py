@@ -48,6 +48,11 @@ class SilentError(Exception):
         raise RuntimeError
 
 
+class ExitingError(Exception):
+    def __str__(self) -> str:
+        raise SystemExit
+
+
 class OddError(BaseException):
     pass
 
@@ -72,6 +77,10 @@ async def cannot_say_what() -> None:
     raise SilentError
 
 
+async def exits_when_asked_what() -> None:
+    raise ExitingError
+
+
 async def raises_no_exception() -> None:
     raise OddError
 
@@ -90,6 +99,7 @@ async def raises_a_group() -> None:
     [
         (cancels_itself, "the tool cancelled its own task"),
         (cannot_say_what, "SilentError"),
+        (exits_when_asked_what, "ExitingError"),
         (raises_no_exception, "OddError"),
         (exits_its_generator, "GeneratorExit"),
         (raises_a_group, "BaseExceptionGroup: group"),
@@ -161,9 +171,9 @@ def test_a_yes_that_comes_after_the_end_of_the_wait_runs_nothing(ending: str):
     [
         (Denied(""), "denied", "the user said no"),
         (Denied(5), "denied", "5"),  # type: ignore[arg-type]
-        (Unspeakable(), "failed", "approve= must return True, False or Denied(...), got <Unspeakable"),
-        (1, "failed", "approve= must return True, False or Denied(...), got 1"),
-        ("yes", "failed", "approve= must return True, False or Denied(...), got 'yes'"),
+        (Unspeakable(), "failed", "approve= must return True, False, Denied(...) or Postponed(), got <Unspeakable"),
+        (1, "failed", "approve= must return True, False, Denied(...) or Postponed(), got 1"),
+        ("yes", "failed", "approve= must return True, False, Denied(...) or Postponed(), got 'yes'"),
     ],
 )
 def test_only_true_lets_a_call_run_and_a_reason_is_always_words(answer: Any, state: str, words: str):

@@ -20,6 +20,7 @@ from penstock.events import (
     Notice,
     ProviderError,
     SegmentContent,
+    SegmentEnd,
     SegmentStart,
     ToolCallDelta,
     ToolCallStatus,
@@ -55,7 +56,7 @@ def test_a_file_is_on_the_disk_while_it_streams_and_in_its_place_with_the_invoca
                     assert (tmp_path / "a.py").read_text() in ("old", "x = 1\ny")
                 case FileResult():
                     assert on_disk(tmp_path) == {"a.py": b"x = 1\ny"}
-                case SegmentStart() | SegmentContent():
+                case SegmentStart() | SegmentContent() | SegmentEnd():
                     assert (tmp_path / "a.py").read_text() == "old"
                 case _:
                     pass
@@ -213,7 +214,7 @@ def test_a_step_serves_several_streams_at_a_time(tmp_path: Path):
     [
         (False, {"denied": "the user said no"}),
         (Denied("not there"), {"denied": "not there"}),
-        (None, {"error": "approve= must return True, False or Denied(...), got None"}),
+        (None, {"error": "approve= must return True, False, Denied(...) or Postponed(), got None"}),
     ],
 )
 def test_without_an_approval_nothing_is_written(tmp_path: Path, answer: Any, said: dict[str, str]):
@@ -294,6 +295,8 @@ def test_permissions_are_kept_and_new_files_have_the_usual_ones(tmp_path: Path):
     (tmp_path / "run.sh").chmod(0o750)
     (tmp_path / "secret").write_text("old")
     (tmp_path / "secret").chmod(0o600)
+    (tmp_path / "root.sh").write_text("old")
+    (tmp_path / "root.sh").chmod(0o6755)
     before = os.umask(0o027)
     try:
         carried_out(
@@ -301,11 +304,12 @@ def test_permissions_are_kept_and_new_files_have_the_usual_ones(tmp_path: Path):
             *streamed("run.sh", "x"),
             *streamed("secret", "x", call_id="d"),
             *streamed("new", "x", call_id="e"),
+            *streamed("root.sh", "x", call_id="f"),
         )
     finally:
         os.umask(before)
-    modes = {path: stat.S_IMODE((tmp_path / path).stat().st_mode) for path in ("run.sh", "secret", "new")}
-    assert modes == {"run.sh": 0o750, "secret": 0o600, "new": 0o640}
+    modes = {path: stat.S_IMODE((tmp_path / path).stat().st_mode) for path in ("run.sh", "secret", "new", "root.sh")}
+    assert modes == {"run.sh": 0o750, "secret": 0o600, "new": 0o640, "root.sh": 0o755}
 
 
 @pytest.mark.parametrize("content", ["a\r\nb\n\rc", "\ufeffa", "", "a\x00b", "😀", "\ud83d", "\ude00\ud83d"])

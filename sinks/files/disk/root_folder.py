@@ -10,9 +10,9 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ...events.errors import UsageError
+from ....events.errors import UsageError
+from ..edits.refused import RefusedError, refusal
 from .confined_path import fold
-from .edits.refused import RefusedError, refusal
 
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -42,7 +42,7 @@ class RootFolder:
     """A folder, held open: everything below it is reached from here, name by name.
 
     Each folder on the way is opened relative to the one before and never through a symbolic link, so that a link made
-    meanwhile leads nowhere. Raises `UsageError` if the root is no folder, or on a system that cannot do that.
+    meanwhile leads nowhere. Raises `UsageError` if the root is not a folder, or on a system that cannot do that.
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
@@ -82,7 +82,7 @@ class RootFolder:
             os.close(held)
 
     def read(self, names: Sequence[str], limit: int) -> Snapshot | None:
-        """Return a file with its bytes, or None if there is none. Raises `RefusedError` for anything but a file."""
+        """Return a file with its bytes, or None if it does not exist. Raises `RefusedError` for anything but a file."""
         with self.walk(names[:-1]) as (folder, is_there):
             if not is_there:
                 return None
@@ -124,7 +124,7 @@ class RootFolder:
                 raise RefusedError(message)
 
     def mode(self, names: Sequence[str]) -> int | None:
-        """Return the permissions of a file, or None if there is none."""
+        """Return the permissions of a file, or None if it does not exist."""
         with self.walk(names[:-1]) as (folder, is_there):
             found = _found(folder, names) if is_there else None
             return None if found is None else stat.S_IMODE(found.st_mode)
@@ -161,7 +161,7 @@ def _found(folder: int, names: Sequence[str]) -> os.stat_result | None:
 
 
 def _below(held: int, name: str, names: Sequence[str], make: list[tuple[str, ...]] | None) -> int | None:
-    """Open one folder in another. Return None if there is none and none is to be made."""
+    """Open one folder in another; with `make`, make it first if it is missing. Return None if it is missing."""
     path = "/".join(names)
     try:
         if make is not None:
@@ -191,7 +191,7 @@ def _kind(folder: int, name: str) -> str:
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except OSError:
-        return "no folder"
+        return "something else"
     return next((words for is_kind, words in _KINDS if is_kind(mode)), "a file")
 
 

@@ -7,7 +7,7 @@ import os
 import secrets
 from collections.abc import Sequence
 
-from .edits.refused import RefusedError
+from ..edits.refused import RefusedError
 from .root_folder import RootFolder
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)

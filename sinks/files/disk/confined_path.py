@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Collection
 
-from .edits.refused import RefusedError
+from ..edits.refused import RefusedError
 
 NAME_BYTES = 255
 PATH_BYTES = 4096

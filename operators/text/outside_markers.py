@@ -73,7 +73,7 @@ def _markers(grammar: Positions, rules: MarkerRules, where: Where) -> dict[str, 
         seen = (tuple(here for here in at if grammar.owners[here] not in hidden) for at in several)
         ways = tuple(at for at, before in zip(seen, several, strict=True) if at or not before)
         if ways:
-            found[text] = (*ways, ()) if text in END_TOKENS and all(ways) else ways
+            found[text] = ways
     return found
 
 
@@ -127,7 +127,7 @@ def _drops_repeated(rules: MarkerRules, opener: str) -> bool:
 def _compiled(grammar: Positions, markers: tuple[tuple[str, tuple[At, ...]], ...]) -> Markers:
     """Return the search for some markers, and the meanings of each; those of a marker that is its prefix come last."""
     literals = {
-        text: grammar.literal(text, tuple(here for at in several for here in at)) if any(several) else Literal(text)
+        text: grammar.literal(text, tuple(here for at in several for here in at)) if all(several) else Literal(text)
         for text, several in markers
     }
     readings = dict(markers)

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from dialect_cases import run
 
+from penstock.operators.catalogue import DIALECTS
+from penstock.operators.grammar.dialect_positions import compiled
 from penstock.operators.grammar.end_tokens import END_TOKENS
 
 ONE = '[{"name": "f", "arguments": {}}]'
@@ -55,8 +57,7 @@ CASES: tuple[tuple[str, str, str, list[str]], ...] = (
     ("hunyuan_a13b", f"<think>Hm</think>\n{ROLE}Hi.<|eos|>", "Hi.", []),
     ("hunyuan_a13b", f"They say {ROLE}Hi.", f"They say {ROLE}Hi.", []),
     ("hunyuan_a13b", f"{ROLE}Hi.<tool_calls>{ONE}</tool_calls>", "Hi.", ["f"]),
-    ("gigachat3", "Hi.<|message_sep|>\n\n", "Hi.", []),
-    ("gigachat3", "Hi.<|message_sep|>function calls", "Hi.<|message_sep|>function calls", []),
+    ("gigachat3", f"Hi.</s><|message_sep|>function call<|role_sep|>\n{ONE[1:-1]}", "Hi.</s>", ["f"]),
     ("cohere_r7b", "Hi.<|END_OF_TURN_TOKEN|>", "Hi.", []),
     ("gemma4", "Hi.<turn|>\n", "Hi.", []),
     ("gemma4", "Hi.<turn|> you", "Hi.<turn|> you", []),
@@ -75,6 +76,11 @@ CASES: tuple[tuple[str, str, str, list[str]], ...] = (
     ("hermes", f"\n<tool_call>{ONE[1:-1]}</tool_call>\n", "", ["f"]),
     ("hermes", "<think></think>\n", "", []),
 )
+
+
+def test_no_token_that_ends_an_answer_opens_a_block():
+    grammar = compiled(tuple(DIALECTS.values()))
+    assert set(END_TOKENS).isdisjoint(grammar.openers(leading=True).literals)
 
 
 @pytest.mark.parametrize(("dialect", "text", "content", "names"), CASES)

@@ -38,6 +38,7 @@ from ..dialects.hermes import HERMES
 from ..dialects.hermes_granite4 import HERMES_GRANITE4
 from ..dialects.hunyuan_a13b import HUNYUAN_A13B
 from ..dialects.hunyuan_v3 import HUNYUAN_V3
+from ..dialects.hyperclovax_think import HYPERCLOVAX_THINK
 from ..dialects.inkling import INKLING
 from ..dialects.internlm2 import INTERNLM2
 from ..dialects.jamba import JAMBA
@@ -58,6 +59,7 @@ from ..dialects.minicpm5_xml import MINICPM5_XML
 from ..dialects.minimax_m1 import MINIMAX_M1
 from ..dialects.minimax_m2 import MINIMAX_M2
 from ..dialects.minimax_m3 import MINIMAX_M3
+from ..dialects.mirothinker import MIROTHINKER
 from ..dialects.mistral_old import MISTRAL_OLD
 from ..dialects.mistral_v11 import MISTRAL_V11
 from ..dialects.muse_glimmer import MUSE_GLIMMER
@@ -72,6 +74,7 @@ from ..dialects.qwen3_coder import QWEN3_CODER
 from ..dialects.reka_edge import REKA_EDGE
 from ..dialects.seed_oss import SEED_OSS
 from ..dialects.sentinel import SENTINEL
+from ..dialects.solar_open import SOLAR_OPEN
 from ..dialects.solar_open2 import SOLAR_OPEN2
 from ..dialects.step3 import STEP3
 from ..dialects.step3p5 import STEP3P5
@@ -97,10 +100,12 @@ IN_ORDER: Final[tuple[KnownDialect, ...]] = (
     # an opener of their own, and Llama's JSON before its built-in tools
     *(APERTUS, BOLT_ARTIFACT, COHERE_R7B, DOTS, FUNCTIONGEMMA, GEMMA4, GIGACHAT3, GIGACHAT35, GRANITE_20B_FC, HARMONY),
     *(INKLING, INTERNLM2, K2_HORIZON, KIMI_K2, KIMI_K3, LFM2, LLAMA4_PYTHONIC, LLAMA3_JSON, LLAMA_PYTHON_TAG, LONGCAT),
-    *(MINIMAX_M2, MINIMAX_M3, NEMOTRON_TOOLCALL, PHI4_MINI, PLAMO3, SEED_OSS, SENTINEL, SOLAR_OPEN2, STEP3, TOOL_CODE),
+    *(MINIMAX_M2, MINIMAX_M3, MIROTHINKER, NEMOTRON_TOOLCALL, PHI4_MINI, PLAMO3, SEED_OSS, SENTINEL),
+    *(SOLAR_OPEN, SOLAR_OPEN2, STEP3, TOOL_CODE),
     # without a marker that nothing else has
     *(JSON, JSON_BARE, JSON_ARRAY_BARE, GENERIC_JSON, JSON_ANSWER, XLAM, FENCED_JSON, COHERE_R_PLUS, PYTHONIC),
-    *(CLINE, XML, MINICPM5_XML, ERNIE45, HUNYUAN_A13B, APRIEL, GRANITE3, AIDER, FUNCTIONARY_V32, MUSE_GLIMMER),
+    *(CLINE, XML, MINICPM5_XML, ERNIE45, HUNYUAN_A13B, APRIEL, GRANITE3, AIDER, FUNCTIONARY_V32),
+    *(HYPERCLOVAX_THINK, MUSE_GLIMMER),
     # read by one of those above
     *(HERMES_GRANITE4, REKA_EDGE, TOOL_CALL, MIMO, STEP3P5, OPENHANDS, POOLSIDE_V1, FIREFUNCTION_V2, THINK_TAGS),
 )

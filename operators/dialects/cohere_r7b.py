@@ -20,6 +20,7 @@ COHERE_R7B = KnownDialect(
     ),
     reasoning=(("<|START_THINKING|>", "<|END_THINKING|>"),),
     models=("command-r7b", "command-a"),
+    thinking=("command-a-plus",),
     parsers=("cohere_command3", "cohere_command4"),
     proven_by=("llama.cpp", "smg"),
 )

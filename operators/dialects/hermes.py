@@ -21,6 +21,7 @@ HERMES = KnownDialect(
     models=(
         *("qwen2", "qwen2.5-coder", "qwen3", "qwen3-8b", "hermes", "hermes*llama", "hermes*mistral", "hermes*qwen"),
         *("llama*groq*tool-use", "smollm3", "exaone-4", "k-exaone", "cogito", "deephermes", "a.x-4", "trinity"),
+        *("mimo-vl", "bielik*v3.0"),
     ),  # qwen3-8b is a size of Qwen 3, no version
     thinking=("qwen3*thinking", "qwq"),
     calling_in_reasoning=("trinity",),

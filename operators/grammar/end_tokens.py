@@ -6,10 +6,16 @@ import re
 from typing import Final
 
 END_TOKENS: Final = (
-    *("</s>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>"),
-    *("<end_of_turn>", "<｜end▁of▁sentence｜>"),
+    # of Llama, Qwen, Gemma, DeepSeek and many more
+    *("</s>", "<eos>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|endoftext|>", "<|end_of_text|>"),
+    *("<|end|>", "<end_of_turn>", "<turn|>", "<|tool_response>", "<｜end▁of▁sentence｜>"),
+    # of one family each: Command, Kimi K3, GLM, Hunyuan, ERNIE, Apertus, HyperCLOVA X, Seed-OSS,
+    # MiniMax-M1, Nemotron Nano v2, Reka, LongCat
+    *("<|END_OF_TURN_TOKEN|>", "<|end_of_msg|>", "<|user|>", "<|observation|>", "<|eos|>"),
+    *("<｜hy_eos｜>", "<｜hy_eos:opensource｜>", "<|end_of_sentence|>", "<|assistant_end|>", "<|endofturn|>"),
+    *("<|stop|>", "<seed:eos>", "<end_of_sentence>", "<SPECIAL_12>", "<sep>", "</longcat_s>"),
 )
-"""They are dropped at the very end of an answer; everywhere else they are text."""
+"""They are dropped at the very end of an answer; everywhere else they are text. None of them opens a block."""
 
 OPENED_BY: Final = {"</s>": "<s>"}
 """A token that is also a closer, and its opener: where that came before, the token is text at the end too."""

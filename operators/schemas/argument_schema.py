@@ -22,7 +22,8 @@ class ArgumentSchema(NamedTuple):
     """The schema of one argument of a tool.
 
     - `schema`: None if the tool's schema does not describe the argument. `tool`: the tool's, None if it is unknown.
-    - `kinds`: the types that the argument may have.
+    - `kinds`: the types that the argument may have. `is_text`: whether a text is then the value itself. `is_nullable`:
+      whether the text `null` means null. `is_untyped`: whether the schema says no type, and no rule does.
     - `is_described`: whether the tool's schema describes the argument. `is_lacking`: whether the tool is known, and it
       does not. `may_exist`: whether the tool may have the argument; False only if its schema names others.
     """
@@ -30,6 +31,9 @@ class ArgumentSchema(NamedTuple):
     schema: Any
     tool: Schema | None
     kinds: Kinds
+    is_text: bool
+    is_nullable: bool
+    is_untyped: bool
     rules: TypingRules
     limits: Limits
     is_described: bool
@@ -38,18 +42,17 @@ class ArgumentSchema(NamedTuple):
 
     def streams(self, typing: str) -> bool:
         """Return whether a value's text is the value, so that it can be emitted while it arrives."""
-        return may_stream(self.kinds, self.rules) if typing in _BY_SCHEMA else typing == "text"
+        return self.is_text if typing in _BY_SCHEMA else typing == "text"
 
     def is_guessed(self, typing: str) -> bool:
         """Return whether a value's text shows its type, because the schema does not say it."""
-        return typing == "literal" and self.kinds == ANYTHING and self.rules.untyped is None
+        return typing == "literal" and self.is_untyped
 
     def may_be_other(self, typing: str, begin: str) -> bool:
         """Return whether a value whose text streams may be another one than its text, if that begins so."""
         if self.is_guessed(typing) and may_be_literal(begin):
             return True
-        is_null = typing in _BY_SCHEMA and may_be_null(self.kinds, self.rules)
-        return is_null and "null".startswith(begin.strip(BLANKS).casefold())
+        return typing in _BY_SCHEMA and self.is_nullable and "null".startswith(begin.strip(BLANKS).casefold())
 
     def typed(self, typing: str, text: str) -> Typed:
         """Convert the whole text of a value; a text that does not fit stays text and is flagged."""
@@ -81,4 +84,6 @@ def argument_schema(
     is_described = schema is not None
     is_lacking = tool is not None and not is_described
     may_exist = is_described or tool is None or not tool.get("properties")
-    return ArgumentSchema(schema, tool, kinds_of(schema, tool), rules, limits, is_described, is_lacking, may_exist)
+    kinds = kinds_of(schema, tool)
+    said = may_stream(kinds, rules), may_be_null(kinds, rules), kinds == ANYTHING and rules.untyped is None
+    return ArgumentSchema(schema, tool, kinds, *said, rules, limits, is_described, is_lacking, may_exist)

@@ -162,7 +162,8 @@ class OutsideText(Stateful):
         marker, at = left[0]
         if at:
             return Opener(left, start)
-        if marker in END_TOKENS:
+        ends_reasoning = self.kind == "reasoning" and marker in self._grammar.reasoning.values()
+        if marker in END_TOKENS and not ends_reasoning:
             self._take_end(marker, start, final=final)
         else:
             self._take_marker(marker, start + len(marker))

@@ -105,7 +105,8 @@ def test_what_was_given_is_what_all_ways_on_have_in_common(name: str) -> None:
     others = [Dialect("other", kind.beside)] if kind.beside else []
     operator = parse_text(dialect, *others, turn_id="t", blanks="keep")
     # A token that ends the answer may come anywhere, too.
-    endings = [whole[at:] for whole in (*kind.whole, END_TOKENS[0]) for at in range(len(whole))]
+    tokens = (END_TOKENS[0], *(each for each in END_TOKENS if each.startswith(REASONING[0][0])))
+    endings = [whole[at:] for whole in (*kind.whole, *tokens) for at in range(len(whole))]
     ways = dict.fromkeys(("", "x", " x", "\nx", "<t", "t>x", ">", "><t", *endings))
     for begin, letters in kind.begins.items():
         for more in chain.from_iterable(product(letters, repeat=length) for length in range(MOST + 1)):

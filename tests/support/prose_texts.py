@@ -12,6 +12,7 @@ PROSE: Final[dict[str, str]] = {
     ),
     "a plan": "Here are my reasoning steps: ask, wait, decide.\n\n1. Ask the bank.\n2. Wait a day.\n3. Decide.",
     "a thought": "Here is my thought process: first the cheap options, then the rest.\n\n- a bus\n- a taxi",
+    "a command": "/think\nis what you write to switch it on, and /no_think is what switches it off.",
     "markdown": (
         "## Steps\n\n1. Install it: `pip install acme`\n2. Run `acme --tools=all <file>`\n\n> **Note** [docs]"
         "(https://example.org/a_(b)) say *otherwise*.\n\n| a | b |\n|---|---|\n| `x|y` | [1] |\n\n- [ ] to do\n- [x] done\n"

@@ -161,7 +161,12 @@ IDS: Final = {
     "tencent/Hunyuan-V4": "hunyuan_v3",
     "zai-org/GLM-5.3-Flash": "glm47, thinks",
     "Spark25-4B": "glm47",
-    "naver-hyperclovax/HyperCLOVAX-SEED-Think-14B": "glm47",
+    "naver-hyperclovax/HyperCLOVAX-SEED-Think-32B": "glm47",
+    "naver-hyperclovax/HyperCLOVAX-SEED-Think-14B": "hyperclovax_think",
+    "upstage/Solar-Open-100B": "solar_open",
+    "miromind-ai/MiroThinker-v1.0-72B": "mirothinker",
+    "XiaomiMiMo/MiMo-VL-7B-RL": "hermes",
+    "CohereLabs/command-a-plus-05-2026": "cohere_r7b, thinks",
     "IQuestLab/IQuest-Coder-V1-40B-Instruct": "qwen3_coder",
     "FreedomIntelligence/openPangu-Embedded-7B-V2": "lfm2",
 }

@@ -7,12 +7,28 @@ from typing import Any
 import pytest
 from dialect_cases import run
 
+from penstock.operators.catalogue import DIALECTS
+from penstock.operators.grammar.dialect_positions import compiled
+from penstock.operators.grammar.end_tokens import END_TOKENS
+
 ONE = '[{"name": "f", "arguments": {}}]'
 INVOKED = '<｜DSML｜invoke name="f"></｜DSML｜invoke>'
 KIMI = "<|tool_call_begin|>{}<|tool_call_argument_begin|>{{}}<|tool_call_end|>"
 COGITO = "<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>7<｜tool▁output▁end｜><｜tool▁outputs▁end｜>"
 FILE = '<boltAction type="file" filePath="a">x</boltAction>'
 DOTS = '<dots_function_call><invoke name="f"></invoke></dots_function_call>'
+SOLAR = "".join(
+    (
+        "<|tool_calls|>",
+        *(
+            f"<|tool_call:begin|>id-{name}<|tool_call:name|>{name}<|tool_call:args|>{{}}<|tool_call:end|>"
+            for name in "fg"
+        ),
+        "<|calls|>",
+    )
+)
+MCP = "<use_mcp_tool>\n<tool_name>f</tool_name>\n<arguments>\n{}\n</arguments>\n</use_mcp_tool>"
+ROLE = "助手\N{FULLWIDTH COLON}"
 TOOLS = [{"name": "g", "parameters": None}]
 CASES: tuple[tuple[str, str, str, list[str]], ...] = (
     # The newlines that a template writes between the text and a call.
@@ -36,11 +52,35 @@ CASES: tuple[tuple[str, str, str, list[str]], ...] = (
     ("deepseek_v3_cogito", f"Hi.{COGITO}Done", "Hi.Done", []),
     ("bolt_artifact", f'<boltArtifact id="a" title="t">First:{FILE}{FILE}</boltArtifact>Done', "Done", ["file"] * 2),
     ("bolt_artifact", '<boltArtifact id="a" title="t">x', '<boltArtifact id="a" title="t">x', []),
+    # What a template writes around the answer, and the token that ends it.
+    ("granite3", "<think>Hm</think>\n<response>Hi.</response>", "Hi.", []),
+    ("hunyuan_a13b", f"<think>Hm</think>\n{ROLE}Hi.<|eos|>", "Hi.", []),
+    ("hunyuan_a13b", f"They say {ROLE}Hi.", f"They say {ROLE}Hi.", []),
+    ("hunyuan_a13b", f"{ROLE}Hi.<tool_calls>{ONE}</tool_calls>", "Hi.", ["f"]),
+    ("gigachat3", f"Hi.</s><|message_sep|>function call<|role_sep|>\n{ONE[1:-1]}", "Hi.</s>", ["f"]),
+    ("cohere_r7b", "Hi.<|END_OF_TURN_TOKEN|>", "Hi.", []),
+    ("gemma4", "Hi.<turn|>\n", "Hi.", []),
+    ("gemma4", "Hi.<turn|> you", "Hi.<turn|> you", []),
+    ("kimi_k3", "<|open|>response<|sep|>Hi.<|close|>response<|sep|><|close|>message<|sep|><|end_of_msg|>", "Hi.", []),
+    *(("auto", f"Hi.{token}", "Hi.", []) for token in END_TOKENS),
+    # Solar Open, HyperCLOVA X Think 14B and MiroThinker.
+    ("solar_open", "<|think|>Hm<|end|><|begin|>assistant<|content|>Hi.<|end|>", "Hi.", []),
+    ("solar_open", SOLAR, "", ["f", "g"]),
+    ("hyperclovax_think", "\nHi.<|im_end|><|endofturn|>", "\nHi.", []),
+    ("hyperclovax_think", "/think\nHm.<|im_end|>\n<|im_start|>assistant\nHi.<|im_end|><|endofturn|>\n", "Hi.", []),
+    ("hyperclovax_think", f" -> tool/function_call\n{ONE}<|im_end|><|stop|>", "", ["f"]),
+    ("hyperclovax_think", "It is -> tool/function_call\n[]", "It is -> tool/function_call\n[]", []),
+    ("mirothinker", MCP, "", ["f"]),
     # Of an answer that consists of blanks, blanks are the text.
     *(("hermes", blanks, blanks, []) for blanks in (" ", "\n\n", "\n \t\n")),
     ("hermes", f"\n<tool_call>{ONE[1:-1]}</tool_call>\n", "", ["f"]),
     ("hermes", "<think></think>\n", "", []),
 )
+
+
+def test_no_token_that_ends_an_answer_opens_a_block():
+    grammar = compiled(tuple(DIALECTS.values()))
+    assert set(END_TOKENS).isdisjoint(grammar.openers(leading=True).literals)
 
 
 @pytest.mark.parametrize(("dialect", "text", "content", "names"), CASES)

@@ -12,6 +12,7 @@ from reactivex import Observable
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
+from .bedrock.bedrock_stream import bedrock_source
 from .from_gemini import check_gemini_stream
 from .from_openai_chat import check_choices
 from .machine.choices import Choices
@@ -63,7 +64,7 @@ def from_stream(
 
 def stream_through(source: object, new_machine: Callable[[], Machine]) -> Observable[ChunkResponse]:
     """Return `from_stream` with a given function that makes the machine of each subscription."""
-    return bridge(translated(source, check_any_stream, any_exception), new_machine, _is_checked)
+    return bridge(translated(bedrock_source(source), check_any_stream, any_exception), new_machine, _is_checked)
 
 
 def any_machine(

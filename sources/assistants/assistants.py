@@ -45,7 +45,7 @@ class Assistants(OneAnswer):
         """The ids of the messages of which a delta came."""
         self._has_clients_calls = False
 
-    def feed(self, item: Any, /) -> list[ChunkResponse]:
+    def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
         """Return the chunks for one event; none for an event without content."""
         if self.stopped or item is None:
             return []

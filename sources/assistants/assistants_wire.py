@@ -12,6 +12,8 @@ class AssistantsDecoder(SseDecoder):
 
         b'event: thread.message.delta\ndata: {"id": "m"}\n\n'
         [ServerSentEvent('thread.message.delta', '{"event": "thread.message.delta", "data": {"id": "m"}}')]
+
+    The end, `[DONE]`, stays as it is.
     """
 
     __slots__ = ()

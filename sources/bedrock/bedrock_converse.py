@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ...events.chunk_response import ChunkResponse, TokenUsage
@@ -61,8 +60,8 @@ class BedrockConverse(OneAnswer):
                 break
             if is_error_key(kind):
                 chunks += self.fail(converse_error(kind, value))
-            elif (read := _READERS.get(kind)) is not None:
-                chunks += read(self, fields_of(value) or {})
+            elif kind in _SHOWING or kind == "metadata":
+                chunks += self._event(kind, fields_of(value) or {})
             elif kind not in _IGNORED and says_something(plain := plain_json(value)):
                 chunks += self.raw({kind: plain})
         return chunks
@@ -77,6 +76,21 @@ class BedrockConverse(OneAnswer):
     def new_part(self, _name: str, _state: Any, /) -> Joined:
         """Return an empty block, into which its state will be loaded."""
         return Joined()
+
+    def _event(self, kind: str, event: Fields) -> list[ChunkResponse]:
+        match kind:
+            case "contentBlockDelta":
+                return self._delta(event)
+            case "contentBlockStart":
+                return self._begin(event)
+            case "contentBlockStop":
+                return self._end(event)
+            case "messageStop":
+                return self._stop(event)
+            case "metadata":
+                return self._metadata(event)
+            case _:
+                return []
 
     def _begin(self, event: Fields) -> list[ChunkResponse]:
         key, start = _key(event), fields_of(event.get("start")) or {}
@@ -154,9 +168,7 @@ class BedrockConverse(OneAnswer):
         reason = event.get("stopReason")
         if not isinstance(reason, str) or not reason:
             return chunks
-        return chunks + self.finish(
-            finish_of(CONVERSE_FINISHES, reason), reason, has_calls=self._has_clients_calls
-        )
+        return chunks + self.finish(finish_of(CONVERSE_FINISHES, reason), reason, has_calls=self._has_clients_calls)
 
     def _metadata(self, event: Fields) -> list[ChunkResponse]:
         chunks: list[ChunkResponse] = []
@@ -169,18 +181,9 @@ class BedrockConverse(OneAnswer):
         usage = self.new_usage(_usage(fields_of(event.get("usage")) or {}))
         return chunks if usage is None else [*chunks, *self.other(usage=usage)]
 
-    def _message(self, _: Fields) -> list[ChunkResponse]:
-        return []
 
-
-_READERS: dict[str, Callable[[BedrockConverse, Fields], list[ChunkResponse]]] = {
-    "messageStart": BedrockConverse._message,
-    "contentBlockStart": BedrockConverse._begin,
-    "contentBlockDelta": BedrockConverse._delta,
-    "contentBlockStop": BedrockConverse._end,
-    "messageStop": BedrockConverse._stop,
-    "metadata": BedrockConverse._metadata,
-}
+_SHOWING = frozenset({"messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop"})
+"""Types of events that no other API has."""
 
 
 def _key(event: Fields) -> Key:
@@ -214,7 +217,3 @@ def is_converse_event(event: Fields) -> bool:
     if fields_of((fields_of(event.get("metadata")) or {}).get("usage")) is not None:
         return "inputTokens" in event["metadata"]["usage"]
     return any(is_error_key(kind) for kind in event)
-
-
-_SHOWING = frozenset(_READERS) - {"metadata"}
-

@@ -65,4 +65,7 @@ def plain_fields(value: Any) -> Fields:
     fields = fields_of(value)
     if fields is None:
         return plain_object(value)
-    return {str(name): plain_fields(each) if fields_of(each) is not None else base64_of(each) for name, each in fields.items()}
+    return {
+        str(name): plain_fields(each) if fields_of(each) is not None else base64_of(each)
+        for name, each in fields.items()
+    }

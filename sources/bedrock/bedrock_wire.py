@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from typing import Any
 
 from ...events.errors import UsageError
@@ -61,15 +62,15 @@ class _Frames(Stateful):
 
     def __init__(self) -> None:
         try:
-            from botocore.eventstream import EventStreamBuffer, ParserError
+            found: Any = import_module("botocore.eventstream")
         except ImportError:
             message = (
                 "botocore decodes the binary event stream of Bedrock, and it is not installed; "
                 'install boto3, or ".[bedrock]" in the project\'s folder'
             )
             raise UsageError(message) from None
-        self._buffer: Any = EventStreamBuffer()
-        self._errors: tuple[type[Exception], ...] = (ParserError, KeyError, ValueError)
+        self._buffer: Any = found.EventStreamBuffer()
+        self._errors: tuple[type[Exception], ...] = (found.ParserError, KeyError, ValueError)
         self._rest: list[bytes] = []
         self._is_broken = False
 

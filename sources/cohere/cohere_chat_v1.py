@@ -47,7 +47,7 @@ class CohereChatV1(OneAnswer):
         """The keys of the calls, in order."""
         self._has_text = False
 
-    def feed(self, item: Any, /) -> list[ChunkResponse]:
+    def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
         """Return the chunks for one event; none for an event without content."""
         if self.stopped or item is None:
             return []
@@ -123,9 +123,7 @@ class CohereChatV1(OneAnswer):
             reason = response.get("finish_reason")
         said = {} if usage is None else {"usage": usage}
         if isinstance(reason, str) and reason:
-            return chunks + self.finish(
-                finish_of(COHERE_FINISHES, reason), reason, has_calls=bool(self._begun), **said
-            )
+            return chunks + self.finish(finish_of(COHERE_FINISHES, reason), reason, has_calls=bool(self._begun), **said)
         return chunks + (self.other(**said) if said else [])
 
 

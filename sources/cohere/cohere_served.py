@@ -17,7 +17,12 @@ def _event(message: str) -> tuple[str, Any]:
 
 
 def _event_v1(message: str) -> tuple[str, Any]:
-    return "", {"event_type": "stream-end", "finish_reason": "ERROR", "is_finished": True, "response": {"text": message}}
+    return "", {
+        "event_type": "stream-end",
+        "finish_reason": "ERROR",
+        "is_finished": True,
+        "response": {"text": message},
+    }
 
 
 COHERE_SERVED = Served(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...operators.engine.state import Stateful
 from ..wire.ndjson import NdjsonDecoder
 from ..wire.sse import ServerSentEvent, SseDecoder
@@ -14,6 +16,8 @@ class CohereV1Decoder(Stateful):
 
         b'{"event_type": "stream-start"}\n'           [ServerSentEvent('', '{"event_type": "stream-start"}')]
         b'data: {"event_type": "stream-start"}\n\n'   [ServerSentEvent('', '{"event_type": "stream-start"}')]
+
+    The first byte that says something tells which it is.
     """
 
     STATE = __slots__ = ("_decoder",)
@@ -34,5 +38,5 @@ class CohereV1Decoder(Stateful):
         """Return the last line, which the end of the stream completes; an event that it cuts off does not count."""
         return self._decoder.close() if self._decoder else []
 
-    def new_part(self, _name: str, state: object, /) -> NdjsonDecoder | SseDecoder:
-        return SseDecoder() if "_data" in dict(state) else NdjsonDecoder()  # type: ignore[call-overload]
+    def new_part(self, _name: str, state: Any, /) -> NdjsonDecoder | SseDecoder:
+        return SseDecoder() if "_data" in state else NdjsonDecoder()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..machine.sdk_fields import Fields, fields_of
-from ..machine.surrogates import plain_object
-from ..messages.joined import Joined
+from ..machine.surrogates import plain_json
+from ..messages.joined import Joined, set_json
 
 FUNCTION_CALL = "function_call"
 CALLS_OWN = frozenset({"id", "name", "arguments"})
@@ -38,6 +38,19 @@ def call_of(kind: str, step: Fields) -> tuple[str, bool]:
     return (name if isinstance(name, str) and name else kind.removesuffix("_call")), kind == FUNCTION_CALL
 
 
+def arguments_of(step: Fields, *, is_clients: bool) -> Any:
+    """Return the arguments of a step; None for the empty object that is there before they come.
+
+    In those of built-in tools null means missing, because the SDK writes it.
+
+    >>> step = {"arguments": {"a": None}}
+    >>> arguments_of(step, is_clients=True), arguments_of(step, is_clients=False)
+    ({'a': None}, None)
+    """
+    given = step.get("arguments")
+    return (plain_json(given) if is_clients else set_json(given)) or None
+
+
 def add_result(result: Joined, given: Fields) -> None:
     """Add the fields of a delta to a result: a text is appended, as is a list; of the rest the last one counts.
 
@@ -47,7 +60,8 @@ def add_result(result: Joined, given: Fields) -> None:
     >>> result.whole()
     {'type': 'code_execution_result', 'result': 'Hello'}
     """
-    for name, value in plain_object(given).items():
+    plain: Fields = set_json(given)
+    for name, value in plain.items():
         before: Any = result.fields.get(name)
         if name == "result" and isinstance(value, str):
             result.text(name, value)

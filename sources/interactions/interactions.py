@@ -13,9 +13,9 @@ from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, says_something
 from ..machine.token_count import token_count
-from ..messages.joined import Joined
+from ..messages.joined import Joined, set_json
 from ..wire.left_out import keys_left_out
-from .interaction_steps import CALLS_OWN, KNOWN_CONTENT, MEDIA, add_result, call_of, known
+from .interaction_steps import CALLS_OWN, KNOWN_CONTENT, MEDIA, add_result, arguments_of, call_of, known
 
 _API = "gemini-interactions"
 _OF_INTERACTION = frozenset({"id", "model", "status", "usage", "steps"}) | keys_left_out(
@@ -45,7 +45,7 @@ class Interactions(OneAnswer):
         self._has_clients_calls = False
         self._has_steps = False
 
-    def feed(self, item: Any, /) -> list[ChunkResponse]:
+    def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
         """Return the chunks for one event; none for an event without content."""
         if self.stopped or item is None:
             return []
@@ -92,7 +92,7 @@ class Interactions(OneAnswer):
             for number, step in enumerate(map(known, entries_of(given.get("steps")))):
                 key = f"{kind}:{number}"
                 chunks += self._start(key, step or {}) + self._stop(key)
-        more = {name: plain_json(value) for name, value in given.items() if name not in _OF_INTERACTION}
+        more = set_json({name: value for name, value in given.items() if name not in _OF_INTERACTION})
         if says_something(more):
             chunks += self.event("other", more)
         status = given.get("status")
@@ -136,7 +136,7 @@ class Interactions(OneAnswer):
             kind="json" if is_clients else "object",
             executed_by="client" if is_clients else "provider",
             native={} if native == {"type": "function_call"} else native,
-            announced=plain_json(step.get("arguments")) or None,  # the empty object that is always there says nothing
+            announced=arguments_of(step, is_clients=is_clients),
         )
         return self.call(delta)
 
@@ -161,7 +161,7 @@ class Interactions(OneAnswer):
         return self.raw({"delta": delta})
 
     def _whole_call(self, key: Key, delta: Fields) -> list[ChunkResponse]:
-        chunks = self.call(self.calls.whole(key, plain_json(delta.get("arguments")), "step.delta"))
+        chunks = self.call(self.calls.whole(key, arguments_of(delta, is_clients=False), "step.delta"))
         if signature := delta.get("signature"):
             chunks += self.call(self.calls.delta(key, native={"signature": plain_json(signature)}))
         return chunks

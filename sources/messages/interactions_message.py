@@ -56,7 +56,7 @@ class InteractionsMessage(Stateful):
             return {}
         return {0: [_whole(step) for step in self._steps] or self._whole}
 
-    def new_part(self, name: str, state: Any, /) -> Any:
+    def new_part(self, _name: str, state: Any, /) -> Any:
         return _Step() if "own" in state else Joined()
 
     def _start(self, index: str, given: Fields) -> None:

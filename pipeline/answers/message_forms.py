@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 from ...events.errors import UsageError
+from ..provider_forms.assistants_form import ASSISTANTS_FORM
+from ..provider_forms.bedrock_form import BEDROCK_FORM
+from ..provider_forms.cohere_form import COHERE_FORM
+from ..provider_forms.interactions_form import INTERACTIONS_FORM
 from ..providers.providers import PROVIDERS, provider_of
 from .anthropic_form import ANTHROPIC_FORM
 from .chat_form import chat_form
@@ -55,6 +59,10 @@ _FORMS: Mapping[str, MessageForm] = {
         ANTHROPIC_FORM,
         GEMINI_FORM,
         OLLAMA_FORM,
+        BEDROCK_FORM,
+        COHERE_FORM,
+        INTERACTIONS_FORM,
+        ASSISTANTS_FORM,
         *(chat_form(name, relative.returned) for name, relative in RELATIVES.items()),
     )
 }

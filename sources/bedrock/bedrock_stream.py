@@ -32,9 +32,10 @@ def bedrock_exception(error: Exception) -> ProviderError | None:
         return ProviderError(str(error), type=type(error).__name__, transport=bool(names & _TRANSPORT))
     answer = cast("Mapping[str, Any]", response)
     body: Any = answer.get("Error") or answer
-    code = str(body.get("Code") or "") or None
+    code = str(body.get("Code") or "")
     status: Any = (answer.get("ResponseMetadata") or {}).get("HTTPStatusCode")
-    kind = code and next((name for name in STATUSES if name.lower() == code.lower()), code)
+    code = "" if code.isdigit() else code
+    kind = next((name for name in STATUSES if name.lower() == code.lower()), code) or None
     is_status = isinstance(status, int) and 400 <= status < 600
     detail = str(body.get("Message") or body.get("message") or error)
     return ProviderError(detail, code=kind, type=kind, status=status if is_status else STATUSES.get(kind or ""))

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 from ...events.errors import UsageError
-from ..provider_forms.assistants_form import ASSISTANTS_FORM
-from ..provider_forms.bedrock_form import BEDROCK_FORM
-from ..provider_forms.cohere_form import COHERE_FORM
-from ..provider_forms.interactions_form import INTERACTIONS_FORM
 from ..providers.providers import PROVIDERS, provider_of
 from .anthropic_form import ANTHROPIC_FORM
+from .assistants_form import ASSISTANTS_FORM
+from .bedrock_form import BEDROCK_FORM
 from .chat_form import chat_form
+from .cohere_form import COHERE_FORM
 from .gemini_form import GEMINI_FORM
+from .interactions_form import INTERACTIONS_FORM
 from .message_form import MessageForm
 from .ollama_form import OLLAMA_FORM
 from .responses_form import RESPONSES_FORM

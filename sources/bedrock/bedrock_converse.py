@@ -14,7 +14,7 @@ from ..machine.surrogates import plain_json, says_something
 from ..machine.token_count import token_count
 from ..messages.joined import Joined
 from ..wire.left_out import keys_left_out
-from .bedrock_fields import base64_of, converse_error, is_error_key, plain_fields
+from .bedrock_fields import STATUSES, base64_of, converse_error, is_error_key, plain_fields
 
 _API = "bedrock-converse"
 _PROVIDERS = "server_tool_use"
@@ -214,6 +214,7 @@ def is_converse_event(event: Fields) -> bool:
     """Return whether an item belongs to this API."""
     if any(kind in event for kind in _SHOWING):
         return True
-    if fields_of((fields_of(event.get("metadata")) or {}).get("usage")) is not None:
-        return "inputTokens" in event["metadata"]["usage"]
-    return any(is_error_key(kind) for kind in event)
+    usage = fields_of((fields_of(event.get("metadata")) or {}).get("usage"))
+    if usage is not None and "inputTokens" in usage:
+        return True
+    return any(kind in STATUSES for kind in event)

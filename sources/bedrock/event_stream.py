@@ -16,7 +16,7 @@ def event_stream(body: bytes) -> bytes:
     r"""Return named server-sent events as the frames in which Bedrock sends them.
 
     >>> event_stream(b'event: messageStop\ndata: {"stopReason": "end_turn"}\n\n')[:4]
-    b'\x00\x00\x00\x96'
+    b'\x00\x00\x00{'
     """
     return b"".join(frame(event, data.encode()) for event, data in SseDecoder().feed(body) if event)
 

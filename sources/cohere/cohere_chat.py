@@ -135,4 +135,5 @@ def _key(event: Fields) -> int | str | None:
 
 def is_cohere_event(event: Fields) -> bool:
     """Return whether an item belongs to this API."""
-    return event.get("type") in _EVENTS
+    kind = event.get("type")
+    return isinstance(kind, str) and kind in _EVENTS

@@ -72,7 +72,7 @@ class CohereChatV1(OneAnswer):
     def _text(self, stream: Any, text: object) -> list[ChunkResponse]:
         if not isinstance(text, str) or not text:
             return []
-        self._has_text = self._has_text or stream == "content"
+        self._has_text = True
         return self.followed() + self.text(stream, text)
 
     def _piece(self, event: Fields) -> list[ChunkResponse]:
@@ -129,4 +129,5 @@ class CohereChatV1(OneAnswer):
 
 def is_cohere_v1_event(event: Fields) -> bool:
     """Return whether an item belongs to this API."""
-    return event.get("event_type") in _EVENTS
+    kind = event.get("event_type")
+    return isinstance(kind, str) and kind in _EVENTS

@@ -140,7 +140,7 @@ class Interactions(OneAnswer):
         )
         return self.call(delta)
 
-    def _delta(self, key: Key, event: Fields) -> list[ChunkResponse]:
+    def _delta(self, key: Key, event: Fields) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind
         delta = known(event.get("delta")) or {}
         kind = delta.get("type")
         if kind == "arguments_delta":
@@ -151,11 +151,13 @@ class Interactions(OneAnswer):
             return self._signature(delta)
         if kind == "text_annotation_delta":
             return self._annotations(delta)
+        if not isinstance(kind, str):
+            return self.raw({"delta": delta})
         if kind in KNOWN_CONTENT:
             return self._content(delta)
-        if isinstance(kind, str) and kind.endswith("_call"):
+        if kind.endswith("_call"):
             return self._whole_call(key, delta)
-        if isinstance(kind, str) and kind.endswith("_result") and key in self._results:
+        if kind.endswith("_result") and key in self._results:
             add_result(self._results[key], delta)
             return []
         return self.raw({"delta": delta})

@@ -83,9 +83,11 @@ class InteractionsMessage(Stateful):
                 step.own.fields["signature"] = plain_json(delta["signature"])
         elif kind == "text_annotation_delta":
             _annotate(step, delta)
+        elif not isinstance(kind, str):
+            return
         elif kind in KNOWN_CONTENT:
             _add_content(step, delta)
-        elif isinstance(kind, str) and kind.endswith(("_call", "_result")):
+        elif kind.endswith(("_call", "_result")):
             add_result(step.own, {name: each for name, each in _set_fields(delta).items() if name != "type"})
 
 

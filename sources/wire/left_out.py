@@ -103,6 +103,30 @@ LEFT_OUT = (
     *_rows("anthropic-messages", _COUNTS, "*usage.inference_geo", "*usage.service_tier", "*usage.speed"),
     *_rows("openai-assistants", _FRAME, "*: event", "*: data.object", "*: data.id", "*: data.thread_id"),
     *_rows("openai-assistants", _FRAME, "*: data.run_id", "*: data.assistant_id", "*: data.type", "*: data.role"),
+    *_rows("openai-assistants", _FRAME, "thread.*: data.content.type", "thread.*: data.delta.content.type"),
+    *_rows(
+        "openai-assistants", _FRAME, "thread.*: data.delta.content.index", "thread.*: data.delta.content.text.index"
+    ),
+    *_rows("openai-assistants", _FRAME, "thread.run.step.*: data.delta.step_details.type"),
+    *_rows("openai-assistants", _FRAME, "thread.run.step.*: data.delta.step_details.tool_calls.index"),
+    *_rows("openai-assistants", _FRAME, "thread.run.step.*: data.delta.step_details.tool_calls.type"),
+    *_rows("openai-assistants", _FRAME, "thread.run.step.*: data.step_details.type"),
+    *_rows("openai-assistants", _FRAME, "thread.run.step.*: data.step_details.tool_calls.type"),
+    *_rows("openai-assistants", _FRAME, "thread.run.requires_action: data.required_action.type"),
+    *_rows(
+        "openai-assistants",
+        _FRAME,
+        "thread.run.requires_action: data.required_action.submit_tool_outputs.tool_calls.type",
+    ),
+    *_rows("openai-assistants", _ECHO, *(f"thread.run.*: data.{key}" for key in _ECHOED)),
+    *_rows(
+        "openai-assistants", _ECHO, "thread.run.*: data.max_completion_tokens", "thread.run.*: data.max_prompt_tokens"
+    ),
+    *_rows("openai-assistants", _ECHO, "thread.run.*: data.response_format", "thread.run.*: data.truncation_strategy"),
+    *_rows("openai-assistants", _TIMES, "*: data.*_at"),
+    *_rows("openai-assistants", _COUNTS, "thread.run.step.*: data.usage", "*: data.usage.*_details"),
+    *_rows("openai-assistants", _STATE, "thread.message.*: data.status", "thread.run.*: data.status"),
+    *_rows("openai-assistants", REPEATED, "thread.message.completed: data.content", "thread.*: data.file_ids"),
     *_rows("openai-assistants", _STATE, "thread.created", "thread.run.created", "thread.run.queued"),
     *_rows("openai-assistants", _STATE, "thread.run.in_progress", "thread.run.cancelling", "thread.run.step.created"),
     *_rows("openai-assistants", _STATE, "thread.run.step.in_progress", "thread.run.step.cancelled"),

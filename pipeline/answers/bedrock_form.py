@@ -11,8 +11,8 @@ from typing import Any
 from ...events.tool_result import ToolResult
 from ...sinks.wording.result_text import result_text
 from ...sources.machine.sdk_fields import fields_of
-from ..answers.answer_parts import AnswerPart
-from ..answers.message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts
+from .answer_parts import AnswerPart
+from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts
 
 _NAME = "bedrock"
 _call_id = partial(fitting_id, accepted=re.compile("[a-zA-Z0-9_.:-]{1,64}"))

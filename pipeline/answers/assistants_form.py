@@ -7,8 +7,8 @@ from typing import Any
 
 from ...sinks.wording.result_text import result_text
 from ...sources.machine.sdk_fields import fields_of
-from ..answers.answer_parts import AnswerPart
-from ..answers.message_form import CallResult, MessageCall, MessageForm, Notices, left_out, said_parts, user_message
+from .answer_parts import AnswerPart
+from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, said_parts, user_message
 
 _NAME = "openai-assistants"
 

@@ -9,8 +9,8 @@ from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.machines.whole_json import decode_json
 from ...sinks.wording.result_text import result_text
 from ...sources.machine.sdk_fields import fields_of
-from ..answers.answer_parts import AnswerPart
-from ..answers.message_form import CallResult, MessageCall, MessageForm, Notices, left_out, said_parts, user_message
+from .answer_parts import AnswerPart
+from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, said_parts, user_message
 
 _NAME = "cohere"
 _SENT = ("tool_plan", "content", "tool_calls", "citations")

@@ -1,1 +1,0 @@
-"""The messages of further providers."""

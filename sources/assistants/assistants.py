@@ -54,7 +54,8 @@ class Assistants(OneAnswer):
             return self.raw(item)
         kind, data = event.get("event"), fields_of(event.get("data")) or {}
         if not isinstance(kind, str):
-            return self.fail(error_in_body(plain_json(event["error"]))) if event.get("error") else self._other(item)
+            is_error = event.keys() == {"error"}
+            return self.fail(error_in_body(plain_json(event["error"]))) if is_error else self._other(item)
         if kind == "thread.message.delta":
             return self._message_delta(data)
         if kind == "thread.run.step.delta":

@@ -58,7 +58,7 @@ class BedrockConverse(OneAnswer):
         for kind, value in event.items():
             if self.stopped:
                 break
-            if is_error_key(kind):
+            if is_error_key(kind) and (kind != "error" or len(event) == 1):
                 chunks += self.fail(converse_error(kind, value))
             elif kind in _SHOWING or kind == "metadata":
                 chunks += self._event(kind, fields_of(value) or {})

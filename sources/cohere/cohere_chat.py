@@ -62,7 +62,7 @@ class CohereChat(OneAnswer):
             return self._begin(event, message)
         if kind == "message-end":
             return self._end(event, delta)
-        if kind is None and event.get("message"):
+        if kind is None and isinstance(event.get("message"), str):
             return self.fail(error_in_body(plain_json(event)))
         return [] if not event or (isinstance(kind, str) and is_event_left_out(_API, kind)) else self.raw(item)
 

@@ -65,7 +65,7 @@ class CohereChatV1(OneAnswer):
             return self._end(event, fields_of(event.get("response")) or {})
         if isinstance(kind, str) and kind in _KINDS:
             return self._own(event, *_KINDS[kind])
-        if kind is None and event.get("message"):
+        if kind is None and "type" not in event and isinstance(event.get("message"), str):
             return self.fail(error_in_body(plain_json(event)))
         return [] if not event or (isinstance(kind, str) and is_event_left_out(_API, kind)) else self.raw(item)
 

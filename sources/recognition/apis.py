@@ -15,12 +15,14 @@ from ..assistants.assistants_message import AssistantsMessage
 from ..assistants.assistants_served import ASSISTANTS_SERVED
 from ..assistants.assistants_wire import AssistantsDecoder
 from ..bedrock.bedrock_converse import BedrockConverse, is_converse_event
+from ..bedrock.bedrock_message import BedrockMessage
 from ..bedrock.bedrock_served import BEDROCK_SERVED
 from ..bedrock.bedrock_stream import bedrock_exception
 from ..bedrock.bedrock_wire import BedrockDecoder
 from ..cohere.cohere_chat import CohereChat, is_cohere_event
 from ..cohere.cohere_chat_v1 import CohereChatV1, is_cohere_v1_event
 from ..cohere.cohere_exception import cohere_exception
+from ..cohere.cohere_message import CohereMessage, CohereV1Message
 from ..cohere.cohere_served import COHERE_SERVED, COHERE_V1_SERVED
 from ..cohere.cohere_wire import CohereV1Decoder
 from ..gemini.gemini import Gemini, is_gemini_response
@@ -28,15 +30,13 @@ from ..gemini.gemini_exception import gemini_exception
 from ..gemini.gemini_served import GEMINI_SERVED
 from ..gemini.gemini_wire import GeminiDecoder
 from ..interactions.interactions import Interactions, is_interactions_event
+from ..interactions.interactions_message import InteractionsMessage
 from ..interactions.interactions_served import INTERACTIONS_SERVED
 from ..machine.choices import Choices
 from ..machine.machine import Machine
 from ..messages.anthropic_message import AnthropicMessage
-from ..messages.bedrock_message import BedrockMessage
 from ..messages.chat_messages import ChatMessages
-from ..messages.cohere_message import CohereMessage, CohereV1Message
 from ..messages.gemini_messages import GeminiMessages
-from ..messages.interactions_message import InteractionsMessage
 from ..messages.message_keeper import MessageKeeper
 from ..messages.messages import Messages
 from ..messages.ollama_message import OllamaMessage

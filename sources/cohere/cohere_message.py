@@ -11,7 +11,7 @@ from ...operators.engine.state import Stateful
 from ..machine.choices import Choices
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json
-from .joined import Joined, json_as_far_as_it_came, set_json, wire_fields
+from ..messages.joined import Joined, json_as_far_as_it_came, set_json, wire_fields
 
 _TEXTS = frozenset({"text", "thinking"})
 _FUNCTION = "function."

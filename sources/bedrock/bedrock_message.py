@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...operators.engine.state import Stateful
-from ..bedrock.bedrock_fields import base64_of, plain_fields
 from ..machine.choices import Choices
 from ..machine.sdk_fields import Fields, fields_of
 from ..machine.surrogates import plain_json
-from .joined import Joined, json_as_far_as_it_came, set_json
+from ..messages.joined import Joined, json_as_far_as_it_came, set_json
+from .bedrock_fields import base64_of, plain_fields
 
 _BLOCKS = ("toolUse", "toolResult", "image")
 """The kinds of blocks that have a start."""

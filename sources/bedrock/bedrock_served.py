@@ -7,6 +7,7 @@ from typing import Any
 
 from ..wire.served import Served
 from .bedrock_fields import STATUSES
+from .event_stream import event_stream
 
 _KINDS = {status: kind for kind, status in reversed(STATUSES.items())}
 
@@ -30,4 +31,7 @@ BEDROCK_SERVED = Served(
     _error,
     _event,
     _wants_stream,
+    garbage_event="contentBlockDelta",
+    forms=frozenset({"sse", "frames"}),
+    as_sent=event_stream,
 )

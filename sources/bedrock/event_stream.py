@@ -8,16 +8,20 @@ from struct import pack
 from ..wire.sse import SseDecoder
 from .bedrock_fields import is_error_key
 
+_LEAST = 16
+"""The length of an empty frame."""
 _TEXT = 7
 """The number of the type of headers that are texts."""
 
 
 def event_stream(body: bytes) -> bytes:
-    r"""Return named server-sent events as the frames in which Bedrock sends them.
+    r"""Return named server-sent events as the frames in which Bedrock sends them; frames as they are.
 
     >>> event_stream(b'event: messageStop\ndata: {"stopReason": "end_turn"}\n\n')[:4]
     b'\x00\x00\x00{'
     """
+    if body.startswith(b"\0"):
+        return body
     return b"".join(frame(event, data.encode()) for event, data in SseDecoder().feed(body) if event)
 
 
@@ -28,10 +32,21 @@ def frame(kind: str, payload: bytes) -> bytes:
     return framed(headers, payload)
 
 
+def frame_ends(body: bytes) -> list[int]:
+    """Return where the frames of a body end; what follows the last whole one belongs to none."""
+    ends: list[int] = []
+    at = 0
+    while at + _LEAST <= len(body):
+        at += max(int.from_bytes(body[at : at + 4]), _LEAST)
+        if at <= len(body):
+            ends.append(at)
+    return ends
+
+
 def framed(headers: dict[str, str], payload: bytes) -> bytes:
     """Return a frame: its lengths, their checksum, the headers, the payload and the checksum of it all."""
     head = b"".join(_header(name, value) for name, value in headers.items())
-    prelude = pack("!II", len(head) + len(payload) + 16, len(head))
+    prelude = pack("!II", len(head) + len(payload) + _LEAST, len(head))
     whole = prelude + pack("!I", crc32(prelude)) + head + payload
     return whole + pack("!I", crc32(whole))
 

@@ -14,6 +14,8 @@ _TRANSPORT = frozenset({"HTTPClientError", "ConnectionError", "IncompleteReadErr
 
 def bedrock_source(source: Any) -> Any:
     """Return boto3's answer, or a function that asks for one, as a stream of its events; anything else as it is."""
+    if callable(through := getattr(source, "through", None)):  # a tap, which records what the stream in it yields
+        return through(bedrock_source)
     if callable(source) and not hasattr(source, "__iter__") and not hasattr(source, "__aiter__"):
         return lambda: _opened(source())
     return _events_of(source)

@@ -48,10 +48,10 @@ def from_stream(
     >>> from_stream(lambda: events).subscribe(lambda chunk: print(chunk.content)) and None
     Hi
 
-    - `source`: what the streamed call of an SDK (OpenAI, Anthropic, Google, Mistral, Ollama,
-      Bedrock's boto3, Cohere) returned, sync or async,
-      or a zero-argument callable (also async) that makes the call at subscription; or an iterable of the wire's JSON as
-      dicts, of texts, or of ChunkResponses. An open stream has one subscriber. Anything else raises a `UsageError`.
+    - `source`: what the streamed call of an SDK (OpenAI, Anthropic, Google, Mistral, Ollama, Cohere, boto3 for Bedrock)
+      returned, sync or async, or a zero-argument callable (also async) that makes the call at subscription; or an
+      iterable of the wire's JSON as dicts, of texts, or of ChunkResponses. An open stream has one subscriber. Anything
+      else raises a `UsageError`.
     - `api`: as in `from_wire`; without it the provider is detected from the first item, and `UsageError` is raised if
       that fails. Leading keep-alives are skipped. If the named API understands no item, the stream ends with a
       `UsageError` that describes the items.

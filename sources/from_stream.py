@@ -12,6 +12,7 @@ from reactivex import Observable
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
+from .bedrock.bedrock_stream import bedrock_source
 from .from_gemini import check_gemini_stream
 from .from_openai_chat import check_choices
 from .machine.choices import Choices
@@ -47,9 +48,10 @@ def from_stream(
     >>> from_stream(lambda: events).subscribe(lambda chunk: print(chunk.content)) and None
     Hi
 
-    - `source`: what the streamed call of an SDK (OpenAI, Anthropic, Google, Mistral, Ollama) returned, sync or async,
-      or a zero-argument callable (also async) that makes the call at subscription; or an iterable of the wire's JSON as
-      dicts, of texts, or of ChunkResponses. An open stream has one subscriber. Anything else raises a `UsageError`.
+    - `source`: what the streamed call of an SDK (OpenAI, Anthropic, Google, Mistral, Ollama, Cohere, boto3 for Bedrock)
+      returned, sync or async, or a zero-argument callable (also async) that makes the call at subscription; or an
+      iterable of the wire's JSON as dicts, of texts, or of ChunkResponses. An open stream has one subscriber. Anything
+      else raises a `UsageError`.
     - `api`: as in `from_wire`; without it the provider is detected from the first item, and `UsageError` is raised if
       that fails. Leading keep-alives are skipped. If the named API understands no item, the stream ends with a
       `UsageError` that describes the items.
@@ -63,7 +65,7 @@ def from_stream(
 
 def stream_through(source: object, new_machine: Callable[[], Machine]) -> Observable[ChunkResponse]:
     """Return `from_stream` with a given function that makes the machine of each subscription."""
-    return bridge(translated(source, check_any_stream, any_exception), new_machine, _is_checked)
+    return bridge(translated(bedrock_source(source), check_any_stream, any_exception), new_machine, _is_checked)
 
 
 def any_machine(

@@ -8,8 +8,12 @@ from typing import NamedTuple, cast
 from ...events.errors import UsageError
 from ..providers.providers import PROVIDERS, provider_of
 from .anthropic_form import ANTHROPIC_FORM
+from .assistants_form import ASSISTANTS_FORM
+from .bedrock_form import BEDROCK_FORM
 from .chat_form import chat_form
+from .cohere_form import COHERE_FORM
 from .gemini_form import GEMINI_FORM
+from .interactions_form import INTERACTIONS_FORM
 from .message_form import MessageForm
 from .ollama_form import OLLAMA_FORM
 from .responses_form import RESPONSES_FORM
@@ -55,6 +59,10 @@ _FORMS: Mapping[str, MessageForm] = {
         ANTHROPIC_FORM,
         GEMINI_FORM,
         OLLAMA_FORM,
+        BEDROCK_FORM,
+        COHERE_FORM,
+        INTERACTIONS_FORM,
+        ASSISTANTS_FORM,
         *(chat_form(name, relative.returned) for name, relative in RELATIVES.items()),
     )
 }

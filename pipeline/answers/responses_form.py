@@ -12,9 +12,9 @@ from ...events.tool_result import ToolResult
 from ...sinks.wording.result_text import result_data, result_text
 from ...sources.machine.sdk_fields import fields_of
 from ...sources.openai.responses_items import call_kind
+from ..providers.responses_items import ACTION_KEYS, ANNOTATION_KEYS, BOOKKEEPING, ITEM_KEYS, PART_KEYS
 from .answer_parts import AnswerPart
 from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts, user_message
-from .responses_items import ACTION_KEYS, ANNOTATION_KEYS, BOOKKEEPING, ITEM_KEYS, PART_KEYS
 
 _NAME = "openai-responses"
 _call_id = partial(fitting_id, accepted=re.compile("[a-zA-Z0-9_-]{1,64}"))

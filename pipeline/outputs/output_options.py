@@ -24,7 +24,8 @@ def output_options(output_type: Any, provider: str, *, name: str | None = None, 
 
     - `output_type`: a type that pydantic's `TypeAdapter` takes, or a JSON Schema; for `str`, which needs none of this,
       the result is empty.
-    - `provider`: "openai-chat", "openai-responses", "anthropic", "gemini" (for `config=`), "mistral", "ollama".
+    - `provider`: "openai-chat", "openai-responses", "anthropic", "gemini" (for `config=`), "mistral", "ollama",
+      "bedrock", "cohere", "gemini-interactions", "openai-assistants".
     - `name`: the name of the output for the model, where the provider has a place for it; by default the type's.
     - `strict`: use the provider's strict mode, where it has one. The schema is changed for it, see `strict_schema`;
       optional properties may then be null. With False it is sent unchanged.

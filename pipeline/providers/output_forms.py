@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -27,6 +28,19 @@ def anthropic_output(_name: str, schema: Schema, _strict: bool) -> dict[str, Any
 
 def gemini_output(_name: str, schema: Schema, _strict: bool) -> dict[str, Any]:  # noqa: FBT001
     return {"response_mime_type": "application/json", "response_json_schema": gemini_schema(schema)}
+
+
+def bedrock_output(name: str, schema: Schema, _strict: bool) -> dict[str, Any]:  # noqa: FBT001
+    said = {"name": name, "schema": json.dumps(schema, ensure_ascii=False)}
+    return {"outputConfig": {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": said}}}}
+
+
+def cohere_output(_name: str, schema: Schema, _strict: bool) -> dict[str, Any]:  # noqa: FBT001
+    return {"response_format": {"type": "json_object", "json_schema": schema}}
+
+
+def interactions_output(_name: str, schema: Schema, _strict: bool) -> dict[str, Any]:  # noqa: FBT001
+    return {"response_format": {"type": "text", "mime_type": "application/json", "schema": gemini_schema(schema)}}
 
 
 def ollama_output(_name: str, schema: Schema, _strict: bool) -> dict[str, Any]:  # noqa: FBT001

@@ -66,3 +66,25 @@ def ollama_client(module: Any, _: str, base_url: str | None) -> Generator[Any, N
         yield client
     finally:
         client.close()
+
+
+@contextmanager
+def bedrock_client(module: Any, _: str, base_url: str | None) -> Generator[Any, None, None]:
+    """Yield boto3's client; its keys and its region are boto3's own affair, except on this machine."""
+    config: Any = import_module("botocore.config").Config
+    options: dict[str, Any] = {"config": config(retries={"total_max_attempts": 1})}
+    if is_local(base_url):
+        options["config"] = config(retries={"total_max_attempts": 1}, proxies={})
+        options |= {"region_name": "us-east-1", "aws_access_key_id": "-", "aws_secret_access_key": "-"}
+    client = module.client("bedrock-runtime", endpoint_url=base_url, **options)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+@contextmanager
+def cohere_client(module: Any, key: str, base_url: str | None) -> Generator[Any, None, None]:
+    httpx: Any = import_module("httpx")  # which Cohere's SDK stands on
+    with httpx.Client(timeout=300, follow_redirects=True, **_transport(base_url)) as http_client:
+        yield module.ClientV2(key, base_url=base_url, httpx_client=http_client)

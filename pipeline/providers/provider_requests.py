@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from msgspec import Struct
@@ -75,3 +76,35 @@ def ask_ollama(client: Any, request: Request, tools: Any) -> Any:
     return client.chat(
         model=request.model, messages=_messages(request), stream=True, **_said(tools=tools, options=options)
     )
+
+
+def ask_bedrock(client: Any, request: Request, tools: Any) -> Any:
+    return client.converse_stream(
+        modelId=request.model,
+        messages=[{"role": "user", "content": [{"text": request.prompt}]}],
+        **_said(
+            system=[{"text": request.system}] if request.system else None,
+            inferenceConfig={"maxTokens": request.max_tokens} if request.max_tokens else None,
+            toolConfig={"tools": tools} if tools else None,
+        ),
+    )
+
+
+def ask_cohere(client: Any, request: Request, tools: Any) -> Any:
+    options = _said(tools=tools, max_tokens=request.max_tokens)
+    return client.chat_stream(model=request.model, messages=_messages(request), **options)
+
+
+def ask_interactions(client: Any, request: Request, tools: Any) -> Any:
+    config = {"max_output_tokens": request.max_tokens} if request.max_tokens else None
+    options = _said(tools=tools, system_instruction=request.system, generation_config=config)
+    return client.interactions.create(model=request.model, input=request.prompt, stream=True, **options)
+
+
+def ask_assistants(client: Any, request: Request, tools: Any) -> Any:
+    """Run an assistant, whose id is the model of the request, on a thread of its own."""
+    options = _said(tools=tools, instructions=request.system, max_completion_tokens=request.max_tokens)
+    thread = {"messages": [{"role": "user", "content": request.prompt}]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # which the SDK says of this whole API
+        return client.beta.threads.create_and_run(assistant_id=request.model, thread=thread, stream=True, **options)

@@ -48,6 +48,22 @@ def ollama_form(said: Said, parameters: Schema, more: Said) -> Said:
     return function_form(said, ollama_parameters(parameters, said["name"]), more)
 
 
+def bedrock_form(said: Said, parameters: Schema, more: Said) -> Said:
+    return {"toolSpec": {**said, "inputSchema": {"json": parameters}, **more}}
+
+
+def interactions_form(said: Said, parameters: Schema, more: Said) -> Said:
+    return {"type": "function", **said, "parameters": gemini_schema(parameters), **more}
+
+
+def bedrock_choice(name: str) -> Said:
+    return {"tool": {"name": name}}
+
+
+def interactions_choice(name: str) -> Said:
+    return {"allowed_tools": {"mode": "any", "tools": [name]}}
+
+
 def gemini_list(definitions: list[Said]) -> list[Said]:
     return [{"function_declarations": definitions}]
 

@@ -29,7 +29,8 @@ def tool_schemas(
     ['zone']
 
     - `tools`: tools, or any values from which `tool` can make one.
-    - `provider`: "openai-chat", "openai-responses", "anthropic", "gemini" (a list for `config=`), "mistral", "ollama".
+    - `provider`: "openai-chat", "openai-responses", "anthropic", "gemini" (a list for `config=`), "mistral", "ollama",
+      "bedrock", "cohere", "gemini-interactions", "openai-assistants".
     - `names`: these tools only, in this order; unknown ones are skipped with a warning.
     - `strict`: use the provider's strict mode for all tools but those with `strict=False`; otherwise only for tools
       with `strict=True`. The schemas are changed for it, see `strict_schema`. Gemini and Ollama have no strict mode.

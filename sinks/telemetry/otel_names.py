@@ -103,6 +103,11 @@ PROVIDERS: Mapping[str, str] = MappingProxyType(
         "anthropic-messages": "anthropic",
         "gemini": "gcp.gen_ai",
         "ollama": "ollama",
+        "bedrock-converse": "aws.bedrock",
+        "cohere": "cohere",
+        "cohere-v1": "cohere",
+        "gemini-interactions": "gcp.gen_ai",
+        "openai-assistants": "openai",
     }
 )
 """The conventions' name of a provider, by the API of the answer; of servers that speak OpenAI's API it is `openai`."""

@@ -112,6 +112,54 @@ GEMINI_FINISHES: FinishReasons = {
     "4": _FILTER,
 }
 
+CONVERSE_FINISHES: FinishReasons = {
+    "end_turn": _STOP,
+    "stop_sequence": _STOP,
+    "tool_use": _CALLS,
+    "max_tokens": _LENGTH,
+    "model_context_window_exceeded": _LENGTH,
+    "content_filtered": _FILTER,
+    "guardrail_intervened": _FILTER,
+    "malformed_model_output": _ERROR,
+    "malformed_tool_use": _ERROR,
+}
+
+COHERE_FINISHES: FinishReasons = {
+    "COMPLETE": _STOP,
+    "STOP_SEQUENCE": _STOP,
+    "TOOL_CALL": _CALLS,
+    "MAX_TOKENS": _LENGTH,
+    "ERROR_LIMIT": _LENGTH,
+    "ERROR_TOXIC": _FILTER,
+    "ERROR": _ERROR,
+    "TIMEOUT": _ERROR,
+    "USER_CANCEL": _OTHER,
+}
+"""Finish reasons of both versions of Cohere's chat."""
+
+INTERACTIONS_FINISHES: FinishReasons = {
+    "completed": _STOP,
+    "requires_action": _CALLS,
+    "incomplete": _LENGTH,
+    "budget_exceeded": _LENGTH,
+    "requires_continuation": Finish("pause"),  # cut at a checkpoint, from which another request goes on
+    "failed": _ERROR,
+    "cancelled": _OTHER,
+}
+
+ASSISTANTS_FINISHES: FinishReasons = {
+    "completed": _STOP,
+    "requires_action": _CALLS,
+    "max_completion_tokens": _LENGTH,
+    "max_prompt_tokens": _LENGTH,
+    "content_filter": _FILTER,
+    "incomplete": _LENGTH,
+    "failed": _ERROR,
+    "cancelled": _OTHER,
+    "expired": _OTHER,
+}
+"""Finish reasons of the Assistants API, by the status of a run and by its reason for being incomplete."""
+
 OLLAMA_FINISHES: FinishReasons = {"stop": _STOP, "length": _LENGTH, "load": _OTHER, "unload": _OTHER}
 
 

@@ -10,10 +10,28 @@ from ...operators.engine.limits import Limits
 from ..anthropic.anthropic_messages import AnthropicMessages, is_anthropic_event
 from ..anthropic.anthropic_served import ANTHROPIC_SERVED
 from ..anthropic.anthropic_wire import AnthropicDecoder
+from ..assistants.assistants import Assistants, is_assistants_event
+from ..assistants.assistants_message import AssistantsMessage
+from ..assistants.assistants_served import ASSISTANTS_SERVED
+from ..assistants.assistants_wire import AssistantsDecoder
+from ..bedrock.bedrock_converse import BedrockConverse, is_converse_event
+from ..bedrock.bedrock_message import BedrockMessage
+from ..bedrock.bedrock_served import BEDROCK_SERVED
+from ..bedrock.bedrock_stream import bedrock_exception
+from ..bedrock.bedrock_wire import BedrockDecoder
+from ..cohere.cohere_chat import CohereChat, is_cohere_event
+from ..cohere.cohere_chat_v1 import CohereChatV1, is_cohere_v1_event
+from ..cohere.cohere_exception import cohere_exception
+from ..cohere.cohere_message import CohereMessage, CohereV1Message
+from ..cohere.cohere_served import COHERE_SERVED, COHERE_V1_SERVED
+from ..cohere.cohere_wire import CohereV1Decoder
 from ..gemini.gemini import Gemini, is_gemini_response
 from ..gemini.gemini_exception import gemini_exception
 from ..gemini.gemini_served import GEMINI_SERVED
 from ..gemini.gemini_wire import GeminiDecoder
+from ..interactions.interactions import Interactions, is_interactions_event
+from ..interactions.interactions_message import InteractionsMessage
+from ..interactions.interactions_served import INTERACTIONS_SERVED
 from ..machine.choices import Choices
 from ..machine.machine import Machine
 from ..messages.anthropic_message import AnthropicMessage
@@ -130,6 +148,56 @@ APIS = (
         sdks=("ollama",),
         exception=ollama_exception,
         new_messages=OllamaMessage,
+    ),
+    Api(
+        "bedrock-converse",
+        ("bedrock", "converse"),
+        _single("bedrock-converse", BedrockConverse),
+        is_converse_event,
+        BEDROCK_SERVED,
+        BedrockDecoder,
+        sdks=("boto3", "botocore"),
+        exception=bedrock_exception,
+        new_messages=BedrockMessage,
+    ),
+    Api(
+        "cohere",
+        ("cohere-chat", "cohere-v2"),
+        _single("cohere", CohereChat),
+        is_cohere_event,
+        COHERE_SERVED,
+        sdks=("cohere",),
+        exception=cohere_exception,
+        new_messages=CohereMessage,
+    ),
+    Api(
+        "cohere-v1",
+        ("cohere-chat-v1",),
+        _single("cohere-v1", CohereChatV1),
+        is_cohere_v1_event,
+        COHERE_V1_SERVED,
+        CohereV1Decoder,
+        sdks=("cohere",),
+        new_messages=CohereV1Message,
+    ),
+    Api(
+        "gemini-interactions",
+        ("interactions",),
+        _single("gemini-interactions", Interactions),
+        is_interactions_event,
+        INTERACTIONS_SERVED,
+        sdks=("google",),
+        new_messages=InteractionsMessage,
+    ),
+    Api(
+        "openai-assistants",
+        ("assistants",),
+        _single("openai-assistants", Assistants),
+        is_assistants_event,
+        ASSISTANTS_SERVED,
+        AssistantsDecoder,
+        sdks=("openai",),
+        new_messages=AssistantsMessage,
     ),
 )
 """The table of wire formats: one entry for each API."""

@@ -106,14 +106,15 @@ class ReplayApp:
         except UsageError as error:
             raise _Refusal(404, str(error)) from error
         try:
-            answer = answer_with(fault, recording.body, api)
+            body_sent = api.served.as_sent(recording.body)
+            answer = answer_with(fault, body_sent, api)
         except UsageError as error:
             raise _Refusal(400, str(error), fault) from error
         pieces = pieces_of(
             answer.events,
             pace=self._settings.pace,
             chunk=self._settings.chunk,
-            timing=recording.timing,
+            timing=recording.timing if body_sent == recording.body else None,
             inserted_at=answer.inserted_at,
             inserted=answer.inserted,
         )
@@ -122,9 +123,9 @@ class ReplayApp:
             model=model,
             recording=recording.name,
             fault=str(fault) if fault else None,
-            bytes_total=len(recording.body),
+            bytes_total=len(body_sent),
         )
-        kind = content_type(api.name, form_of(recording.body))
+        kind = content_type(api.name, form_of(body_sent))
         gate = self._settings.gate
         return PlayedAnswer(self._log, self._connections, entry, kind, pieces, answer.ending, gate)
 

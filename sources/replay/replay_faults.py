@@ -86,7 +86,7 @@ def answer_with(fault: Fault | None, body: bytes, api: Api) -> Answer:
         more = framed(form, "{not JSON", api.served.garbage_event)
         if fault.kind == "error":
             more = error_in_band(api, form, ERROR_MESSAGE)
-    if before and not is_whole_event(form, events[before - 1]):
+    if before and form != "frames" and not is_whole_event(form, events[before - 1]):
         more = b"\n\n" + more
     after = [] if fault.kind == "error" else events[before:]
     at = sum(map(len, events[:before]))

@@ -1,7 +1,8 @@
-"""The three forms of streamed bodies."""
+"""The forms of streamed bodies."""
 
 from __future__ import annotations
 
+from ..bedrock.event_stream import frame
 from ..recognition.apis import api_of
 from ..wire.served import Form
 
@@ -13,6 +14,8 @@ def form_of(body: bytes) -> Form:
             return "array"
         case b"{":
             return "rows"
+        case b"\0":
+            return "frames"
         case _:
             return "sse"
 
@@ -29,6 +32,8 @@ def content_type(api: str, form: Form) -> str:
             return api_of(api).served.sse_type
         case "rows":
             return "application/x-ndjson"
+        case "frames":
+            return "application/vnd.amazon.eventstream"
         case "array":
             return "application/json; charset=UTF-8"
 
@@ -39,6 +44,8 @@ def framed(form: Form, data: str, event: str = "") -> bytes:
     >>> framed("sse", "{}", "ping"), framed("rows", "{}")
     (b'event: ping\ndata: {}\n\n', b'{}\n')
     """
+    if form == "frames":
+        return frame(event, data.encode())
     if form == "sse":
         name = f"event: {event}\n" if event else ""
         return f"{name}data: {data}\n\n".encode()

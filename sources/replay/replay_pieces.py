@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...events.errors import UsageError
+from ..bedrock.event_stream import frame_ends
 from ..wire.served import Form
 from .replay_forms import form_of
 from .replay_recordings import Timing
@@ -73,12 +74,20 @@ def split_events(body: bytes) -> list[bytes]:
     >>> split_events(b'data: 1\n\ndata: 2\n\n'), split_events(b'{"a":1}\n{}')
     ([b'data: 1\n\n', b'data: 2\n\n'], [b'{"a":1}\n', b'{}'])
     """
-    ends = [found.end() for found in _EVENT_END.finditer(body)] if form_of(body) == "sse" else _value_ends(body)
+    match form_of(body):
+        case "sse":
+            ends = [found.end() for found in _EVENT_END.finditer(body)]
+        case "frames":
+            ends = frame_ends(body)
+        case _:
+            ends = _value_ends(body)
     return [body[start:end] for start, end in pairwise([0, *ends, len(body)]) if end > start]
 
 
 def is_whole_event(form: Form, event: bytes) -> bool:
     """Return whether another event may directly follow this one."""
+    if form == "frames":
+        return frame_ends(event) == [len(event)]
     if form == "sse":
         found = list(_EVENT_END.finditer(event))
         return bool(found) and found[-1].end() == len(event)

@@ -25,7 +25,12 @@ def translated(source: Any, check: Check, translate: Translate) -> Any:
         return _wrapped(source, translate)
 
     def opened() -> Any:
-        stream = source()
+        try:
+            stream = source()
+        except Exception as error:
+            if ours := translate(error):
+                raise ours from error
+            raise
         if inspect.isawaitable(stream):
             return awaited(stream)
         check(stream)

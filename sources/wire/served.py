@@ -6,8 +6,12 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-Form: TypeAlias = Literal["sse", "rows", "array"]
-"""The form of a body: server-sent events, a row of JSON values, or a JSON array."""
+Form: TypeAlias = Literal["sse", "rows", "array", "frames"]
+"""The form of a body: server-sent events, a row of JSON values, a JSON array, or AWS's binary event stream."""
+
+
+def _as_it_is(body: bytes) -> bytes:
+    return body
 
 
 class Served(NamedTuple):
@@ -30,3 +34,5 @@ class Served(NamedTuple):
     """The forms in which the API streams."""
     sse_type: str = "text/event-stream; charset=utf-8"
     """The `content-type` of server-sent events."""
+    as_sent: Callable[[bytes], bytes] = _as_it_is
+    """Return a recorded body in the form that the SDK reads, where recordings may have another one."""

@@ -13,9 +13,11 @@ from penstock.events import AnswerEnd
 from penstock.pipeline import Answer
 from penstock.pipeline.answers.message_forms import form_of
 
-FAMILIES = {"chat": "openai-chat", "responses": "openai-responses"} | {
-    name: name for name in ("anthropic", "gemini", "ollama")
-}
+FAMILIES = (
+    {"chat": "openai-chat", "responses": "openai-responses"}
+    | {name: name for name in ("anthropic", "gemini", "ollama", "bedrock")}
+    | {"cohere2": "cohere", "interactions": "gemini-interactions"}
+)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,10 @@ FAMILIES = {
     "anthropic": ("anthropic-messages", 40),
     "gemini": ("gemini", 34),
     "ollama": ("ollama", 5),
+    "bedrock": ("bedrock-converse", 8),
+    "cohere2": ("cohere", 6),
+    "cohere1": ("cohere-v1", 1),
+    "interactions": ("gemini-interactions", 4),
 }
 
 

@@ -19,6 +19,9 @@ FAMILIES = {
     "anthropic": ("anthropic-messages", "anthropic"),
     "gemini": ("gemini", "gemini"),
     "ollama": ("ollama", "ollama"),
+    "bedrock": ("bedrock-converse", "bedrock"),
+    "cohere2": ("cohere", "cohere"),
+    "interactions": ("gemini-interactions", "gemini-interactions"),
 }
 """The API of each family, and the name of its provider."""
 REFUSED_BY_CHAT = frozenset(
@@ -27,6 +30,10 @@ REFUSED_BY_CHAT = frozenset(
 """The keys of relatives that OpenAI's type for requests does not have."""
 NO_JSON = "the arguments are no JSON, so the call goes back with an empty object"
 DIFFERENCES = {
+    "cohere-chat/ruby_llm.chat_function_calling_cohere_command-a-03-2025_can_use_tools_without_parameters_in_multi-turn_streami.2.sse": (
+        "a call without arguments has an empty object"
+    ),
+    "gemini-interactions/ai.tool-call-step1.sse": "the empty signature of a call is none of the request's",
     "databricks-chat/chatlas.test_databricks_tool_variations.sse": NO_JSON,
     "deepseek-chat/rig.truncation_matrix.streaming_parallel_calls_keep_the_complete_one.sse": NO_JSON,
     "mistral-chat/ai.mistral-incremental-tool-call.sse": "Mistral's own service takes ids of nine characters only",
@@ -38,7 +45,17 @@ DIFFERENCES = {
     "xai-responses/req_llm.grok_4_fast_reasoning.x_search_streaming.sse": "a request's custom_tool_call has no status",
 }
 """The messages that go back with a change, each with its reason."""
-OTHERS = ("openai-chat", "openai-responses", "anthropic", "gemini", "mistral", "ollama")
+OTHERS = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic",
+    "gemini",
+    "mistral",
+    "ollama",
+    "bedrock",
+    "cohere",
+    "gemini-interactions",
+)
 
 
 def answer_of(path: Path, api: str) -> Answer:

@@ -10,14 +10,18 @@ from types import ModuleType
 from typing import Any, Union, cast, get_args
 
 import anthropic.types.beta
+import openai.types.beta.threads.run_submit_tool_outputs_params
 import openai.types.chat
 import openai.types.responses
+import pytest
+from google.genai.interactions import Step
 from google.genai.types import Content
 from mistralai.client import models as mistral
 from ollama import Message
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 _BLOCKS = tuple(kind for kind in get_args(anthropic.types.beta.BetaContentBlockParam) if hasattr(kind, "__total__"))
+_INTERACTION: TypeAdapter[Any] = TypeAdapter(Step)
 MISTRALS: dict[str, Any] = {
     "assistant": mistral.AssistantMessage,
     "tool": mistral.ToolMessage,
@@ -35,6 +39,16 @@ def check_request(api: str, entries: list[Any]) -> None:
                 check_model(MISTRALS[entry["role"]], entry)
             case "ollama":
                 check_model(Message, entry)
+            case "bedrock":
+                _check_converse(entry)
+            case "cohere":
+                cohere = pytest.importorskip("cohere", reason="needs cohere, the extra `cohere`")
+                name = f"{entry['role'].capitalize()}ChatMessageV2"
+                check_model(getattr(cohere, name), entry)
+            case "gemini-interactions":
+                _INTERACTION.validate_python(entry)
+            case "openai-assistants":
+                _read_all(_typed_dict(api if "output" in entry else "openai-chat").validate_python(entry))
             case "anthropic":
                 _read_all(_typed_dict(api).validate_python(entry))
                 # The message's own type takes the models of responses for blocks, too, and these take any key.
@@ -42,6 +56,20 @@ def check_request(api: str, entries: list[Any]) -> None:
                     _read_all(_typed_dict("anthropic block").validate_python(block))
             case _:
                 _read_all(_typed_dict(api).validate_python(entry))
+
+
+def _check_converse(entry: dict[str, Any]) -> None:
+    session = pytest.importorskip("botocore.session", reason="needs boto3, the extra `bedrock`")
+    validate = importlib.import_module("botocore.validate")
+    shape = _converse(session).input_shape
+    report = validate.ParamValidator().validate({"modelId": "m", "messages": [entry]}, shape)
+    if report.has_errors():
+        raise ValueError(report.generate_report())
+
+
+@cache
+def _converse(session: Any) -> Any:
+    return session.get_session().get_service_model("bedrock-runtime").operation_model("ConverseStream")
 
 
 def check_model(kind: type[BaseModel], entry: Any) -> None:
@@ -79,6 +107,10 @@ def _typed_dict(api: str) -> TypeAdapter[Any]:
     kinds: dict[str, tuple[ModuleType, Any]] = {
         "openai-chat": (openai.types.chat, openai.types.chat.ChatCompletionMessageParam),
         "openai-responses": (openai.types.responses, openai.types.responses.ResponseInputItemParam),
+        "openai-assistants": (
+            openai.types.beta.threads,
+            openai.types.beta.threads.run_submit_tool_outputs_params.ToolOutput,
+        ),
         "anthropic": (anthropic.types.beta, anthropic.types.beta.BetaMessageParam),
         "anthropic block": (anthropic.types.beta, Union[_BLOCKS]),  # noqa: UP007 - its members are computed
     }

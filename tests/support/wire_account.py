@@ -17,6 +17,12 @@ from penstock.sources.wire.left_out import LEFT_OUT, REPEATED
 
 TYPED = ("anthropic-messages", "openai-responses")
 """The APIs whose events have types."""
+_TYPE_KEYS = dict.fromkeys((*TYPED, "cohere"), "type") | {
+    "cohere-v1": "event_type",
+    "gemini-interactions": "event_type",
+    "openai-assistants": "event",
+}
+"""The key of the type, by API."""
 _HALF = re.compile("[\ud800-\udfff]+")
 _TEXTS = ("content", "reasoning", "refusal")
 _SHORTEST = 3
@@ -59,7 +65,7 @@ def unaccounted(api: str, steps: list[Step], *, logprobs: bool = False) -> list[
 def _paths(api: str, event: Any) -> Iterator[tuple[str, Any]]:
     events = event if isinstance(event, list) else [event]
     for each in events:
-        kind = f"{each.get('type')}: " if api in TYPED and isinstance(each, dict) else ""
+        kind = f"{each.get(_TYPE_KEYS[api])}: " if api in _TYPE_KEYS and isinstance(each, dict) else ""
         for keys, value in leaves(each):
             yield kind + ".".join(keys), value
 

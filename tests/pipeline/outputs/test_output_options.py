@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -72,7 +73,10 @@ FORMS: dict[str, dict[str, Any]] = {
 
 
 PLACES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("openai-chat", "mistral"), ("response_format", "json_schema", "schema")),
+    **dict.fromkeys(("openai-chat", "mistral", "openai-assistants"), ("response_format", "json_schema", "schema")),
+    "bedrock": ("outputConfig", "textFormat", "structure", "jsonSchema", "schema"),
+    "cohere": ("response_format", "json_schema"),
+    "gemini-interactions": ("response_format", "schema"),
     "openai-responses": ("text", "format", "schema"),
     "anthropic": ("output_config", "format", "schema"),
     "gemini": ("response_json_schema",),
@@ -85,7 +89,7 @@ def schema_for(output_type: Any, provider: str) -> Any:
     place: Any = output_options(output_type, provider)
     for key in PLACES[provider]:
         place = place[key]
-    return place
+    return json.loads(place) if isinstance(place, str) else place
 
 
 @pytest.mark.parametrize("provider", FORMS)

@@ -32,6 +32,10 @@ TAKEN: dict[str, list[str]] = {
     "anthropic": ["a-B_9", "9", LONG],
     "gemini": ["a-B_9", LONG, "a.b:c", "_"],
     "ollama": ["a-B_9", "9", LONG, "a.b:c", "_"],
+    "bedrock": ["a-B_9", "9"],
+    "cohere": ["a-B_9", "9", LONG, "a.b:c", "_"],
+    "gemini-interactions": ["a-B_9", LONG, "a.b:c", "_"],
+    "openai-assistants": ["a-B_9", "9"],
 }
 
 

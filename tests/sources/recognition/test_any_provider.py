@@ -220,7 +220,7 @@ class Strange:
         (dict.fromkeys("abcdefgh", 1), "a dict with 'a', 'b', 'c', 'd', 'e', 'f', ..., does not show"),
         ({"object": "text_completion", "choices": [{"text": "a"}]}, "a dict with 'object', 'choices', does not show"),
         ({"contentBlockIndex": 0, "start": {}}, "'contentBlockIndex'"),
-        ({"type": "message-start", "delta": {"message": {"role": "assistant"}}}, "does not show"),
+        ({"type": "dive-start", "delta": {"message": {"role": "assistant"}}}, "does not show"),
         ({"type": ["ping"]}, "does not show"),
         (5, "int, does not show"),
         (["a"], "list, does not show"),

@@ -1,0 +1,64 @@
+"""The messages of OpenAI's Assistants API, whose server keeps the thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...sinks.wording.result_text import result_text
+from ...sources.machine.sdk_fields import fields_of
+from .answer_parts import AnswerPart
+from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, said_parts, user_message
+
+_NAME = "openai-assistants"
+
+
+def _sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
+    texts: list[str] = []
+    for part in filter(None, map(fields_of, message.get("content") or ())):
+        if part.get("type") == "text":
+            texts.append(str((fields_of(part.get("text")) or {}).get("value") or ""))
+        elif part.get("type") == "refusal":
+            texts.append(str(part.get("refusal") or ""))
+        else:
+            left_out(notices, "content that is not text", _NAME)
+    return {"role": "assistant", "content": "".join(texts), "tool_calls": message.get("tool_calls") or []}
+
+
+def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
+    texts: list[str] = []
+    calls: list[dict[str, Any]] = []
+    for part in said_parts(parts, notices, _NAME, ("text", "refusal")):
+        if part.call is None:
+            texts.append(part.text)
+        else:
+            function = {"name": part.call.name, "arguments": part.call.arguments_json}
+            calls.append({"id": part.call.id, "type": "function", "function": function})
+    return {"role": "assistant", "content": "".join(texts), "tool_calls": calls}
+
+
+def _calls(message: dict[str, Any]) -> list[MessageCall]:
+    calls = filter(None, map(fields_of, message["tool_calls"]))
+    named = [(call, fields_of(call.get("function")) or {}) for call in calls]
+    return [MessageCall(str(call.get("id") or ""), str(function.get("name") or "")) for call, function in named]
+
+
+def _entries(message: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"role": "assistant", "content": message["content"]}] if message["content"] else []
+
+
+def _results(results: list[CallResult]) -> list[dict[str, Any]]:
+    return [{"tool_call_id": call.id, "output": result_text(result)} for call, result in results]
+
+
+ASSISTANTS_FORM = MessageForm(
+    _NAME,
+    "openai-assistants",
+    _sendable,
+    _plain,
+    _calls,
+    _entries,
+    _results,
+    user_message,
+)
+"""Results are the `tool_outputs` of the run, which has the calls; the message is for another thread."""

@@ -1,0 +1,1 @@
+"""The Assistants API of OpenAI."""

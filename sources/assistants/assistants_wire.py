@@ -1,0 +1,29 @@
+"""The server-sent events of OpenAI's Assistants API, whose names tell what the data is."""
+
+from __future__ import annotations
+
+import json
+
+from ..wire.sse import ServerSentEvent, SseDecoder
+
+
+class AssistantsDecoder(SseDecoder):
+    r"""Decode server-sent events to what the SDK makes of them.
+
+        b'event: thread.message.delta\ndata: {"id": "m"}\n\n'
+        [ServerSentEvent('thread.message.delta', '{"event": "thread.message.delta", "data": {"id": "m"}}')]
+
+    The end, `[DONE]`, stays as it is.
+    """
+
+    __slots__ = ()
+
+    def feed(self, piece: bytes) -> list[ServerSentEvent]:
+        """Return the events that this piece completes."""
+        return [_with_name(*event) for event in super().feed(piece)]
+
+
+def _with_name(event: str, data: str) -> ServerSentEvent:
+    if not event or data.startswith("[DONE]"):
+        return ServerSentEvent(event, data)
+    return ServerSentEvent(event, f'{{"event": {json.dumps(event)}, "data": {data}}}')

@@ -1,0 +1,75 @@
+"""boto3's answer: the stream in it, and its exceptions as `ProviderError`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any, Self, cast
+
+from ...events.errors import ProviderError
+from .bedrock_fields import STATUSES
+
+_TRANSPORT = frozenset({"HTTPClientError", "ConnectionError", "IncompleteReadError", "ReadTimeoutError"})
+
+
+def bedrock_source(source: Any) -> Any:
+    """Return boto3's answer, or a function that asks for one, as a stream of its events; anything else as it is."""
+    if callable(through := getattr(source, "through", None)):  # a tap, which records what the stream in it yields
+        return through(bedrock_source)
+    if callable(source) and not hasattr(source, "__iter__") and not hasattr(source, "__aiter__"):
+        return lambda: _opened(source())
+    return _events_of(source)
+
+
+def bedrock_exception(error: Exception) -> ProviderError | None:
+    """Translate an exception of boto3; None for any other."""
+    root = type(error).__module__.partition(".")[0]
+    if root == "urllib3":  # which botocore stands on
+        return ProviderError(str(error) or type(error).__name__, type=type(error).__name__, transport=True)
+    if root not in ("boto3", "botocore"):
+        return None
+    response: Any = getattr(error, "response", None)
+    if not isinstance(response, Mapping):
+        names = {kind.__name__ for kind in type(error).__mro__}
+        return ProviderError(str(error), type=type(error).__name__, transport=bool(names & _TRANSPORT))
+    answer = cast("Mapping[str, Any]", response)
+    body: Any = answer.get("Error") or answer
+    code = str(body.get("Code") or "")
+    status: Any = (answer.get("ResponseMetadata") or {}).get("HTTPStatusCode")
+    code = "" if code.isdigit() else code
+    kind = next((name for name in STATUSES if name.lower() == code.lower()), code) or None
+    is_status = isinstance(status, int) and 400 <= status < 600
+    detail = str(body.get("Message") or body.get("message") or error)
+    return ProviderError(detail, code=kind, type=kind, status=status if is_status else STATUSES.get(kind or ""))
+
+
+class _Events:
+    """The iterator that a stream of botocore's is not itself."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._events: Iterator[Any] = iter(stream)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._events)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _opened(stream: Any) -> Any:
+    return _awaited(stream) if inspect.isawaitable(stream) else _events_of(stream)
+
+
+async def _awaited(opening: Any) -> Any:
+    return _events_of(await opening)
+
+
+def _events_of(source: Any) -> Any:
+    stream: Any = cast("dict[str, Any]", source).get("stream") if isinstance(source, dict) else source
+    if type(stream).__module__ != "botocore.eventstream":
+        return source
+    return _Events(stream)

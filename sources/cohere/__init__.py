@@ -1,0 +1,1 @@
+"""The chat APIs of Cohere: the second version and the first."""

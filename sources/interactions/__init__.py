@@ -1,0 +1,1 @@
+"""The Interactions API of Google's Gemini."""

@@ -1,0 +1,231 @@
+"""The events of Gemini's Interactions API to ChunkResponses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...events.chunk_response import ChunkResponse, TokenUsage
+from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ..machine.ended_calls import Key
+from ..machine.finish_reasons import INTERACTIONS_FINISHES, finish_of
+from ..machine.one_answer import OneAnswer
+from ..machine.provider_error import error_in_body
+from ..machine.sdk_fields import Fields, entries_of, fields_of
+from ..machine.surrogates import plain_json, says_something
+from ..machine.token_count import token_count
+from ..messages.joined import Joined, set_json
+from ..wire.left_out import keys_left_out
+from .interaction_steps import CALLS_OWN, KNOWN_CONTENT, MEDIA, add_result, arguments_of, call_of, known
+
+_API = "gemini-interactions"
+_OF_INTERACTION = frozenset({"id", "model", "status", "usage", "steps"}) | keys_left_out(
+    _API, "interaction.*: interaction"
+)
+
+
+class Interactions(OneAnswer):
+    """The machine: the SDK's events or the wire's plain dicts in, equal ChunkResponses out for both.
+
+        step.start  function_call f          [ChunkResponse(tool_calls=(f,))]
+        step.delta  arguments_delta {"a": 1  [ChunkResponse(tool_calls=({"a": 1,))]
+        step.stop                            [ChunkResponse(tool_calls=(done,))]
+
+    Follows the reference of the Interactions API's stream. `arguments` at the start of a step count only if no delta
+    comes. Calls of built-in tools and of MCP servers are run by the provider; what they returned is an event, put
+    together with its deltas. The finish is the status of the completed interaction.
+    """
+
+    API = _API
+    STATE = (*OneAnswer.STATE, "_has_clients_calls", "_has_steps", "_results")
+
+    def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
+        super().__init__(turn_id, limits, logprobs=logprobs)
+        self._results: dict[Key, Joined] = {}
+        """The open steps that are results."""
+        self._has_clients_calls = False
+        self._has_steps = False
+
+    def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
+        """Return the chunks for one event; none for an event without content."""
+        if self.stopped or item is None:
+            return []
+        event = known(item)
+        if event is None:
+            return self.raw(item)
+        kind = event.get("event_type")
+        if kind == "step.delta":
+            return self._delta(_key(event), event) + self._metadata(event)
+        if kind == "step.start":
+            self._has_steps = True
+            return self._start(_key(event), known(event.get("step")) or {}) + self._metadata(event)
+        if kind == "step.stop":
+            return self._stop(_key(event)) + self._usage(event.get("usage")) + self._metadata(event)
+        if kind in ("interaction.created", "interaction.completed"):
+            return self._interaction(kind, event)
+        if kind == "interaction.status_update":
+            self.identify(event.get("interaction_id"), None)
+            return self._usage(event.get("usage"))
+        if kind == "error":
+            return self.fail(error_in_body(plain_json(event.get("error"))))
+        if event.keys() == {"error"}:
+            return self.fail(error_in_body(plain_json(event["error"])))
+        return self.raw(item) if event else []
+
+    def rest(self) -> list[ChunkResponse]:
+        """Return all held text, deltas and results at the end."""
+        chunks = super().rest()
+        for key in list(self._results):
+            chunks += self._result_end(key)
+        return chunks
+
+    def new_part(self, _name: str, _state: Any, /) -> Joined:
+        """Return an empty step, into which its state will be loaded."""
+        return Joined()
+
+    def _interaction(self, kind: str, event: Fields) -> list[ChunkResponse]:
+        given = known(event.get("interaction")) or {}
+        self.identify(given.get("id"), given.get("model"))
+        chunks = self._metadata(event)
+        if kind == "interaction.created":
+            return chunks + self._usage(given.get("usage"))
+        if not self._has_steps:  # a server that streams nothing before the end
+            for number, step in enumerate(map(known, entries_of(given.get("steps")))):
+                key = f"{kind}:{number}"
+                chunks += self._start(key, step or {}) + self._stop(key)
+        more = set_json({name: value for name, value in given.items() if name not in _OF_INTERACTION})
+        if says_something(more):
+            chunks += self.event("other", more)
+        status = given.get("status")
+        if not isinstance(status, str) or not status:
+            return chunks + self._usage(given.get("usage"))
+        usage = self.new_usage(interactions_usage(given.get("usage")))
+        return chunks + self.finish(
+            finish_of(INTERACTIONS_FINISHES, status),
+            status,
+            has_calls=self._has_clients_calls,
+            **({} if usage is None else {"usage": usage}),
+        )
+
+    def _start(self, key: Key, step: Fields) -> list[ChunkResponse]:
+        kind = str(step.get("type"))
+        chunks = self.followed() + self._result_end(key)
+        if kind == "thought":
+            for content in entries_of(step.get("summary")):
+                chunks += self._summary(content)
+            return chunks + self._signature(step)
+        if kind == "model_output":
+            for content in entries_of(step.get("content")):
+                chunks += self._content(content)
+            return chunks + (self.event("other", {"error": step["error"]}) if step.get("error") else [])
+        if kind.endswith("_call"):
+            return chunks + self._call(key, kind, step)
+        if kind.endswith("_result"):
+            self._results[key] = Joined()
+            add_result(self._results[key], step)
+            return chunks
+        return chunks + self.raw({"step": step})
+
+    def _call(self, key: Key, kind: str, step: Fields) -> list[ChunkResponse]:
+        name, is_clients = call_of(kind, step)
+        self._has_clients_calls = self._has_clients_calls or is_clients
+        native = {each: plain_json(value) for each, value in step.items() if value and each not in CALLS_OWN}
+        delta = self.calls.delta(
+            key,
+            call_id=step.get("id"),
+            name=name,
+            kind="json" if is_clients else "object",
+            executed_by="client" if is_clients else "provider",
+            native={} if native == {"type": "function_call"} else native,
+            announced=arguments_of(step, is_clients=is_clients),
+        )
+        return self.call(delta)
+
+    def _delta(self, key: Key, event: Fields) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind
+        delta = known(event.get("delta")) or {}
+        kind = delta.get("type")
+        if kind == "arguments_delta":
+            return self.call(self.calls.delta(key, arguments=delta.get("arguments")))
+        if kind == "thought_summary":
+            return self._summary(delta.get("content"))
+        if kind == "thought_signature":
+            return self._signature(delta)
+        if kind == "text_annotation_delta":
+            return self._annotations(delta)
+        if not isinstance(kind, str):
+            return self.raw({"delta": delta})
+        if kind in KNOWN_CONTENT:
+            return self._content(delta)
+        if kind.endswith("_call"):
+            return self._whole_call(key, delta)
+        if kind.endswith("_result") and key in self._results:
+            add_result(self._results[key], delta)
+            return []
+        return self.raw({"delta": delta})
+
+    def _whole_call(self, key: Key, delta: Fields) -> list[ChunkResponse]:
+        chunks = self.call(self.calls.whole(key, arguments_of(delta, is_clients=False), "step.delta"))
+        if signature := delta.get("signature"):
+            chunks += self.call(self.calls.delta(key, native={"signature": plain_json(signature)}))
+        return chunks
+
+    def _summary(self, content: Any) -> list[ChunkResponse]:
+        fields = known(content) or {}
+        if fields.get("type") not in (None, "text"):
+            return self.event("file", content)
+        return self.text("reasoning", fields.get("text"))
+
+    def _signature(self, fields: Fields) -> list[ChunkResponse]:
+        signature = fields.get("signature")
+        return self.other(native={"type": "thought", "signature": plain_json(signature)}) if signature else []
+
+    def _annotations(self, fields: Fields) -> list[ChunkResponse]:
+        return [chunk for each in entries_of(fields.get("annotations")) for chunk in self.event("citation", each)]
+
+    def _content(self, content: Any) -> list[ChunkResponse]:
+        fields = known(content) or {}
+        kind = fields.get("type")
+        if kind == "text":
+            return self.text("content", fields.get("text")) + self._annotations(fields)
+        data, uri, mime = fields.get("data"), fields.get("uri"), plain_json(fields.get("mime_type"))
+        place = uri if isinstance(uri, str) and uri else data and f"data:{mime or ''};base64,{data}"
+        if isinstance(kind, str) and kind in MEDIA and isinstance(place, str):
+            return self.other(**{f"{kind}_urls": (place,)})
+        return self.event("file", content) if says_something(plain_json(content)) else []
+
+    def _stop(self, key: Key) -> list[ChunkResponse]:
+        return self._result_end(key) if key in self._results else self.call(self.calls.done(key))
+
+    def _result_end(self, key: Key) -> list[ChunkResponse]:
+        if (pieces := self._results.pop(key, None)) is None:
+            return []
+        result = pieces.whole()
+        return self.event("tool_result", result, result.get("call_id"))
+
+    def _metadata(self, event: Fields) -> list[ChunkResponse]:
+        return self._usage((known(event.get("metadata")) or {}).get("usage")) if event.get("metadata") else []
+
+    def _usage(self, given: Any) -> list[ChunkResponse]:
+        usage = self.new_usage(interactions_usage(given))
+        return [] if usage is None else self.other(usage=usage)
+
+
+def interactions_usage(given: Any) -> TokenUsage | None:
+    """Return the counts so far: what built-in tools read is part of the prompt, thoughts of the completion."""
+    if (fields := fields_of(given)) is None:
+        return None
+    thought = token_count(fields, "total_thought_tokens")
+    prompt = token_count(fields, "total_input_tokens") + token_count(fields, "total_tool_use_tokens")
+    completion = token_count(fields, "total_output_tokens") + thought
+    total = token_count(fields, "total_tokens") or prompt + completion
+    return TokenUsage(prompt, completion, total, token_count(fields, "total_cached_tokens"), thought)
+
+
+def _key(event: Fields) -> Key:
+    index = event.get("index")
+    return index if isinstance(index, int | str) else None
+
+
+def is_interactions_event(event: Fields) -> bool:
+    """Return whether an item belongs to this API."""
+    kind = event.get("event_type")
+    return isinstance(kind, str) and kind.startswith(("interaction.", "step."))

@@ -1,0 +1,246 @@
+"""Bedrock Converse, Cohere, Gemini Interactions and OpenAI Assistants: the same questions to the streams of each."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from chat_client import collected
+from chunk_grammar import checked
+from depth import scaled
+from further_sdks import FURTHER, FURTHER_SDKS, FurtherSdk
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reactivex import operators as ops
+from stream_truth import assert_truth
+from wire_account import steps_of, unaccounted
+
+from penstock.events import ChunkResponse, ProviderError, ToolInvocation, UsageError
+from penstock.operators import drive, to_invocations, to_segments
+from penstock.operators.engine.limits import DEFAULT_LIMITS
+from penstock.operators.engine.stage import Completed
+from penstock.sources import decode_wire, from_stream, from_wire
+from penstock.sources.bedrock.event_stream import event_stream
+from penstock.sources.recognition.apis import api_of
+from penstock.sources.recognition.recognised_api import recognised_api
+
+STREAMS = Path(__file__).parents[1] / "streams"
+OWN = [
+    pytest.param(api, path, id=f"{folder}-{path.stem}")
+    for folder, api in FURTHER.items()
+    for path in sorted((STREAMS / folder).iterdir())
+    if path.suffix != ".json"
+]
+each_stream = pytest.mark.parametrize(("api", "path"), OWN)
+
+
+def by_wire(api: str, pieces: Any, **options: Any) -> Any:
+    return collected(from_wire(api, pieces, turn_id="t", **options))
+
+
+def events_of(body: bytes) -> list[bytes]:
+    between = rb"(?<=\n\n)" if b"data:" in body else rb"(?<=\n)"
+    return [event for event in re.split(between, body) if event]
+
+
+def invoked(api: str, pieces: list[bytes]) -> dict[str, str]:
+    """Return the calls that would be run, also of a stream that ends with an error."""
+    found: dict[str, str] = {}
+    try:
+        for event in drive(iter(pieces), decode_wire(api, turn_id="t"), to_segments(), to_invocations()):
+            if isinstance(event, ToolInvocation):
+                found[event.id] = f"{event.name} {json.dumps(event.arguments, sort_keys=True)}"
+    except (ProviderError, UsageError):
+        pass
+    return found
+
+
+def test_there_are_streams_of_each_with_a_truth_beside_each():
+    for folder in FURTHER:
+        names = {path.name for path in (STREAMS / folder).iterdir()}
+        assert len(names) >= 12
+        assert {f"{Path(name).stem}.json" for name in names} <= names
+
+
+@each_stream
+def test_a_stream_gives_its_truth(api: str, path: Path):
+    truth: dict[str, Any] = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    assert_truth(truth, *by_wire(api, [path.read_bytes()]))
+
+
+@each_stream
+@settings(max_examples=scaled(6), deadline=None)
+@given(data=st.data())
+def test_any_cutting_of_the_bytes_gives_the_same(api: str, path: Path, data: st.DataObject):
+    body = path.read_bytes()
+    if api == "bedrock-converse" and data.draw(st.booleans()):
+        pytest.importorskip("botocore", reason="needs boto3, the extra `bedrock`")
+        body = event_stream(body)
+    places = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=20)))
+    pieces = [body[start:end] for start, end in pairwise([0, *places, len(body)])]
+    whole, ends = by_wire(api, [body])
+    cut, cut_ends = by_wire(api, pieces)
+    assert (cut, list(map(str, cut_ends))) == (whole, list(map(str, ends)))
+
+
+@each_stream
+def test_cut_off_at_every_event_it_keeps_the_grammar_and_only_grows_and_runs_no_other_call(api: str, path: Path):
+    events = events_of(path.read_bytes())
+    whole = invoked(api, events)
+    before: list[ChunkResponse] = []
+    chain = api_of(api)
+    for count in range(len(events) + 1):
+        decoder, machine = chain.new_decoder(), chain.new_machine(choices=0, turn_id="t", limits=DEFAULT_LIMITS)
+        chunks = [
+            chunk
+            for each in events[:count]
+            for _, data in decoder.feed(each)
+            if not data.startswith("[DONE]")
+            for chunk in machine.feed(json.loads(data))
+        ]
+        assert chunks[: len(before)] == before
+        before = chunks
+        checked(by_wire(api, events[:count], keep_message=True)[0])
+        assert invoked(api, events[:count]).items() <= whole.items()
+
+
+@pytest.mark.parametrize("folder", FURTHER)
+def test_a_call_runs_only_when_its_last_piece_has_come(folder: str):
+    [path] = [each for each in (STREAMS / folder).glob("write_file.*") if each.suffix != ".json"]
+    events = events_of(path.read_bytes())
+    counts = [len(invoked(FURTHER[folder], events[:count])) for count in range(len(events) + 1)]
+    last_piece = max(at for at, each in enumerate(events) if b"print(1)" in each and b"a.py" not in each)
+    assert counts[: last_piece + 1] == [0] * (last_piece + 1)
+    assert counts == sorted(counts)
+    assert counts[-1] == 1
+
+
+@each_stream
+@settings(max_examples=scaled(10), deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_a_mutated_stream_keeps_the_grammar_and_raises_only_our_errors(api: str, path: Path, seed: int):
+    random = Random(seed)
+    pieces = mutated(events_of(path.read_bytes()), random)
+    chunks, [end] = by_wire(api, pieces, keep_message=True)
+    grammar_but_for_usage(chunks)
+    assert end == "completed" or isinstance(end, ProviderError | UsageError)
+
+
+def mutated(events: list[bytes], random: Random) -> list[bytes]:
+    """Return events with some left out, repeated, swapped, or with bytes that are others."""
+    found = list(events)
+    for _ in range(random.randint(1, 3)):
+        at = random.randrange(len(found)) if found else 0
+        match random.choice(("drop", "again", "swap", "bytes", "value")):
+            case "drop":
+                del found[at : at + 1]
+            case "again":
+                found[at:at] = found[at : at + 1]
+            case "swap":
+                random.shuffle(found)
+            case "bytes" if found:
+                body = bytearray(found[at])
+                body[random.randrange(len(body))] = random.choice(b'"{}[]:,0a\\\n')
+                found[at] = bytes(body)
+            case _ if found:
+                values = re.findall(rb'"[^"]*"|\d+|\{\}|\[\]', found[at])
+                new = random.choice((b"null", b"7", b'""', b"[]", b"{}", b"true", b'["x"]', b"1e999"))
+                found[at] = found[at].replace(random.choice(values or [b"{"]), new, 1)
+    return found
+
+
+def grammar_but_for_usage(chunks: list[ChunkResponse]) -> None:
+    checked([chunk for chunk in (msgspec.structs.replace(each, usage=None) for each in chunks) if _says(chunk)])
+
+
+def _says(chunk: ChunkResponse) -> bool:
+    return chunk != ChunkResponse(response_id=chunk.response_id, model=chunk.model)
+
+
+@each_stream
+def test_it_goes_on_from_its_dumped_state_after_any_piece(api: str, path: Path):
+    body = path.read_bytes()
+    pieces = [body[at : at + 23] for at in range(0, len(body), 23)]
+    whole, _ = by_wire(api, pieces, keep_message=True)
+    chain = api_of(api)
+    for frames in (False, True) if api == "bedrock-converse" else (False,):
+        if frames:
+            pytest.importorskip("botocore", reason="needs boto3, the extra `bedrock`")
+            body = event_stream(body)
+        decoder, machine = chain.new_decoder(), chain.new_machine(choices=0, turn_id="t", limits=DEFAULT_LIMITS)
+        messages = chain.new_messages(0) if chain.new_messages else None
+        assert messages is not None
+        chunks: list[ChunkResponse] = []
+        for at in range(0, len(body), 23):
+            for _, data in decoder.feed(body[at : at + 23]):
+                if not data.startswith("[DONE]") and not machine.stopped:
+                    chunks += machine.feed(json.loads(data))
+                    messages.feed(json.loads(data))
+            old = decoder, machine, messages
+            decoder, machine = chain.new_decoder(), chain.new_machine(choices=0, turn_id="t", limits=DEFAULT_LIMITS)
+            messages = chain.new_messages(0)
+            for part, before in zip((decoder, machine, messages), old, strict=True):
+                part.load(msgspec.json.decode(msgspec.json.encode(before.dump())))
+        chunks += machine.close(Completed())
+        said = [chunk for chunk in whole if chunk.message is None]
+        assert chunks == said
+        assert messages.messages() == {chunk.choice: chunk.message for chunk in whole if chunk.message is not None}
+
+
+@each_stream
+def test_it_is_recognised_by_its_bytes_and_by_its_items(api: str, path: Path):
+    body = path.read_bytes()
+    assert recognised_api(body) == api
+    decoder = api_of(api).new_decoder()
+    events = [data for _, data in [*decoder.feed(body), *decoder.close()] if not data.startswith("[DONE]")]
+    items = [json.loads(data) for data in events]
+    by_name = collected(from_stream(lambda: items, api, turn_id="t"))
+    detected = collected(from_stream(lambda: items, turn_id="t"))
+    assert (detected[0], str(detected[1])) == (by_name[0], str(by_name[1]))
+    assert by_name[0] == by_wire(api, [body])[0]
+
+
+@each_stream
+def test_every_value_of_the_wire_is_accounted_for(api: str, path: Path):
+    assert unaccounted(api, steps_of(api, path.read_bytes())) == []
+
+
+@pytest.mark.parametrize("sdk", FURTHER_SDKS, ids=[sdk.api for sdk in FURTHER_SDKS])
+def test_the_real_sdk_gives_what_the_wire_gives(sdk: FurtherSdk):
+    for path in sdk.streams():
+        with sdk.served(path.read_bytes()) as server, sdk.client(server.url) as start:
+            chunks, ends = collected(from_stream(start, turn_id="t", keep_message=True))
+        wire, wire_ends = by_wire(sdk.api, [path.read_bytes()], keep_message=True)
+        assert (chunks, list(map(str, ends))) == (wire, list(map(str, wire_ends))), path.name
+
+
+@pytest.mark.parametrize("sdk", FURTHER_SDKS, ids=[sdk.api for sdk in FURTHER_SDKS])
+def test_a_stream_of_the_real_sdk_that_is_left_is_closed(sdk: FurtherSdk):
+    path = next(path for path in sdk.streams() if path.stem == "write_file")
+    with sdk.served(path.read_bytes(), gated=True) as server, sdk.client(server.url) as start:
+        server.allow(len(path.read_bytes()) // 200 - 1)  # and the end is never sent
+        got: list[ChunkResponse] = []
+        from_stream(start, turn_id="t").pipe(ops.take(1)).subscribe(got.append)
+        assert len(got) == 1
+        server.wait_for("client_left")
+
+
+@pytest.mark.parametrize("sdk", FURTHER_SDKS, ids=[sdk.api for sdk in FURTHER_SDKS])
+def test_a_refusal_of_the_server_is_a_provider_error(sdk: FurtherSdk):
+    body = json.dumps({"message": "slow down", "error": {"message": "slow down", "code": 429}}).encode()
+    with sdk.served(body, status=429) as server, sdk.client(server.url) as start:
+        _, [end] = collected(from_stream(start))
+    assert isinstance(end, ProviderError)
+    assert (end.detail, end.status, end.transport) == ("slow down", 429, False)
+
+
+@pytest.mark.parametrize("api", FURTHER.values())
+def test_several_choices_are_refused(api: str):
+    with pytest.raises(UsageError, match="one answer only"):
+        from_stream([], api, choices=1)

@@ -1,9 +1,12 @@
-"""Readers of a call's arguments as JSON text, one parser for each call, and the floors under them."""
+"""Readers of a call's arguments as JSON text, one parser for each call, and the floors under them.
+
+Those that return the whole value each time are asked what a program asks: the text of `content` that is new.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from importlib import import_module
 from typing import Any
 
@@ -12,11 +15,8 @@ from .contest import Case, Peer, Read, Show
 Deltas = list[tuple[int, str]]
 
 
-def seen(shown: tuple[int, Any]) -> tuple[int, str]:
-    """Return the long string of a value so far."""
-    number, value = shown
-    text = value.get("content", "") if isinstance(value, dict) else ""
-    return number, text if isinstance(text, str) else ""
+def pieces(shown: tuple[int, str]) -> Iterator[tuple[int, str]]:
+    yield shown
 
 
 def calls_of(case: Case) -> range:
@@ -58,11 +58,15 @@ def parsed_each_time(load: Callable[[bytes], Any]) -> Callable[[Deltas, Case], R
     def prepare(deltas: Deltas, case: Case) -> Read:
         def read(show: Show) -> list[Any]:
             texts = [b"" for _ in calls_of(case)]
-            values: list[Any] = [None for _ in texts]
+            values: list[Any] = [{} for _ in texts]
+            lengths = [0 for _ in texts]
             for number, delta in deltas:
                 texts[number] += delta.encode()
                 values[number] = load(texts[number])
-                show((number, values[number]))
+                content = values[number].get("content", "")
+                if len(content) > lengths[number]:
+                    show((number, content[lengths[number] :]))
+                    lengths[number] = len(content)
             return values
 
         return read
@@ -87,10 +91,14 @@ def rust_parser() -> Callable[[Deltas, Case], Read]:
     def prepare(deltas: Deltas, case: Case) -> Read:
         def read(show: Show) -> list[Any]:
             feeds = [new().feed for _ in calls_of(case)]
-            values: list[Any] = [None for _ in feeds]
+            values: list[Any] = [{} for _ in feeds]
+            lengths = [0 for _ in feeds]
             for number, delta in deltas:
                 values[number] = feeds[number](delta.encode()).value
-                show((number, values[number]))
+                content = values[number].get("content", "")
+                if len(content) > lengths[number]:
+                    show((number, content[lengths[number] :]))
+                    lengths[number] = len(content)
             return values
 
         return read
@@ -106,9 +114,13 @@ def jsonriver() -> Callable[[Deltas, Case], Read]:
             for delta in deltas:
                 yield delta
 
-        value = None
+        value: Any = None
+        length = 0
         async for value in parse(source()):
-            show((number, value))
+            content = value.get("content", "")
+            if len(content) > length:
+                show((number, content[length:]))
+                length = len(content)
         return value
 
     def prepare(deltas: Deltas, case: Case) -> Read:
@@ -142,7 +154,7 @@ def ijson(backend: str) -> Callable[[Deltas, Case], Read]:
                 parsers[number].send(delta.encode())
             for number, parser in enumerate(parsers):
                 parser.close()
-                show((number, found[number][0]))
+                show((number, found[number][0].get("content", "")))
             return [each[0] for each in found]
 
         return read
@@ -155,11 +167,11 @@ FLOORS = (
     Peer("one plain call per delta", "calls", called, has_values=False, is_floor=True, note="a floor: no parsing"),
     Peer("json.loads once, at the end", "calls", loaded_once, is_floor=True, note="a floor: nothing on the way"),
 )
-JSON_PEERS: tuple[tuple[str, str, str, Callable[[], Callable[[Deltas, Case], Read]], Any], ...] = (
-    ("jiter, all again per delta", "jiter", "calls", jiter_each_time, seen),
-    ("pydantic_core, all again per delta", "pydantic_core", "calls", pydantic_each_time, seen),
-    ("streaming-json-parser (Rust)", "streaming-json-parser-native", "calls", rust_parser, seen),
-    ("jsonriver", "jsonriver", "calls", jsonriver, seen),
-    ("ijson (C)", "ijson", "calls", lambda: ijson("yajl2_c"), seen),
-    ("ijson (Python)", "ijson", "calls", lambda: ijson("python"), seen),
+JSON_PEERS: tuple[tuple[str, str, str, Callable[[], Callable[[Deltas, Case], Read]]], ...] = (
+    ("jiter, all again per delta", "jiter", "calls", jiter_each_time),
+    ("pydantic_core, all again per delta", "pydantic_core", "calls", pydantic_each_time),
+    ("streaming-json-parser (Rust)", "streaming-json-parser-native", "calls", rust_parser),
+    ("jsonriver", "jsonriver", "calls", jsonriver),
+    ("ijson (C)", "ijson", "calls", lambda: ijson("yajl2_c")),
+    ("ijson (Python)", "ijson", "calls", lambda: ijson("python")),
 )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from penstock.operators.catalogue.table import DIALECTS
 
 from .contest import Peer
 from .engine_peers import engine_peers
-from .json_peers import FLOORS, JSON_PEERS
+from .json_peers import FLOORS, JSON_PEERS, pieces
 from .own_readers import OWN_MACHINE, chain, text_reader, wire_readers
 from .sdk_peers import sdk_peers
 from .wires import TEXT_WIRES, WIRES
@@ -36,9 +35,9 @@ def groups(work: str, absent: list[str]) -> list[Group]:
                 text_reader("Penstock: all dialects", language, *DIALECTS),
             ]
             found.append(Group(f"from the text of a {model} model", [*own, *engine_peers(language, absent)]))
-    if work in ("W1", "W2", "W5"):
+    if work in ("W1", "W1u", "W2", "W5"):
         found.append(Group("from the deltas of the arguments", [*FLOORS, OWN_MACHINE, chain(), *json_peers(absent)]))
-    if work != "W4":
+    if work not in ("W1u", "W4"):
         sdks = sdk_peers(work)
         for api in TEXT_WIRES if work == "W3" else WIRES:
             theirs = [peer for peer in sdks if peer.takes == f"bytes of {api}" and installed(peer, absent)]
@@ -66,8 +65,7 @@ def note(text: str, absent: list[str]) -> None:
 
 def json_peers(absent: list[str]) -> list[Peer]:
     peers: list[Peer] = []
-    for name, package, takes, make, snapshot in JSON_PEERS:
+    for name, package, takes, make in JSON_PEERS:
         if is_there(package, absent):
-            load: Callable[[], Any] = make
-            peers.append(Peer(name, takes, load(), snapshot=snapshot, package=package))
+            peers.append(Peer(name, takes, make(), pieces=pieces, package=package))
     return peers

@@ -203,8 +203,8 @@ parsers of inference engines. `{command}` measures it anew and writes this page.
 - All figures are CPU microseconds for each delta of {delta} characters, the median of up to seven rounds. The readers
   of a table run in turns within one process, each the same input; the garbage collector is off. Trust the ratios: the
   times of a shared machine move by half within minutes, ratios hardly do. They are medians of the rounds' ratios.
-- A reader gets the format that it is made for, calls one plain function with each new thing, and returns the arguments
-  at its end. Making the input, and an SDK's request, is not measured; the parser's own start is.
+- A reader gets the format that it is made for, calls one plain function with each new piece of the content, and returns
+  the arguments at its end. Making the input, and an SDK's request, is not measured; the parser's own start is.
 - *growth* is the exponent of the total time over the size: 1 means that a delta costs the same in a long answer, 2 that
   twice the answer takes four times as long. Readers that parse everything again, or copy the whole string, grow.
 - *pieces seen* is how often there was more of the content to show. "At its end" means that the reader shows nothing

@@ -30,6 +30,7 @@ PROSE = (
     "June nobody looks at it any more. What comes down the hill (some forty cubic metres a second, they say) turns "
     "the wheels of three mills, and after them a small, stubborn dynamo that somebody's uncle put in before the war. "
 )
+POEM = "Über der Mühle, früh am Tag …\nsteht „Nebel“, grau,\nund löst sich zögernd auf …\n\n"
 
 
 class Work(NamedTuple):
@@ -73,7 +74,7 @@ def chunks(deltas: list[tuple[int, str]], tool: str) -> list[ChunkResponse]:
 
 
 def of_calls(work: str, label: str, size: int, calls: list[dict[str, Any]], tool: str, delta: int) -> Case:
-    deltas = list(in_turns([cut(json.dumps(call), delta) for call in calls]))
+    deltas = list(in_turns([cut(json.dumps(call, ensure_ascii=False), delta) for call in calls]))
     items: dict[str, list[Any]] = {"calls": deltas, "chunks": chunks(deltas, tool)}
     items |= {f"bytes of {api}": wire(deltas, tool) for api, wire in WIRES.items()}
     content = {number: call["content"] for number, call in enumerate(calls) if "content" in call}
@@ -86,6 +87,11 @@ def written(size: int) -> dict[str, Any]:
 
 def one_call(size: int, delta: int) -> Case:
     return of_calls("W1", f"{size // 1000} KB", size, [written(size)], TOOL, delta)
+
+
+def one_call_not_ascii(size: int, delta: int) -> Case:
+    poem = (POEM * (size // len(POEM) + 1))[:size]
+    return of_calls("W1u", f"{size // 1000} KB", size, [{"path": "gedicht.txt", "content": poem}], TOOL, delta)
 
 
 def calls_in_turns(size: int, delta: int) -> Case:
@@ -129,6 +135,7 @@ def small_objects(size: int, delta: int) -> Case:
 
 WORKS = (
     Work("W1", "one call of write_file", (2_000, 20_000, 200_000), one_call),
+    Work("W1u", "the same, with text that is not ASCII", (2_000, 20_000, 200_000), one_call_not_ascii),
     Work("W2", "eight calls whose deltas come in turns", (40_000,), calls_in_turns),
     Work("W3", "prose in which calls could stand", (50_000,), plain_text),
     Work("W4", "a call in a model's text", (2_000, 20_000, 200_000), call_in_text),

@@ -4,6 +4,7 @@
     python benchmarks/live_streams.py --streams 500 --seconds 5 --no-search
     python benchmarks/live_streams.py --profile             what limits it: the functions that take the time
     python benchmarks/live_streams.py --gc freeze           with `gc.freeze()`
+    python benchmarks/live_streams.py --pauses              what a full collection of garbage takes, without any load
 
 Each stream is one call of write_file after the other, as the server-sent events of an API, one event a chunk, a number
 of chunks a second. All run in one asyncio loop of one thread, on one core. A chunk that is due is handed to its stream
@@ -11,8 +12,9 @@ as a socket would: streams that were not read meanwhile get all of their chunks 
 
 The added delay of a chunk is the time from when it is due until all of its events have been delivered to an async loop,
 which asks for more. `nothing` does the same without the library: the bytes are read and dropped. `cpu` is the share of
-the core that was used; a high `waited` means that other programs had the core, and the delays are not the loop's.
-`gc ms` is the longest pause of the garbage collector, `chunks/read` how many chunks came in one piece.
+the core that was used, `us/chunk` the CPU time for each chunk; a high `waited` means that other programs had the core,
+and the delays are not the loop's. `gc ms` is the longest pause of the garbage collector in CPU time, `chunks/read` how
+many chunks came in one piece.
 """
 
 from __future__ import annotations
@@ -31,14 +33,15 @@ import sys
 import tempfile
 import time
 from array import array
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from peers.wires import WIRES
 
 from penstock.events import ToolInvocation
-from penstock.operators import adrive, stream_fields, to_invocations, to_segments
+from penstock.operators import adrive, stage, stream_fields, to_invocations, to_segments
 from penstock.sources import decode_wire
 
 BOUND = 0.1
@@ -53,6 +56,7 @@ MOST = 20_000
 PIECES = 400
 LENGTHS = 20
 FUNCTIONS = 20
+REPEATS = 3
 
 Reader = Callable[["Stream"], Any]
 
@@ -64,13 +68,21 @@ class Seen:
         self.begin = 0.0
         self.delays = array("d")
         self.reads = 0
+        self.chunks = 0
         self.calls = 0
         self.wrong = 0
         self.pauses = array("d")
         self._pause_began = 0.0
 
+    def note(self, due: list[float]) -> None:
+        """Note the delays of chunks that were read in one piece."""
+        now = time.monotonic()
+        if due and due[0] > self.begin:
+            self.reads += 1
+            self.delays.extend([now - each for each in due])
+
     def note_pause(self, phase: str, _: dict[str, int]) -> None:
-        now = time.perf_counter()
+        now = time.thread_time()
         if phase == "start":
             self._pause_began = now
         elif time.monotonic() > self.begin:
@@ -100,6 +112,7 @@ class Stream:
             return
         self.inbox.append(self.body.frames[self.place])
         self.due.append(due)
+        self.seen.chunks += 1
         self.place += 1
         self.is_over = self.place == len(self.body.frames)
         if self.waiter is not None:
@@ -109,25 +122,30 @@ class Stream:
     async def read(self) -> AsyncIterator[bytes]:
         """Yield what has come, and note the delays when the reader asks for more."""
         loop = asyncio.get_running_loop()
-        while True:
-            if not self.inbox:
-                if self.is_over:
-                    return
-                self.waiter = loop.create_future()
-                await self.waiter
-            piece, due = b"".join(self.inbox), self.due
-            self.inbox, self.due = [], []
-            yield piece
-            now = time.monotonic()
-            if due[0] > self.seen.begin:
-                self.seen.reads += 1
-                self.seen.delays.extend([now - each for each in due])
+        try:
+            while True:
+                if not self.inbox:
+                    if self.is_over:
+                        return
+                    self.waiter = loop.create_future()
+                    await self.waiter
+                piece, due = b"".join(self.inbox), self.due
+                self.inbox, self.due = [], []
+                yield piece
+                self.seen.note(due)
+        finally:
+            self.seen.note(self.due)  # what is unread when the time is over has waited at least so long
+
+
+@cache
+def operators(api: str) -> tuple[Any, ...]:
+    """Return a chain, made once: what is the same for all streams is then there once."""
+    return decode_wire(api), to_segments(), stream_fields(), to_invocations(keep_segments=True)
 
 
 async def with_penstock(stream: Stream) -> None:
-    api = stream.body.api
-    operators = (decode_wire(api), to_segments(), stream_fields(), to_invocations(keep_segments=True))
-    calls = [event.arguments async for event in adrive(stream.read(), *operators) if type(event) is ToolInvocation]
+    events = adrive(stream.read(), *operators(stream.body.api))
+    calls = [event.arguments async for event in events if type(event) is ToolInvocation]
     stream.seen.calls += 1
     stream.seen.wrong += calls != [stream.body.arguments]
 
@@ -142,13 +160,14 @@ READERS: dict[str, Reader] = {"penstock": with_penstock, "nothing": with_nothing
 
 
 class Row(NamedTuple):
-    """What one run measured: delays and pauses in seconds, shares of one core."""
+    """What one run measured: delays, pauses and the cost of a chunk in seconds, shares of one core."""
 
     loop: str
     streams: int
     p50: float
     p99: float
     cpu: float
+    cost: float
     waited: float
     pause: float
     pieces: float
@@ -192,8 +211,6 @@ async def run(reader: Reader, bodies: list[Body], streams: int, rate: float, sec
     while (due := first + turn / rate / SLOTS) < last:
         if (early := due - time.monotonic()) > 0:
             await asyncio.sleep(early)
-        else:
-            await asyncio.sleep(0)  # as a loop that is late looks at its sockets between two rounds
         slot = slots[turn % SLOTS]
         ended = 0
         for stream in slot:
@@ -233,7 +250,8 @@ def measured(loop: str, bodies: list[Body], streams: int, given: argparse.Namesp
         streams,
         percentile(seen.delays, 0.5),
         percentile(seen.delays, 0.99),
-        (time.process_time() - cpu) / spent,
+        (used := time.process_time() - cpu) / spent,
+        used / max(1, seen.chunks),
         (waited() - others) / spent,
         max(seen.pauses, default=0.0),
         len(seen.delays) / max(1, seen.reads),
@@ -242,16 +260,28 @@ def measured(loop: str, bodies: list[Body], streams: int, given: argparse.Namesp
     )
 
 
-HEADER = " ".join(
-    ("loop".ljust(10), " streams", "  p50 ms", "  p99 ms", "  cpu", " waited", " gc ms", " chunks/read", "  calls")
-)
+HEADER = ("loop", "streams", "p50 ms", "p99 ms", "cpu", "us/chunk", "waited", "gc ms", "chunks/read", "calls")
 
 
 def line(row: Row) -> str:
+    cells = (
+        str(row.streams),
+        f"{1000 * row.p50:.1f}",
+        f"{1000 * row.p99:.1f}",
+        f"{row.cpu:.0%}",
+        f"{1e6 * row.cost:.1f}",
+        f"{row.waited:.0%}",
+        f"{1000 * row.pause:.1f}",
+        f"{row.pieces:.2f}",
+        str(row.calls),
+    )
     wrong = f"   {row.wrong} WRONG" if row.wrong else ""
-    return (
-        f"{row.loop:10} {row.streams:8} {1000 * row.p50:8.1f} {1000 * row.p99:8.1f} {row.cpu:5.0%} {row.waited:7.0%} "
-        f"{1000 * row.pause:6.1f} {row.pieces:12.2f} {row.calls:7}{wrong}"
+    return aligned(row.loop, *cells) + wrong
+
+
+def aligned(first: str, *others: str) -> str:
+    return " ".join(
+        (first.ljust(10), *(word.rjust(max(8, len(name))) for word, name in zip(others, HEADER[1:], strict=True)))
     )
 
 
@@ -292,6 +322,39 @@ def profiled(bodies: list[Body], given: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
+def pauses(bodies: list[Body], streams: int) -> Iterator[str]:
+    """Yield what a full collection takes with streams in the middle of a call: of everything, and of the streams alone.
+
+    For the latter, what was there before is frozen: what is imported, and the frames.
+    """
+    chain = operators(bodies[-1].api)
+    gc.disable()
+    gc.collect()
+    before = len(gc.get_objects())
+    yield f"{'streams':>8} {'objects':>9} {'a stream':>9} {'full collection ms':>19} {'after gc.freeze() ms':>21}"
+    for count in (0, *(part for part in (streams // 100, streams // 10, streams) if part)):
+        gc.collect()
+        gc.freeze()
+        runs = [stage(*chain) for _ in range(count)]
+        for run_ in runs:
+            for frame in bodies[-1].frames[: PIECES // 2]:
+                run_.feed(frame)
+        frozen = min(collection() for _ in range(REPEATS))
+        gc.unfreeze()
+        whole = min(collection() for _ in range(REPEATS))
+        objects = len(gc.get_objects())
+        each = f"{(objects - before) / count:9.0f}" if count else " " * 9
+        yield f"{count:8} {objects:9} {each} {1000 * whole:19.1f} {1000 * frozen:21.1f}"
+        del runs
+    gc.enable()
+
+
+def collection() -> float:
+    begin = time.thread_time()
+    gc.collect()
+    return time.thread_time() - begin
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--streams", type=int, default=2000, help="how many at once; 2000 unless told")
@@ -302,6 +365,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--no-search", action="store_true", help="measure --streams alone, not the most")
     parser.add_argument("--profile", action="store_true", help="show what limits it, and measure nothing")
     parser.add_argument("--gc", choices=("on", "freeze", "off"), default="on", help="on unless told")
+    parser.add_argument("--pauses", action="store_true", help="show what a full collection takes, without a load")
     given = parser.parse_args()
     for name in ("streams", "rate", "size", "seconds"):
         if getattr(given, name) <= 0:
@@ -323,12 +387,16 @@ def main() -> int:
     if given.profile:
         print(profiled(bodies, given))
         return 0
+    if given.pauses:
+        for text in pauses(bodies, given.streams):
+            print(text, flush=True)
+        return 0
     if given.gc == "freeze":
         gc.collect()
         gc.freeze()
     elif given.gc == "off":
         gc.disable()
-    print(HEADER)
+    print(aligned(*HEADER))
     rows = [measured(loop, bodies, given.streams, given) for loop in READERS]
     for row in rows:
         print(line(row), flush=True)

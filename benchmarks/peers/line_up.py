@@ -39,7 +39,7 @@ def groups(work: str, absent: list[str]) -> list[Group]:
         found.append(Group("from the deltas of the arguments", [*FLOORS, OWN_MACHINE, chain(), *json_peers(absent)]))
     if work not in ("W1u", "W4"):
         sdks = sdk_peers(work)
-        for api in TEXT_WIRES if work == "W3" else WIRES:
+        for api in TEXT_WIRES if work in ("W1", "W3") else WIRES:
             theirs = [peer for peer in sdks if peer.takes == f"bytes of {api}" and installed(peer, absent)]
             found.append(Group(f"from the bytes of {api}", [*wire_readers(api), *theirs]))
     return found

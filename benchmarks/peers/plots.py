@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from pathlib import Path
 
 import matplotlib as mpl
@@ -20,14 +21,15 @@ def plot(rows: list[list[Measured]], title: str, path: Path) -> None:
     mpl.rcParams.update({"svg.hashsalt": "penstock", "svg.fonttype": "none", "font.size": 9})
     figure = Figure(figsize=(8, 0.9 + 0.36 * max(9, len(rows))), layout="constrained")
     axes = figure.add_subplot()
-    colours = iter(COLOURS * 3)
+    colours = cycle(COLOURS)
+    own_dashes = cycle(("-", "-.", ":"))
     for points in rows:
-        own = points[0].peer.is_own
-        line = {"linewidth": 2.6, "zorder": 3} if own else {"linewidth": 1.2}
-        dashes = "--" if points[0].peer.is_floor else "-"
-        colour = (OWN if own else INK if dashes == "--" else next(colours)) if len(points) else INK
+        peer = points[0].peer
+        line = {"linewidth": 2.6, "zorder": 3} if peer.is_own else {"linewidth": 1.2}
+        dashes = next(own_dashes) if peer.is_own else "--" if peer.is_floor else "-"
+        colour = OWN if peer.is_own else INK if peer.is_floor else next(colours)
         xs, ys = [each.case.size / 1000 for each in points], [each.cost or 0 for each in points]
-        axes.plot(xs, ys, dashes, marker="o", markersize=4, color=colour, label=points[0].peer.name, **line)
+        axes.plot(xs, ys, dashes, marker="o", markersize=4, color=colour, label=peer.name, **line)
     axes.set(xscale="log", yscale="log", xlabel="size in KB", ylabel="CPU microseconds for each delta")
     axes.set_title(title, color=INK, fontsize=10, loc="left")
     axes.tick_params(which="both", colors=INK)

@@ -61,9 +61,11 @@ def anthropic_client() -> Any:
 
 
 @cache
-def google_client() -> Any:
+def google_client(**options: Any) -> Any:
     genai = import_module("google.genai")
-    return genai.Client(api_key=KEY, http_options=genai.types.HttpOptions(base_url=HOST, httpx_client=transport()))
+    return genai.Client(
+        api_key=KEY, http_options=genai.types.HttpOptions(base_url=HOST, httpx_client=transport()), **options
+    )
 
 
 def decoded(open_stream: Callable[[], Any]) -> Callable[[list[bytes], Case], Read]:
@@ -146,6 +148,10 @@ def gemini() -> Any:
     return google_client().models.generate_content_stream(model="m", contents="-")
 
 
+def vertex() -> Any:
+    return google_client(vertexai=True).models.generate_content_stream(model="m", contents="-")
+
+
 def raw_of_chat(item: Any) -> Shown:
     if item.choices:
         delta = item.choices[0].delta
@@ -190,7 +196,16 @@ def content_of_parsed(event: Any) -> tuple[Any, str]:
     return 0, ""
 
 
-CHAT, RESPONSES, ANTHROPIC = (f"bytes of {api}" for api in ("openai-chat", "openai-responses", "anthropic-messages"))
+def text_of_vertex(item: Any) -> Shown:
+    for part in item.candidates[0].content.parts:
+        for piece in (part.function_call.partial_args or ()) if part.function_call else ():
+            if piece.json_path == "$.content":
+                yield 0, piece.string_value
+
+
+CHAT, RESPONSES, ANTHROPIC, GEMINI = (
+    f"bytes of {api}" for api in ("openai-chat", "openai-responses", "anthropic-messages", "gemini")
+)
 
 
 def decoder(package: str, name: str, takes: str, open_stream: Callable[[], Any], raw: Any) -> Peer:
@@ -217,11 +232,14 @@ def sdk_peers(work: str) -> list[Peer]:
         return [
             *peers,
             helper("anthropic", "messages.stream()", ANTHROPIC, messages_helper, messages_values, raw_of_message),
-            decoder("google-genai", "generate_content_stream", "bytes of gemini", gemini, raw_of_gemini),
+            decoder("google-genai", "generate_content_stream", GEMINI, gemini, raw_of_gemini),
         ]
     parsing = helped(messages_helper, messages_values)
     snapshot = content_of_input if work == "W1" else None  # its events do not say of which call they are
     peers.append(Peer("anthropic: messages.stream()", ANTHROPIC, parsing, snapshot=snapshot, package="anthropic"))
+    if work == "W1":
+        streamed = Peer("google-genai: Vertex AI, streamed arguments", GEMINI, decoded(vertex), text_of_vertex)
+        peers.append(streamed._replace(has_values=False, package="google-genai", note="decodes the events only"))
     if work != "W5":  # the strict tool is write_file
         strict = helped(chat_helper(strict=True), chat_values)
         name = "openai: chat.stream(), strict tool"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 MODEL = "bench-1"
@@ -175,6 +175,26 @@ def gemini_frame(parts: list[dict[str, Any]], **more: Any) -> bytes:
     )
 
 
+def gemini(arguments: dict[str, str], tool: str, delta: int) -> list[bytes]:
+    """Return a call whose arguments stream, as Vertex AI sends them: decoded pieces of each value, with its path."""
+
+    def call(**more: Any) -> bytes:
+        return gemini_frame([{"functionCall": more}])
+
+    def pieces() -> Iterator[dict[str, Any]]:
+        for key, value in arguments.items():
+            for place in range(0, len(value), delta):
+                goes_on = {"willContinue": True} if place + delta < len(value) else {}
+                yield {"jsonPath": f"$.{key}", "stringValue": value[place : place + delta], **goes_on}
+
+    return [
+        call(name=tool, id="call_0", willContinue=True),
+        *(call(partialArgs=[piece], willContinue=True) for piece in pieces()),
+        call(),
+        gemini_frame([{"text": ""}], finishReason="STOP"),
+    ]
+
+
 def gemini_text(deltas: list[str]) -> list[bytes]:
     return [*(gemini_frame([{"text": delta}]) for delta in deltas), gemini_frame([{"text": ""}], finishReason="STOP")]
 
@@ -184,7 +204,7 @@ WIRES: dict[str, Callable[[list[tuple[int, str]], str], list[bytes]]] = {
     "openai-responses": responses,
     "anthropic-messages": anthropic,
 }
-"""Gemini's API sends the arguments of a call whole, so its calls have no deltas."""
+"""Those whose calls are deltas of JSON text."""
 TEXT_WIRES: dict[str, Callable[[list[str]], list[bytes]]] = {
     "openai-chat": chat_text,
     "openai-responses": responses_text,

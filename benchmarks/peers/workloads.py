@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from penstock.events import ChunkResponse, ToolCallDelta
 
 from .contest import Case
-from .wires import TEXT_WIRES, WIRES
+from .wires import TEXT_WIRES, WIRES, gemini
 
 PATH = "src/app.py"
 TOOL = "write_file"
@@ -86,7 +86,9 @@ def written(size: int) -> dict[str, Any]:
 
 
 def one_call(size: int, delta: int) -> Case:
-    return of_calls("W1", f"{size // 1000} KB", size, [written(size)], TOOL, delta)
+    case = of_calls("W1", f"{size // 1000} KB", size, [written(size)], TOOL, delta)
+    case.items["bytes of gemini"] = gemini(written(size), TOOL, delta)
+    return case
 
 
 def one_call_not_ascii(size: int, delta: int) -> Case:

@@ -91,6 +91,14 @@ def test_the_sdks_and_the_wire_read_the_same_bytes(bench: Bench):
 
 
 @pytest.mark.slow
+def test_arguments_that_gemini_streams_are_read_too(bench: Bench):
+    pytest.importorskip("google.genai", reason="needs google-genai, the extra `gemini`")
+    page = bench("--work", "W1", "--groups", "gemini", "--sizes", "1000", "--delta", "40", "--print")
+    assert re.search(r"^\| google-genai: Vertex AI, streamed arguments \|.*\| \d+ \| right ", page, re.MULTILINE), page
+    assert len(re.findall(r"^\| \*\*Penstock: bytes → \w+\*\* \|.*\| \d+ \| right \|$", page, re.MULTILINE)) == 2
+
+
+@pytest.mark.slow
 def test_calls_in_text_are_read_in_each_dialect(bench: Bench):
     page = bench("--work", "W4", "--groups", "text", "--sizes", "1000", "--peers", "penstock", "--print")
     for reader in ("hermes", "qwen3_coder", "all dialects"):

@@ -95,8 +95,8 @@ class Measured(NamedTuple):
 
     @property
     def sees_content(self) -> bool:
-        """Whether it shows the content in many pieces, and not in one at its end."""
-        return self.pieces > 1
+        """Whether it shows the content of each call in many pieces, and not in one at its end."""
+        return self.pieces > max(1, len(self.case.content))
 
     def times(self, other: Measured) -> float | None:
         """Return how many times the other's cost this one's is: the median over the rounds that both have."""

@@ -15,6 +15,7 @@ SHARED ?=
 LOAD ?=
 LIVE ?=
 PEERS ?=
+PROFILE ?= repeatable
 
 ROOMS := command events operators pipeline sinks sources
 READY := $(VENV)/.ready
@@ -37,7 +38,7 @@ test: $(READY) ## run the tests, on two cores in less than eight minutes: few ex
 	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=quick
 
 laws: $(READY) ## run in full what `make test` shortens: all examples, all texts; the two together run everything
-	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=repeatable -m 'hypothesis or laws'
+	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=$(PROFILE) -m 'hypothesis or laws'
 
 check: lint types ## ruff, mypy and pyright
 

@@ -13,6 +13,8 @@ VERSIONS ?= 3.11 3.12 3.13
 EXAMPLES ?= 10000
 SHARED ?=
 LOAD ?=
+LIVE ?=
+PEERS ?=
 PROFILE ?= repeatable
 
 ROOMS := command events operators pipeline sinks sources
@@ -24,7 +26,7 @@ ALL_CORES := -n auto --dist worksteal
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test laws check lint types clients page test-all test-shared mutants fuzz bench load docs wheel clean
+.PHONY: help demo test laws check lint types clients page test-all test-shared mutants fuzz bench bench-peers peers load live-streams docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -103,6 +105,23 @@ fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones
 
 bench: $(READY) ## measure in plain function calls of the same run, against bounds
 	$(COMPILE_ONCE) $(RUN)/python benchmarks/bench.py
+
+bench-peers: $(READY) peers ## measure beside other packages, and write docs/benchmarks.md; PEERS=--help lists the options
+	$(COMPILE_ONCE) $(RUN)/python benchmarks/bench_peers.py $(PEERS)
+
+ENGINES := build/peers
+peers: $(ENGINES)/.ready ## install the parsers of vLLM and SGLang for bench-peers, without their dependencies; 1 GB
+
+$(ENGINES)/.ready: benchmarks/peers/engines.txt | $(READY)
+	@mkdir -p $(ENGINES)
+	@grep -v '^#' $< | while read -r engine; do \
+		$(RUN)/python $(PIP) install --quiet --no-deps --no-compile --upgrade --target $(ENGINES)/site $$engine \
+			|| echo "not installed: $$engine; bench-peers leaves it out" >&2; \
+	done
+	@touch $@
+
+live-streams: $(READY) ## find how many live streams one core carries; LIVE=--help lists the options
+	$(COMPILE_ONCE) $(RUN)/python benchmarks/live_streams.py $(LIVE)
 
 load: $(READY) ## measure a server under load, beside one without the library; LOAD=--help lists the options
 	$(COMPILE_ONCE) $(RUN)/python benchmarks/load.py $(LOAD)

@@ -1,7 +1,7 @@
 """What a server holds: one process, clients on the loopback, and the same app without the library beside it.
 
-    make load                                               all scenarios, four minutes
-    python benchmarks/load.py --quick                       the same but for the search, 50 seconds
+    make load                                               all scenarios, six minutes
+    python benchmarks/load.py --quick                       the same but for the searches, 50 seconds
     python benchmarks/load.py --scenario stalled
 
 A client's call is write_file with 20,000 characters, 50 at a time, 50 times a second; `connected` gets 2 a second.
@@ -11,6 +11,7 @@ A client's call is write_file with 20,000 characters, 50 at a time, 50 times a s
     connected    1,000 clients at 2 frames a second
     stalled      100 clients, one in ten of which stops reading
     highest      the most clients, coalesced to 50 ms, with a p99 below 250 ms
+    thousand     the most clients, up to 1,000, that get 20 frames a second, one for each delta, with a p99 below 250 ms
 
 `bare` is the same source in a generator of Starlette's, which sends the raw text of the arguments, one frame a delta.
 A delay is that from the time at which the source was due to make a piece until the client has it: a busy server counts,
@@ -85,7 +86,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="shorter runs, without the search")
     parser.add_argument("--scenario", action="append", choices=SCENARIOS, help="only this one; may be repeated")
-    parser.add_argument("--clients", type=int, help="in place of each scenario's own number; the search begins with it")
+    parser.add_argument("--clients", type=int, help="in place of each scenario's own number; searches begin with it")
     parser.add_argument("--seconds", type=float, help="how long each run takes")
     given = parser.parse_args()
     for name in ("clients", "seconds"):

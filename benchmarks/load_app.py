@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import socket
 import sys
@@ -135,6 +136,7 @@ app = Starlette(
 
 def main() -> None:
     send_buffer = int(sys.argv[1])
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of each frame for a client that has given up
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listening:
         if send_buffer:  # connections have the listener's
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)

@@ -20,6 +20,8 @@ READ_AHEAD, HELD = 400, 1500
 """For a client that stopped reading: the most KB read from its source, and the most that the server's memory grows."""
 STEPS = 3
 MOST = 3200
+FRAMES, THOUSAND = 20, 1000
+"""Frames a second of each client, and the most clients that get them."""
 RATE = 50
 WAIT = 0.05
 
@@ -80,29 +82,48 @@ def connected(clients: int = 1000, seconds: float = 12) -> Report:
 
 
 def highest(clients: int = 50, seconds: float = 4) -> Report:
-    """Search for the most clients with a p99 below the bound: double, then halve the gap."""
-    report = Report([], [])
+    """Search for the most clients with a p99 below the bound."""
+    report = _most("highest", clients, seconds, MOST, rate=RATE, wait=WAIT)
+    is_found = any(row.app == "penstock" for row in report.rows)
+    text = f"highest: p99 < {P99} ms with {_found(report, RATE)}"
+    return report._replace(verdicts=[Verdict(is_found, text)])
+
+
+def thousand(clients: int = 125, seconds: float = 6) -> Report:
+    """Search for the most clients, up to a thousand, that get 20 frames a second each: one for each delta."""
+    report = _most("thousand", clients, seconds, THOUSAND, rate=FRAMES, wait=0)
+    most = {row.app: row.clients for row in report.rows}
+    holds = 0 < most.get("bare", 0) <= most.get("penstock", 0)
+    text = f"thousand: as many at {FRAMES} frames/s as the bare generator carries: {_found(report, FRAMES)}"
+    return report._replace(verdicts=[Verdict(holds, text)])
+
+
+def _most(name: str, clients: int, seconds: float, most: int, **load: float) -> Report:
+    """Return the highest load of each app that passes: double, then halve the gap."""
+    rows: list[Row] = []
     for app in APPS:
         with serving(app) as server:
-            passed = list(_passing(server, app, clients, seconds))
-        if passed:
-            report.rows.append(passed[-1])
-    found = ", ".join(f"{row.app} {row.clients} clients ({row.clients * RATE} chunks/s)" for row in report.rows)
-    is_found = any(row.app == "penstock" for row in report.rows)
-    report.verdicts.append(Verdict(is_found, f"highest: p99 < {P99} ms with {found or 'no load'}"))
-    return report
+            rows.extend(list(_passing(server, name, app, clients, seconds, most, load))[-1:])
+    return Report(rows, [])
 
 
-def _passing(server: Any, app: str, clients: int, seconds: float) -> Iterator[Row]:
+def _found(report: Report, rate: int) -> str:
+    found = [f"{row.app} {row.clients} clients ({row.clients * rate} chunks/s)" for row in report.rows]
+    return ", ".join(found) or "no load"
+
+
+def _passing(
+    server: Any, name: str, app: str, clients: int, seconds: float, most: int, load: dict[str, float]
+) -> Iterator[Row]:
     low, high = 0, 0
     steps = STEPS
-    while steps and clients <= MOST:
+    while steps and clients <= most:
         time = seconds + clients / 200
-        seen = server.run(app, clients=clients, seconds=time, rate=RATE, wait=WAIT, grace=2)
+        seen = server.run(app, clients=clients, seconds=time, grace=2, **load)
         passes = seen.p99 < P99 and not seen.lost and not seen.late
-        say(f"highest: {app}, {clients} clients: p99 {seen.p99:.0f} ms{'' if passes else ', too much'}")
+        say(f"{name}: {app}, {clients} clients: p99 {seen.p99:.0f} ms{'' if passes else ', too much'}")
         if passes:
-            yield Row("highest", app, clients, seen)
+            yield Row(name, app, clients, seen)
         low, high = (clients, high) if passes else (low, clients)
         steps -= high > 0
         clients = (low + high) // 2 if high else 2 * clients
@@ -144,6 +165,7 @@ SCENARIOS = {
     "connected": connected,
     "stalled": stalled,
     "highest": highest,
+    "thousand": thousand,
 }
 QUICK: dict[str, dict[str, float]] = {
     "coalesced": {"seconds": 3},
@@ -151,4 +173,4 @@ QUICK: dict[str, dict[str, float]] = {
     "connected": {"seconds": 6},
     "stalled": {"seconds": 5},
 }
-"""The shorter run; the search is left out."""
+"""The shorter run; the searches are left out."""

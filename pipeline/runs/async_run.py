@@ -227,7 +227,10 @@ async def _events(state: _State, flow: AnyFlow) -> AsyncGenerator[Any, None]:
             error = step.error
             slow: SlowSinkError | None = None
             for event in step.events:
-                slow = await state.feed(event) or slow
+                if state.fan_out is None:
+                    state.kept.feed(event)  # `feed` is for sinks, and would be a coroutine for each event
+                else:
+                    slow = await state.feed(event) or slow
                 yield event
             if slow is not None and not step.is_last:
                 error = slow

@@ -123,8 +123,8 @@ async def _coalesced(
     def feed(event: Any) -> list[Any]:
         due = coalescer.due
         released = coalescer.feed(event, now())
-        if coalescer.due != due:
-            pump.wake()
+        if coalescer.due is not None and coalescer.due != due:
+            pump.wake_at(coalescer.due)  # the reader goes on waiting: to wake it for that would be a turn of the loop
         return released
 
     pump = EventPump(events, feed, close, ahead=1)

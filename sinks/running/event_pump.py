@@ -7,7 +7,6 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import AsyncIterable, Callable, Iterable
-from functools import partial
 from typing import Any
 
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
@@ -41,11 +40,16 @@ class EventPump:
         self.is_over = self.is_left = False
         """Whether the last item is queued; whether the reader has left, and nobody takes items."""
         self._waiting: asyncio.Future[bool] | None = None
+        self._due: float | None = None
+        """When the reader is woken although nothing has changed, in the loop's time."""
+        self._timer: asyncio.TimerHandle | None = None
+        """Fires at that time or before; it is left alone when the reader goes on waiting, as most waits are short."""
+        self._loop = asyncio.get_running_loop()
         self._room: asyncio.Future[None] | None = None
         self._is_reading = self._is_stopped = False
         self._reason: str | None = None
         """Why the stream was cancelled, if it was."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task = self._loop.create_task(self._run())
         _keep(self._task)
 
     async def changed(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what timed out is no error here
@@ -54,20 +58,40 @@ class EventPump:
         One task waits at a time.
         """
         # A future and a timer, as asyncio.Event in asyncio.timeout costs each item twice the time.
-        loop = asyncio.get_running_loop()
-        waiting: asyncio.Future[bool] = loop.create_future()
+        waiting: asyncio.Future[bool] = self._loop.create_future()
         self._waiting = waiting
-        timer = None if timeout is None else loop.call_later(timeout, partial(self.wake, has_changed=False))
-        try:
-            return await waiting
-        finally:
-            if timer is not None:
-                timer.cancel()
+        if timeout is None:
+            self._due = None
+        else:
+            self.wake_at(self._loop.time() + timeout)
+        return await waiting
+
+    def wake_at(self, due: float) -> None:
+        """Let the `changed` that waits return False at a time of the loop's, instead of the one that it has."""
+        self._due = due
+        if self._timer is None or self._timer.when() > due:
+            self._cancel_timer()
+            self._timer = self._loop.call_at(due, self._time_came)
 
     def wake(self, *, has_changed: bool = True) -> None:
         """Let `changed` return, if it waits."""
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(has_changed)
+
+    def _time_came(self) -> None:
+        self._timer = None
+        if self._due is None:
+            return
+        if self._due > self._loop.time():
+            self.wake_at(self._due)
+        else:
+            self._due = None
+            self.wake(has_changed=False)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def take(self) -> Any:
         """Return the next item; there must be one."""
@@ -111,6 +135,8 @@ class EventPump:
             self.error = error
         finally:
             self.is_over = True
+            self._due = None
+            self._cancel_timer()
             self.wake()
 
     async def _read(self) -> How:
@@ -125,7 +151,7 @@ class EventPump:
                     if self.items:
                         self.wake()
                     while len(self.items) >= self._ahead:
-                        self._room = asyncio.get_running_loop().create_future()
+                        self._room = self._loop.create_future()
                         await self._room
             finally:
                 self._is_reading = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias, cast, get_args
 
 import msgspec
@@ -11,10 +11,12 @@ from typing_extensions import Unpack
 
 from ...events.errors import ProviderError, UsageError, error_fields
 from ...events.json_form import Event, to_json
+from ...events.segment_event import SegmentContent
 from ...operators.engine.stage import Failed, How
 from ..parts.for_browsers import for_browsers
 from .final_events import LIVE
 from .protocols import ProtocolOptions, UiProtocol, encoder_of, protocol_row
+from .segment_frames import Segments
 
 Select: TypeAlias = Callable[[Any], bool]
 DescribeError: TypeAlias = Callable[[Exception], Mapping[str, Any]]
@@ -41,7 +43,7 @@ class UiFrames:
       only the class of the stream's error.
     """
 
-    __slots__ = ("_describe_error", "_encoder", "_is_named", "_select", "error")
+    __slots__ = ("_describe_error", "_encoder", "_is_named", "_passes_content", "_select", "error")
 
     def __init__(
         self,
@@ -58,11 +60,18 @@ class UiFrames:
                 raise UsageError(message)
         self._is_named = protocol_row(protocol).is_named
         self._select = select
+        self._passes_content = select is None and isinstance(self._encoder, Segments)
+        """Whether what streams goes out as it is: most of a stream's events, which then take the shortest way."""
         self._describe_error = describe_error
         self.error: Exception | None = None
 
-    def feed(self, event: Any) -> Iterator[bytes]:
-        """Yield the frames of an event; those before one that cannot be written are yielded before it raises."""
+    def feed(self, event: Any) -> Iterable[bytes]:
+        """Return the frames of an event; those before one that cannot be written are yielded before it raises."""
+        if self._passes_content and type(event) is SegmentContent:
+            return (to_json(event),)
+        return self._frames(event)
+
+    def _frames(self, event: Any) -> Iterator[bytes]:
         if isinstance(event, LIVE) or (self._select is not None and not self._select(event)):
             return
         for frame in self._encoder.feed(event):

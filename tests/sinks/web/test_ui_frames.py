@@ -200,3 +200,14 @@ def test_half_of_a_surrogate_pair_in_a_dictionary_is_escaped():
 def test_a_dictionary_whose_type_is_no_name_of_an_event_is_refused_where_events_have_names(name: Any):
     with pytest.raises(UsageError, match='needs a "type" that is a str in one line'):
         list(UiFrames("anthropic-messages").feed({"type": name}))
+
+
+@pytest.mark.parametrize("delta", ["", "Hi", 'é\n"', "\x00"])
+@pytest.mark.parametrize("segment_type", ["text", None])
+@pytest.mark.parametrize("turn_id", ["t", None])
+def test_content_has_the_same_frame_with_a_predicate_and_on_the_short_way(
+    delta: str, segment_type: str | None, turn_id: str | None
+):
+    event = SegmentContent("s", segment_type, delta, turn_id=turn_id)
+    short, general = UiFrames(), UiFrames(select=lambda _: True)
+    assert list(short.feed(event)) == list(general.feed(event)) == [to_json(event)]

@@ -1,0 +1,177 @@
+"""Readers of a call's arguments as JSON text, one parser for each call, and the floors under them.
+
+Those that return the whole value each time are asked what a program asks: the text of `content` that is new.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from importlib import import_module
+from typing import Any
+
+from .contest import Case, Peer, Read, Show
+
+Deltas = list[tuple[int, str]]
+
+
+def pieces(shown: tuple[int, str]) -> Iterator[tuple[int, str]]:
+    yield shown
+
+
+def calls_of(case: Case) -> range:
+    return range(len(case.values))
+
+
+def joined(deltas: Deltas, _: Case) -> Read:
+    def read(show: Show) -> None:
+        for_call: dict[int, list[str]] = {}
+        for number, delta in deltas:
+            for_call.setdefault(number, []).append(delta)
+        for parts in for_call.values():
+            show("".join(parts))
+
+    return read
+
+
+def called(deltas: Deltas, _: Case) -> Read:
+    def read(show: Show) -> None:
+        for delta in deltas:
+            show(delta)
+
+    return read
+
+
+def loaded_once(deltas: Deltas, case: Case) -> Read:
+    def read(_: Show) -> list[Any]:
+        parts: list[list[str]] = [[] for _ in calls_of(case)]
+        for number, delta in deltas:
+            parts[number].append(delta)
+        return [json.loads("".join(each)) for each in parts]
+
+    return read
+
+
+def parsed_each_time(load: Callable[[bytes], Any]) -> Callable[[Deltas, Case], Read]:
+    """Return a reader that parses all bytes so far with each delta."""
+
+    def prepare(deltas: Deltas, case: Case) -> Read:
+        def read(show: Show) -> list[Any]:
+            texts = [b"" for _ in calls_of(case)]
+            values: list[Any] = [{} for _ in texts]
+            lengths = [0 for _ in texts]
+            for number, delta in deltas:
+                texts[number] += delta.encode()
+                values[number] = load(texts[number])
+                content = values[number].get("content", "")
+                if len(content) > lengths[number]:
+                    show((number, content[lengths[number] :]))
+                    lengths[number] = len(content)
+            return values
+
+        return read
+
+    return prepare
+
+
+def jiter_each_time() -> Callable[[Deltas, Case], Read]:
+    from_json = import_module("jiter").from_json
+    return parsed_each_time(lambda text: from_json(text, partial_mode="trailing-strings"))
+
+
+def pydantic_each_time() -> Callable[[Deltas, Case], Read]:
+    from_json = import_module("pydantic_core").from_json
+    return parsed_each_time(lambda text: from_json(text, allow_partial="trailing-strings"))
+
+
+def rust_parser() -> Callable[[Deltas, Case], Read]:
+    import_module("streaming_json_parser_native")  # without it a slower parser in Python would run
+    new = import_module("streaming_json_parser").StreamingJsonParser
+
+    def prepare(deltas: Deltas, case: Case) -> Read:
+        def read(show: Show) -> list[Any]:
+            feeds = [new().feed for _ in calls_of(case)]
+            values: list[Any] = [{} for _ in feeds]
+            lengths = [0 for _ in feeds]
+            for number, delta in deltas:
+                values[number] = feeds[number](delta.encode()).value
+                content = values[number].get("content", "")
+                if len(content) > lengths[number]:
+                    show((number, content[lengths[number] :]))
+                    lengths[number] = len(content)
+            return values
+
+        return read
+
+    return prepare
+
+
+def jsonriver() -> Callable[[Deltas, Case], Read]:
+    parse = import_module("jsonriver").parse
+
+    async def one(deltas: list[str], number: int, show: Show) -> Any:
+        async def source() -> AsyncIterator[str]:
+            for delta in deltas:
+                yield delta
+
+        value: Any = None
+        length = 0
+        async for value in parse(source()):
+            content = value.get("content", "")
+            if len(content) > length:
+                show((number, content[length:]))
+                length = len(content)
+        return value
+
+    def prepare(deltas: Deltas, case: Case) -> Read:
+        parts: list[list[str]] = [[] for _ in calls_of(case)]
+        for number, delta in deltas:
+            parts[number].append(delta)
+        return lambda show: [finished(one(part, number, show)) for number, part in enumerate(parts)]
+
+    return prepare
+
+
+def finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine that never waits, without a loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    message = "the coroutine waits for something"
+    raise RuntimeError(message)
+
+
+def ijson(backend: str) -> Callable[[Deltas, Case], Read]:
+    package = import_module("ijson")
+    module = package.get_backend(backend)
+
+    def prepare(deltas: Deltas, case: Case) -> Read:
+        def read(show: Show) -> list[Any]:
+            found = [package.sendable_list() for _ in calls_of(case)]
+            parsers = [module.items_coro(each, "", use_float=True) for each in found]
+            for number, delta in deltas:
+                parsers[number].send(delta.encode())
+            for number, parser in enumerate(parsers):
+                parser.close()
+                show((number, found[number][0].get("content", "")))
+            return [each[0] for each in found]
+
+        return read
+
+    return prepare
+
+
+FLOORS = (
+    Peer("join the deltas", "calls", joined, has_values=False, is_floor=True, note="a floor: no parsing"),
+    Peer("one plain call per delta", "calls", called, has_values=False, is_floor=True, note="a floor: no parsing"),
+    Peer("json.loads once, at the end", "calls", loaded_once, is_floor=True, note="a floor: nothing on the way"),
+)
+JSON_PEERS: tuple[tuple[str, str, str, Callable[[], Callable[[Deltas, Case], Read]]], ...] = (
+    ("jiter, all again per delta", "jiter", "calls", jiter_each_time),
+    ("pydantic_core, all again per delta", "pydantic_core", "calls", pydantic_each_time),
+    ("streaming-json-parser (Rust)", "streaming-json-parser-native", "calls", rust_parser),
+    ("jsonriver", "jsonriver", "calls", jsonriver),
+    ("ijson (C)", "ijson", "calls", lambda: ijson("yajl2_c")),
+    ("ijson (Python)", "ijson", "calls", lambda: ijson("python")),
+)

@@ -25,8 +25,16 @@ from ..sinks.acting.step import Step, checked_steps
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
 from ..sources.decode_sdk import decode_through
-from ..sources.from_stream import any_exception, any_machine, check_any_stream, stream_through
+from ..sources.from_stream import (
+    Decode,
+    any_exception,
+    check_decode,
+    sdk_or_wire,
+    stream_through,
+    stream_to_read,
+)
 from ..sources.machine.choices import Choices
+from ..sources.streams.response_bytes import raw_bytes
 from ..sources.streams.sdk_stream import translated
 from ..sources.streams.wake_stream import wake_stream
 from .chain import Chain, Part, chain_of, dialect_in, is_ours, operator_of, parted, place_of
@@ -78,7 +86,7 @@ class Pipeline:
     - `model`: in place of a strategy: the name of a model that writes its calls into its text. Its dialect and options
       are those of `dialect_for(model)`; options that you pass win. `request`: the options of the request, which may say
       whether the prompt ends inside the reasoning.
-    - `api`: the provider's API, if it cannot be detected from the first item. `choices`, `logprobs`: as with
+    - `api`: the provider's API, if it cannot be detected from the first item. `choices`, `logprobs`, `decode`: as with
       `from_stream`.
     - `turn_id`: the turn id of all streams; `stream(...)` takes one for a single stream.
     - `steps`: functions that add events to an async stream, in a row: `[write_files(root), call_tools(tools)]`. The
@@ -107,6 +115,7 @@ class Pipeline:
         api: str | None = None,
         choices: Choices = 0,
         logprobs: bool = False,
+        decode: Decode = "sdk",
         turn_id: str | None = None,
         steps: Iterable[Step] = (),
         sinks: Iterable[Callable[..., Any]] = (),
@@ -136,6 +145,7 @@ class Pipeline:
             "api": api,
             "choices": choices,
             "logprobs": logprobs,
+            "decode": decode,
             "turn_id": turn_id,
             "steps": self.steps,
             "sinks": self.sinks,
@@ -146,7 +156,9 @@ class Pipeline:
             "settings": settings,
             **options,
         }
+        check_decode(decode)
         self._api = api
+        self._decode: Decode = decode
         self._keeps_answer = keep_answer
         self._choices: Choices = choices
         self._limits = _checked_limits(options.get("limits"), settings)
@@ -168,7 +180,7 @@ class Pipeline:
             operator_of(self.chain, "sinks= run with stream(...), which")
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread starts a stream
         self._runs: WeakSet[Any] = WeakSet()
-        self._new_machine = any_machine(
+        self._new_machine = sdk_or_wire(
             api, choices=choices, turn_id=turn_id, limits=self._limits, keep_message=keep_answer, logprobs=logprobs
         )
         sink_lines(self.sinks, **self._queue)  # raises for wrong options
@@ -186,7 +198,9 @@ class Pipeline:
         self._without_steps("stream")
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = FanOut(all_sinks, **self._queue) if all_sinks else None
-        return self._started(Run(_opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer)))
+        return self._started(
+            Run(self._opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer))
+        )
 
     def astream(
         self,
@@ -207,7 +221,9 @@ class Pipeline:
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = AsyncFanOut(all_sinks, **self._queue) if all_sinks else None
         return self._started(
-            AsyncRun(_opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer), all_steps)
+            AsyncRun(
+                self._opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer), all_steps
+            )
         )
 
     def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[StrategyEvent]:
@@ -227,14 +243,17 @@ class Pipeline:
         if operator is not None and self._new_text_chain is not None:
             in_text = operator_of(self._new_text_chain(of_turn), "observable(...)")
             operator = strategy_by_stream(machines.are_of_text, operator, in_text)
-        given: Any = source
+        given: Any = raw_bytes(source) or source
         is_decoded = isinstance(source, Observable)
-        chunks = decode_through(machines)(given) if is_decoded else stream_through(given, machines)
+        if is_decoded and self._decode == "wire":
+            message = 'decode="wire" needs the stream of a client; an Observable has its items already'
+            raise UsageError(message)
+        chunks = decode_through(machines)(given) if is_decoded else stream_through(given, machines, self._decode)
         attempts = Attempts()
 
         def subscribe(observer: Any, scheduler: Any = None) -> Any:
             signal = self._started(_Signal(None if callable(given) else given))
-            asked = stream_through(signal.noting(given), machines) if callable(given) else chunks
+            asked = stream_through(signal.noting(given), machines, self._decode) if callable(given) else chunks
             asked = asked.pipe(*before)
             ended = (
                 interrupt_on(signal)(asked) if operator is None else interruptible(signal, operator, asked, attempts)
@@ -406,6 +425,12 @@ class Pipeline:
             )
             raise UsageError(message)
 
+    def _opened(self, source: Any) -> Any:
+        if isinstance(source, Observable):
+            message = "got an Observable; use observable(...), or subscribe to it"
+            raise UsageError(message)
+        return translated(source, partial(stream_to_read, decode=self._decode, name="Pipeline"), any_exception)
+
     def _chain(self, turn_id: str | None) -> Chain:
         return self.chain if turn_id is None else self._new_chain(turn_id)
 
@@ -427,7 +452,8 @@ class _Signal(Subject[str]):
 
     def noting(self, source: Callable[[], Any]) -> Callable[[], Any]:
         def opened() -> Any:
-            self._stream = source()
+            stream = source()
+            self._stream = raw_bytes(stream) or stream
             return self._stream
 
         return opened
@@ -448,13 +474,6 @@ def _for_model(
     row = dialect_for(model, request=request)
     given = {key: each for key, each in options.items() if (key, each) != ("starts_in_reasoning", "auto")}
     return TextStrategy(*row.names), {**row.options, **given}
-
-
-def _opened(source: Any) -> Any:
-    if isinstance(source, Observable):
-        message = "got an Observable; use observable(...), or subscribe to it"
-        raise UsageError(message)
-    return translated(source, partial(check_any_stream, name="Pipeline"), any_exception)
 
 
 def _checked_sinks(sinks: Any) -> tuple[Callable[..., Any], ...]:

@@ -14,13 +14,11 @@ from reactivex.subject import Subject
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from ..operators.catalogue.dialect_for import dialect_for
 from ..operators.engine.attempts import Attempts
 from ..operators.engine.limits import Limits
 from ..operators.engine.stage import Operator, stage
 from ..operators.engine.step import lasting
 from ..operators.interrupt_on import interrupt_on, interruptible
-from ..operators.writing.dialect_instructions import dialect_instructions
 from ..sinks.acting.step import Step, checked_steps
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
@@ -305,7 +303,11 @@ class Pipeline:
         several dialects, the text asks for the first one.
         """
         dialect = dialect_in(self.chain)
-        return "" if dialect is None else dialect_instructions(dialect, self.tools or ())
+        if dialect is None:
+            return ""
+        from ..operators.writing.dialect_instructions import dialect_instructions  # noqa: PLC0415 - for text only
+
+        return dialect_instructions(dialect, self.tools or ())
 
     def tool_choice(self, provider: str, choice: Any, *, parallel: bool | None = None) -> Any:
         """Return the tool choice in the form of a provider's request; see `tool_choice`."""
@@ -471,6 +473,8 @@ def _for_model(
     if strategy is not None:
         message = f"model={model!r} chooses the strategy; leave out {strategy!r}, or model="
         raise UsageError(message)
+    from ..operators.catalogue.dialect_for import dialect_for  # noqa: PLC0415 - for models of this kind only
+
     row = dialect_for(model, request=request)
     given = {key: each for key, each in options.items() if (key, each) != ("starts_in_reasoning", "auto")}
     return TextStrategy(*row.names), {**row.options, **given}

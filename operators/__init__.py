@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .engine.public_names import public_names
+from .engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from .aggregate_fragments import PathValue, aggregate_fragments
@@ -80,7 +80,7 @@ __all__ = [
     "within",
 ]
 
-public_names(
+lazy_names(
     __name__,
     __all__,
     {

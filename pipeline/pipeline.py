@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import signature
-from typing import Any, TypeVar, cast
+from os import PathLike
+from typing import Any, TypeAlias, TypeVar, cast
 from weakref import WeakSet
 
 from reactivex import Observable
@@ -26,12 +27,14 @@ from ..sources.decode_sdk import decode_through
 from ..sources.from_stream import (
     Decode,
     any_exception,
+    check_any_stream,
     check_decode,
     sdk_or_wire,
     stream_through,
     stream_to_read,
 )
 from ..sources.machine.choices import Choices
+from ..sources.record import record as recorder
 from ..sources.streams.response_bytes import raw_bytes
 from ..sources.streams.sdk_stream import translated
 from ..sources.streams.wake_stream import wake_stream
@@ -55,6 +58,8 @@ from .tools.tool import Tool, as_tools
 from .tools.tool_choice import tool_choice
 from .tools.tool_schemas import schemas_for
 
+Recorder: TypeAlias = str | PathLike[str] | Callable[[Any], Any]
+"""Where streams are recorded, or what taps them."""
 _Cancellable = TypeVar("_Cancellable", bound="Run | AsyncRun | _Signal")
 
 
@@ -95,6 +100,8 @@ class Pipeline:
       is abandoned, with a `StuckSinkError`; after a cancel, a close or Ctrl-C it has that time in total.
     - `keep_answer`: whether each run keeps what came, for `Run.answer`, and the assistant's message, for
       `AnswerEnd.message`; without that a run needs no memory for what has passed.
+    - `record`: a file for one stream, or a folder for any number: what the provider sends is written there, with its
+      times; or what `record(path, redact=...)` of `penstock.sources` returned. `from_recording` replays it.
     - `settings`: in place of the environment's. Further options go to the strategy: `fields=`, `start=`, `eager=`...
 
     A pipeline keeps no state of a stream: use it for many, also at the same time, in threads and in tasks. Wrong
@@ -121,6 +128,7 @@ class Pipeline:
         when_full: WhenFull = "block",
         close_timeout: float = 10.0,
         keep_answer: bool = True,
+        record: Recorder | None = None,
         settings: Settings | None = None,
         **options: Any,
     ) -> None:
@@ -151,6 +159,7 @@ class Pipeline:
             "when_full": when_full,
             "close_timeout": close_timeout,
             "keep_answer": keep_answer,
+            "record": record,
             "settings": settings,
             **options,
         }
@@ -158,6 +167,7 @@ class Pipeline:
         self._api = api
         self._decode: Decode = decode
         self._keeps_answer = keep_answer
+        self._tap = recorder(record) if isinstance(record, str | PathLike) else record
         self._choices: Choices = choices
         self._limits = _checked_limits(options.get("limits"), settings)
         self._queue: dict[str, Any] = {"maxsize": queue_size, "when_full": when_full, "close_timeout": close_timeout}
@@ -241,17 +251,23 @@ class Pipeline:
         if operator is not None and self._new_text_chain is not None:
             in_text = operator_of(self._new_text_chain(of_turn), "observable(...)")
             operator = strategy_by_stream(machines.are_of_text, operator, in_text)
-        given: Any = raw_bytes(source) or source
         is_decoded = isinstance(source, Observable)
         if is_decoded and self._decode == "wire":
             message = 'decode="wire" needs the stream of a client; an Observable has its items already'
             raise UsageError(message)
-        chunks = decode_through(machines)(given) if is_decoded else stream_through(given, machines, self._decode)
+        if is_decoded and self._tap is not None:
+            message = "record= takes a stream; record what the Observable is made of with record(path)(stream)"
+            raise UsageError(message)
+        decode: Decode = self._decode
+        given: Any = raw_bytes(source) or source
+        if self._tap is not None:  # what is recorded is what is read, so it is opened as it will be read
+            decode, given = "sdk", self._opened(source)
+        chunks = decode_through(machines)(given) if is_decoded else stream_through(given, machines, decode)
         attempts = Attempts()
 
         def subscribe(observer: Any, scheduler: Any = None) -> Any:
             signal = self._started(_Signal(None if callable(given) else given))
-            asked = stream_through(signal.noting(given), machines, self._decode) if callable(given) else chunks
+            asked = stream_through(signal.noting(given), machines, decode) if callable(given) else chunks
             asked = asked.pipe(*before)
             ended = (
                 interrupt_on(signal)(asked) if operator is None else interruptible(signal, operator, asked, attempts)
@@ -419,6 +435,20 @@ class Pipeline:
             self._runs.add(run)
         return run
 
+    def _opened(self, source: Any) -> Any:
+        if isinstance(source, Observable):
+            message = "got an Observable; use observable(...), or subscribe to it"
+            raise UsageError(message)
+        read = partial(stream_to_read, decode=self._decode, name="Pipeline")
+        return translated(self._recorded(source), read, any_exception)
+
+    def _recorded(self, source: Any) -> Any:
+        if self._tap is None:
+            return source
+        stream = raw_bytes(source) or source
+        check_any_stream(stream, name="Pipeline")  # before a file is made
+        return self._tap(stream)
+
     def _without_steps(self, name: str) -> None:
         if self.steps:
             message = (
@@ -426,12 +456,6 @@ class Pipeline:
                 "asyncio.run(...)"
             )
             raise UsageError(message)
-
-    def _opened(self, source: Any) -> Any:
-        if isinstance(source, Observable):
-            message = "got an Observable; use observable(...), or subscribe to it"
-            raise UsageError(message)
-        return translated(source, partial(stream_to_read, decode=self._decode, name="Pipeline"), any_exception)
 
     def _chain(self, turn_id: str | None) -> Chain:
         return self.chain if turn_id is None else self._new_chain(turn_id)

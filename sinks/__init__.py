@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..operators.engine.public_names import public_names
+from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from .acting.approval import ApprovalRequest, Approve, Denied
@@ -84,7 +84,7 @@ __all__ = [
     "write_files",
 ]
 
-public_names(
+lazy_names(
     __name__,
     __all__,
     {

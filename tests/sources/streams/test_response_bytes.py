@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -25,7 +26,7 @@ from test_dispose import Scene, wait_for_threads
 
 from penstock.events import ProviderError, UsageError
 from penstock.pipeline import Pipeline
-from penstock.sources import from_stream
+from penstock.sources import from_recording, from_stream, record
 from penstock.sources.streams.response_bytes import raw_bytes
 
 every_sdk = pytest.mark.parametrize("sdk", SDKS, ids=[sdk.api for sdk in SDKS])
@@ -441,3 +442,38 @@ def test_a_pipeline_says_how_it_decodes():
 def test_other_things_are_no_raw_responses():
     for each in (None, [], "text", object(), {"http_response": 1}, lambda: None):
         assert raw_bytes(each) is None
+
+
+# Recorded
+
+
+@both_ways
+@every_way
+@pytest.mark.parametrize("how", ["record", "pipeline", "observable"])
+def test_what_is_recorded_is_the_wire_and_replays_to_the_same(way: str, how: str, is_async: bool, tmp_path: Path):
+    sdk = SDKS[0]
+    body = sdk.body_of("write_file")
+    client = client_of(sdk, [body[:500], body[500:]], is_async=is_async)
+    path = tmp_path / "answer.jsonl"
+
+    def start() -> Any:
+        return asked(sdk, way, client)
+
+    async def main() -> None:
+        if how == "record":
+            run = await acollected(from_stream(record(path)(start), decode="wire"))
+            assert run[1] == ["completed"]
+            return
+        pipeline = Pipeline(decode="wire", record=path, turn_id="t")
+        if how == "observable":
+            await pipeline.observable(start).pipe(ops.to_list())
+        elif is_async:
+            assert [event async for event in pipeline.astream(start)]
+        else:
+            assert list(pipeline.stream(start))
+
+    asyncio.run(main())
+    meta, *_, end = map(json.loads, path.read_text().splitlines())
+    assert (meta["form"], meta["api"]) == ("wire", "openai-chat")
+    assert end["end"] == "closed"  # by the reader, at [DONE]
+    assert told(collected(from_recording(path, turn_id="t"))) == told(sdk.by_wire([body]))

@@ -1,4 +1,4 @@
-"""`public_names`: a package's names come from their files when they are first used."""
+"""`lazy_names`: a package's names come from their files when they are first used."""
 
 from __future__ import annotations
 

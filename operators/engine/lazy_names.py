@@ -1,4 +1,4 @@
-"""`public_names`: a package whose public names are imported from their files when they are first used."""
+"""`lazy_names`: a package whose public names are imported from their files when they are first used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 
-def public_names(package: str, names: Iterable[str], files: Mapping[str, Iterable[str]]) -> None:
+def lazy_names(package: str, names: Iterable[str], files: Mapping[str, Iterable[str]]) -> None:
     """Let a package import each of its public names at first use, so that importing the package stays cheap.
 
     - `names`: the package's `__all__`. A name is in the file that is named like it, unless `files` has it.

@@ -4,27 +4,28 @@
 
 Times of a shared machine jump; ratios of CPU time, taken in turns of some milliseconds within one process, hardly do.
 A delta is four characters. The exponent is that of time over 2, 20 and 200 KB; the floor is a loop that makes one
-plain call a delta.
+plain call a delta. Imports are measured in processes of their own, and clients through a socket to another process.
 """
 
 from __future__ import annotations
 
 import gc
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from math import log
 from pathlib import Path
 from statistics import median
-from time import perf_counter, thread_time
+from time import thread_time
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/support")]
 import conftest  # noqa: F401 - registers the checkout as `penstock`
 import piece_cost
+from client_streams import client_rows
+from start_up import start_rows
 from strategies.marked_texts import MODEL_MARKERS
 
 from penstock.events import ChunkResponse, SegmentContent, ToolCallDelta, ToolInvocation
@@ -44,7 +45,6 @@ TURN = 500  # items between two measurements
 SIZES = (2_000, 20_000, 200_000)
 DELTAS_A_ROUND = 50_000
 FLOOR_REPEATS = 8  # so that both take about as long
-IMPORTS = 5
 
 Feed = Callable[[Any], Any]
 Items = Callable[[list[str], bool], list[Any]]  # of the deltas of a turn; whether it is the first
@@ -259,17 +259,6 @@ def check_outputs(size: int) -> tuple[bool, int, int]:
     return right, len(content), len(deltas)
 
 
-def import_seconds(*statements: str) -> float:
-    """Return the best time of a fresh process that runs some statements."""
-    code = f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r}); import conftest; {'; '.join(statements)}"
-    times: list[float] = []
-    for _ in range(IMPORTS):
-        begin = perf_counter()
-        subprocess.run([sys.executable, "-c", code], check=True)
-        times.append(perf_counter() - begin)
-    return min(times)
-
-
 def main() -> int:
     gc.disable()  # collections come at moments of their own; events hold no cycles
     inputs = [cut(arguments(size)) for size in SIZES]
@@ -310,10 +299,12 @@ def main() -> int:
         for what, figure, bound in figures:
             failed |= figure > bound
             print(f"{name + ' dialects, ' + what:55} {figure:5.1f}   (bound {bound})")
-    base = "import reactivex, msgspec, pydantic"
-    more = import_seconds(base, "from penstock.pipeline import Pipeline") - import_seconds(base)
-    failed |= more > 0.35
-    print(f"{'from penstock.pipeline import Pipeline':50} {more:5.3f} s over {base[7:]}   (bound 0.35)")
+    for name, cost, bound in start_rows():
+        failed |= cost > bound
+        print(f"{name:70} {cost:8.2f}   (bound {bound})")
+    for name, cheaper, least in client_rows():
+        failed |= cheaper < least
+        print(f"{name:70} {cheaper:5.2f} times cheaper   (bound {least})")
     works: list[tuple[str, Callable[[], Feed], list[list[Any]]]] = [
         ("JSON machine", json_machine, list(inputs)),
         ("chain", chain, [chunks(each) for each in inputs]),

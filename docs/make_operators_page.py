@@ -47,8 +47,8 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
 
 def _public() -> Iterator[tuple[str, list[str]]]:
     """Yield the files with public names, and these."""
-    for node in ast.parse((FOLDER / "__init__.py").read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom) and node.module:
+    for node in ast.walk(ast.parse((FOLDER / "__init__.py").read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level and node.module != "engine.lazy_names":
             yield node.module, [alias.name for alias in node.names]
 
 

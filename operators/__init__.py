@@ -1,33 +1,40 @@
 """Operators: one per file, named like its function. They need no provider SDK."""
 
-from .aggregate_fragments import PathValue, aggregate_fragments
-from .argument_progress import argument_progress
-from .calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
-from .calls.known_file_tools import KNOWN_FILE_TOOLS
-from .catalogue.dialect_for import dialect_for
-from .engine.drive import adrive, drive
-from .engine.limits import Limits
-from .engine.stage import Completed, Failed, Interrupted, Operator, Stage, compose, lift, stage
-from .extract_json_fields import extract_json_fields
-from .grammar.dialect import Dialect
-from .grammar.model_dialect import ModelDialect
-from .holdback import holdback
-from .interrupt_on import interrupt_on
-from .json_fragments import json_fragments
-from .parse_text import parse_text
-from .partial_arguments import PartialArguments, partial_arguments
-from .partial_output import PartialOutput, partial_output
-from .schemas.value_typing import TypingRules
-from .split_reasoning import split_reasoning
-from .stream_fields import stream_fields
-from .strip_markers import strip_markers
-from .to_invocations import to_invocations
-from .to_segments import to_segments
-from .tool_call_updates import tool_call_updates
-from .whole_calls import whole_calls
-from .within import within
-from .writing.dialect_instructions import dialect_instructions
-from .writing.render_call import render_call
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .engine.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from .aggregate_fragments import PathValue, aggregate_fragments
+    from .argument_progress import argument_progress
+    from .calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
+    from .calls.known_file_tools import KNOWN_FILE_TOOLS
+    from .catalogue.dialect_for import dialect_for
+    from .engine.drive import adrive, drive
+    from .engine.limits import Limits
+    from .engine.stage import Completed, Failed, Interrupted, Operator, Stage, compose, lift, stage
+    from .extract_json_fields import extract_json_fields
+    from .grammar.dialect import Dialect
+    from .grammar.model_dialect import ModelDialect
+    from .holdback import holdback
+    from .interrupt_on import interrupt_on
+    from .json_fragments import json_fragments
+    from .parse_text import parse_text
+    from .partial_arguments import PartialArguments, partial_arguments
+    from .partial_output import PartialOutput, partial_output
+    from .schemas.value_typing import TypingRules
+    from .split_reasoning import split_reasoning
+    from .stream_fields import stream_fields
+    from .strip_markers import strip_markers
+    from .to_invocations import to_invocations
+    from .to_segments import to_segments
+    from .tool_call_updates import tool_call_updates
+    from .whole_calls import whole_calls
+    from .within import within
+    from .writing.dialect_instructions import dialect_instructions
+    from .writing.render_call import render_call
 
 __all__ = [
     "FILE_TOOLS",
@@ -72,3 +79,24 @@ __all__ = [
     "whole_calls",
     "within",
 ]
+
+lazy_names(
+    __name__,
+    __all__,
+    {
+        "aggregate_fragments": ("PathValue",),
+        "calls.field_spec": ("FILE_TOOLS", "MARKED_FILE_TOOLS", "FieldSpec"),
+        "calls.known_file_tools": ("KNOWN_FILE_TOOLS",),
+        "catalogue.dialect_for": ("dialect_for",),
+        "engine.drive": ("adrive", "drive"),
+        "engine.limits": ("Limits",),
+        "engine.stage": ("Completed", "Failed", "Interrupted", "Operator", "Stage", "compose", "lift", "stage"),
+        "grammar.dialect": ("Dialect",),
+        "grammar.model_dialect": ("ModelDialect",),
+        "partial_arguments": ("PartialArguments",),
+        "partial_output": ("PartialOutput",),
+        "schemas.value_typing": ("TypingRules",),
+        "writing.dialect_instructions": ("dialect_instructions",),
+        "writing.render_call": ("render_call",),
+    },
+)

@@ -18,7 +18,6 @@ from .engine.turn_ids import TurnIds
 from .grammar.dialect import Dialect
 from .grammar.dialect_positions import compiled
 from .schemas.tool_parameters import tool_parameters
-from .text.text_engine import TextEngine
 from .text.text_options import ParseTextOptions, TextOptions, spelled_out
 
 
@@ -84,6 +83,8 @@ def parse_text(
 
 
 def _answer(number: int, ids: TurnIds, *, dialects: tuple[Dialect, ...], options: TextOptions) -> AnswerSegments:
+    from .text.text_engine import TextEngine  # noqa: PLC0415 - a pipeline for native calls never reads text
+
     answer = AnswerSegments(number, ids, options.limits, eager=False, with_arguments=False)
     answer.text_reader = TextEngine(compiled(dialects), answer, options)
     return answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec.structs import replace
 
@@ -13,15 +13,16 @@ from ..events.errors import UsageError
 from .calls.answer_segments import AnswerSegments, Segment
 from .calls.response_answers import NewAnswer, ResponseAnswers
 from .calls.text_call_watch import TextCallWatch, name_search
-from .catalogue.dialects_named import dialects_named
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
 from .engine.turn_ids import TurnIds
-from .grammar.dialect_positions import Positions, compiled
 from .schemas.tool_parameters import tool_parameters
-from .text.text_engine import TextEngine
-from .text.text_options import TextOptions
+
+if TYPE_CHECKING:
+    from .grammar.dialect_positions import Positions
+    from .text.text_engine import TextEngine
+    from .text.text_options import TextOptions
 
 
 @public_operator
@@ -76,6 +77,8 @@ def to_segments(
     schemas = None if tools is None or text_calls == "off" else tool_parameters(tools)
     if not schemas:
         return lift(partial(ResponseAnswers, turn_id, new_answer))
+    from .text.text_options import TextOptions  # noqa: PLC0415 - native calls need nothing that reads text
+
     in_text, in_reasoning = (
         TextOptions(schemas=schemas, blanks="keep", limits=limits, segment_type=kind) for kind in ("text", "reasoning")
     )
@@ -93,6 +96,8 @@ def _read_answer(
     new_answer: NewAnswer, in_text: TextOptions, in_reasoning: TextOptions, number: int, ids: TurnIds
 ) -> AnswerSegments:
     """Return an answer whose text and reasoning are read."""
+    from .text.text_engine import TextEngine  # noqa: PLC0415 - as above
+
     answer = new_answer(number, ids)
     answer.text_reader = TextEngine(_any_dialect(), answer, in_text)
     answer.reasoning_reader = TextEngine(_any_dialect(), answer, in_reasoning)
@@ -110,6 +115,8 @@ def _watched_answer(
 
 def _unseen_reader(options: TextOptions) -> TextEngine:
     """Return a reader whose segments belong to no answer."""
+    from .text.text_engine import TextEngine  # noqa: PLC0415 - as above
+
     segments = AnswerSegments(0, TurnIds(""), options.limits, eager=False, with_arguments=False)
     return TextEngine(_any_dialect(), segments, options)
 
@@ -117,5 +124,8 @@ def _unseen_reader(options: TextOptions) -> TextEngine:
 @lru_cache(maxsize=1)
 def _any_dialect() -> Positions:
     """Return the dialects that a model may fall into; only the names of tools tell their calls from other text."""
+    from .catalogue.dialects_named import dialects_named  # noqa: PLC0415 - as above
+    from .grammar.dialect_positions import compiled  # noqa: PLC0415
+
     dialects = dialects_named("auto", "cline", "pythonic", has_tools=True)
     return compiled(tuple(replace(each, reasoning=(), only_declared=True) for each in dialects))

@@ -15,20 +15,28 @@ from reactivex.subject import Subject
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from ..operators.catalogue.dialect_for import dialect_for
 from ..operators.engine.attempts import Attempts
 from ..operators.engine.limits import Limits
 from ..operators.engine.stage import Operator, stage
 from ..operators.engine.step import lasting
 from ..operators.interrupt_on import interrupt_on, interruptible
-from ..operators.writing.dialect_instructions import dialect_instructions
 from ..sinks.acting.step import Step, checked_steps
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
+from ..sources.bedrock.bedrock_stream import bedrock_source
 from ..sources.decode_sdk import decode_through
-from ..sources.from_stream import any_exception, any_machine, check_any_stream, stream_through
+from ..sources.from_stream import (
+    Decode,
+    any_exception,
+    check_any_stream,
+    check_decode,
+    sdk_or_wire,
+    stream_through,
+    stream_to_read,
+)
 from ..sources.machine.choices import Choices
 from ..sources.record import record as recorder
+from ..sources.streams.response_bytes import raw_bytes
 from ..sources.streams.sdk_stream import translated
 from ..sources.streams.wake_stream import wake_stream
 from .chain import Chain, Part, chain_of, dialect_in, is_ours, operator_of, parted, place_of
@@ -82,7 +90,7 @@ class Pipeline:
     - `model`: in place of a strategy: the name of a model that writes its calls into its text. Its dialect and options
       are those of `dialect_for(model)`; options that you pass win. `request`: the options of the request, which may say
       whether the prompt ends inside the reasoning.
-    - `api`: the provider's API, if it cannot be detected from the first item. `choices`, `logprobs`: as with
+    - `api`: the provider's API, if it cannot be detected from the first item. `choices`, `logprobs`, `decode`: as with
       `from_stream`.
     - `turn_id`: the turn id of all streams; `stream(...)` takes one for a single stream.
     - `steps`: functions that add events to an async stream, in a row: `[write_files(root), call_tools(tools)]`. The
@@ -113,6 +121,7 @@ class Pipeline:
         api: str | None = None,
         choices: Choices = 0,
         logprobs: bool = False,
+        decode: Decode = "sdk",
         turn_id: str | None = None,
         steps: Iterable[Step] = (),
         sinks: Iterable[Callable[..., Any]] = (),
@@ -143,6 +152,7 @@ class Pipeline:
             "api": api,
             "choices": choices,
             "logprobs": logprobs,
+            "decode": decode,
             "turn_id": turn_id,
             "steps": self.steps,
             "sinks": self.sinks,
@@ -154,7 +164,9 @@ class Pipeline:
             "settings": settings,
             **options,
         }
+        check_decode(decode)
         self._api = api
+        self._decode: Decode = decode
         self._keeps_answer = keep_answer
         self._tap = record if record is None or callable(record) else recorder(record)
         self._choices: Choices = choices
@@ -177,7 +189,7 @@ class Pipeline:
             operator_of(self.chain, "sinks= run with stream(...), which")
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread starts a stream
         self._runs: WeakSet[Any] = WeakSet()
-        self._new_machine = any_machine(
+        self._new_machine = sdk_or_wire(
             api, choices=choices, turn_id=turn_id, limits=self._limits, keep_message=keep_answer, logprobs=logprobs
         )
         sink_lines(self.sinks, **self._queue)  # raises for wrong options
@@ -240,19 +252,23 @@ class Pipeline:
         if operator is not None and self._new_text_chain is not None:
             in_text = operator_of(self._new_text_chain(of_turn), "observable(...)")
             operator = strategy_by_stream(machines.are_of_text, operator, in_text)
-        given: Any = source
         is_decoded = isinstance(source, Observable)
-        if not is_decoded:
-            given = self._recorded(given)
+        if is_decoded and self._decode == "wire":
+            message = 'decode="wire" needs the stream of a client; an Observable has its items already'
+            raise UsageError(message)
         if is_decoded and self._tap is not None:
             message = "record= takes a stream; record what the Observable is made of with record(path)(stream)"
             raise UsageError(message)
-        chunks = decode_through(machines)(given) if is_decoded else stream_through(given, machines)
+        decode: Decode = self._decode
+        given: Any = raw_bytes(source) or source
+        if self._tap is not None:  # what is recorded is what is read, so it is opened as it will be read
+            decode, given = "sdk", self._opened(source)
+        chunks = decode_through(machines)(given) if is_decoded else stream_through(given, machines, decode)
         attempts = Attempts()
 
         def subscribe(observer: Any, scheduler: Any = None) -> Any:
             signal = self._started(_Signal(None if callable(given) else given))
-            asked = stream_through(signal.noting(given), machines) if callable(given) else chunks
+            asked = stream_through(signal.noting(given), machines, decode) if callable(given) else chunks
             asked = asked.pipe(*before)
             ended = (
                 interrupt_on(signal)(asked) if operator is None else interruptible(signal, operator, asked, attempts)
@@ -304,7 +320,11 @@ class Pipeline:
         several dialects, the text asks for the first one.
         """
         dialect = dialect_in(self.chain)
-        return "" if dialect is None else dialect_instructions(dialect, self.tools or ())
+        if dialect is None:
+            return ""
+        from ..operators.writing.dialect_instructions import dialect_instructions  # noqa: PLC0415 - for text only
+
+        return dialect_instructions(dialect, self.tools or ())
 
     def tool_choice(self, provider: str, choice: Any, *, parallel: bool | None = None) -> Any:
         """Return the tool choice in the form of a provider's request; see `tool_choice`."""
@@ -420,13 +440,15 @@ class Pipeline:
         if isinstance(source, Observable):
             message = "got an Observable; use observable(...), or subscribe to it"
             raise UsageError(message)
-        return translated(self._recorded(source), partial(check_any_stream, name="Pipeline"), any_exception)
+        read = partial(stream_to_read, decode=self._decode, name="Pipeline")
+        return translated(self._recorded(bedrock_source(source)), read, any_exception)
 
     def _recorded(self, source: Any) -> Any:
         if self._tap is None:
             return source
-        check_any_stream(source, name="Pipeline")  # before a file is made
-        return self._tap(source)
+        stream = raw_bytes(source) or source
+        check_any_stream(stream, name="Pipeline")  # before a file is made
+        return self._tap(stream)
 
     def _without_steps(self, name: str) -> None:
         if self.steps:
@@ -457,7 +479,8 @@ class _Signal(Subject[str]):
 
     def noting(self, source: Callable[[], Any]) -> Callable[[], Any]:
         def opened() -> Any:
-            self._stream = source()
+            stream = source()
+            self._stream = raw_bytes(stream) or stream
             return self._stream
 
         return opened
@@ -475,6 +498,8 @@ def _for_model(
     if strategy is not None:
         message = f"model={model!r} chooses the strategy; leave out {strategy!r}, or model="
         raise UsageError(message)
+    from ..operators.catalogue.dialect_for import dialect_for  # noqa: PLC0415 - for models of this kind only
+
     row = dialect_for(model, request=request)
     given = {key: each for key, each in options.items() if (key, each) != ("starts_in_reasoning", "auto")}
     return TextStrategy(*row.names), {**row.options, **given}

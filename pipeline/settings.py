@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from pydantic import AliasChoices, Field, PositiveInt, ValidationError, field_validator
@@ -13,6 +15,8 @@ from ..operators.engine.limits import Limits
 DEFAULT_STRATEGY = "api_tool_call"
 DEFAULT_IN_TEXT = "auto"
 """The strategy for streams of plain text, in which no native call can come."""
+
+_OURS = ("PENSTOCK_", "AUTOBYTEUS_")
 
 LimitName: TypeAlias = Literal[
     "depth", "key_length", "number_length", "arguments_length", "open_calls", "deferred_length", "held_length"
@@ -63,6 +67,13 @@ class Settings(BaseSettings):
 
 def settings_from_environment() -> Settings:
     """Read the settings from the environment; `UsageError` names each variable with an invalid value."""
+    ours = tuple(each for each in os.environ.items() if each[0].upper().startswith(_OURS))
+    return _settings_of(ours).model_copy(deep=True)
+
+
+@lru_cache(maxsize=8)
+def _settings_of(_environment: tuple[tuple[str, str], ...]) -> Settings:
+    """Return the settings of an environment; reading them takes longer than all else of a pipeline's making."""
     try:
         return Settings()
     except ValidationError as error:

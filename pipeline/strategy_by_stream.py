@@ -10,7 +10,7 @@ from ..events.chunk_response import ChunkResponse
 from ..operators.engine.stage import How, Operator, StageChain, lift, stage
 from ..operators.engine.turn_ids import TurnIds
 from ..sources.machine.machine import Machine
-from ..sources.recognition.any_provider import AnyProvider
+from ..sources.sdk_or_wire import SdkOrWire
 
 
 class Machines:
@@ -25,7 +25,7 @@ class Machines:
         return self._last
 
     def are_of_text(self) -> bool:
-        return isinstance(self._last, AnyProvider) and self._last.is_text
+        return isinstance(self._last, SdkOrWire) and self._last.is_text
 
 
 def strategy_by_stream(

@@ -134,6 +134,12 @@ class WireMachine(Stateful):
             responses += self._machine.feed(event)
 
 
+def wire_machine(api: str, **options: Any) -> WireMachine:
+    """Return the machine for the bytes of an API, with the options of `decode_wire`."""
+    known = api_of(api)
+    return WireMachine(checked_machine(known.name, **options), known.new_decoder())
+
+
 class _Unread(Stateful):
     """The beginning of a body, kept while no item of it has been understood."""
 

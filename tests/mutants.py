@@ -1527,6 +1527,26 @@ MUTANTS: tuple[Mutant, ...] = (
         ("tests/pipeline/cli/test_cli_ctrl_c.py imported",),
     ),
     Mutant(
+        "a stream that was read before is read on by the wire",
+        (Edit("sources/streams/response_bytes.py", "if not (response.is_stream_consumed or", "if True or not ("),),
+        ("tests/sources/streams/test_response_bytes.py read_or_closed",),
+    ),
+    Mutant(
+        "a connection that OpenAI's client loses is told as httpx tells it",
+        (Edit("sources/streams/response_bytes.py", 'if root != "openai":', "if True:"),),
+        ("tests/sources/streams/test_response_bytes.py connection_that_fails",),
+    ),
+    Mutant(
+        "what stands behind [DONE] is left unread",
+        (Edit("sources/streams/response_bytes.py", 'endswith(b"[DONE]")', 'endswith(b"[NONE]")'),),
+        ("tests/sources/streams/test_response_bytes.py used_again",),
+    ),
+    Mutant(
+        "a step waits for its reader after each event of a read",
+        (Edit("sinks/acting/beside_stream.py", '"has_waiting", False)', '"has_waited", False)'),),
+        ("tests/pipeline/runs/test_async_turns.py turns",),
+    ),
+    Mutant(
         "Ctrl-C behind the last command raises",
         (Edit("command/__init__.py", "signal.signal(signal.SIGINT, _leave)\n    except", "pass\n    except"),),
         ("tests/pipeline/cli/test_cli_ctrl_c.py after_the_end",),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Iterator, Sequence
+from operator import length_hint
 from types import TracebackType
 from typing import Any, Self
 
@@ -85,6 +86,11 @@ class AsyncRun:
             await self._state.finish(StreamCutError("the stream was left before its first event"))
 
     @property
+    def has_waiting(self) -> bool:
+        """Whether more events of the last read have come, so that the next one is there without waiting."""
+        return length_hint(self._state.batch) > 0
+
+    @property
     def results(self) -> list[Any]:
         """The results of the sinks in order, after the loop; for a sink that raised, its exception."""
         return self._state.results
@@ -124,6 +130,8 @@ class _State:
         self._streams = streams
         """The provider's run, and what each step made of the one before."""
         self.results: list[Any] = []
+        self.batch: Iterator[Any] = iter(())
+        """The events of the last read that the loop has yet to get."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: asyncio.Task[Any] | None = None
         self._is_woken = False
@@ -226,7 +234,8 @@ async def _events(state: _State, flow: AnyFlow) -> AsyncGenerator[Any, None]:
             step = await _step(state, flow)
             error = step.error
             slow: SlowSinkError | None = None
-            for event in step.events:
+            state.batch = iter(step.events)
+            for event in state.batch:
                 if state.fan_out is None:
                     state.kept.feed(event)  # `feed` is for sinks, and would be a coroutine for each event
                 else:

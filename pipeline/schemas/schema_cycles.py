@@ -12,7 +12,8 @@ from .json_schema import Schema
 # Of the same value: what stands there is asked about the very value that the schema around it is asked about.
 _IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 _IN_PLACE_NAMED = ("dependentSchemas", "dependencies")
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+"""The keywords that refer to another schema."""
 # Of a part of the value: a property, a name, an item. A value has an end, and so has what goes through these.
 _INSIDE = (
     *("items", "prefixItems", "additionalItems", "unevaluatedItems", "contains"),
@@ -90,7 +91,7 @@ class _Search:
         """Yield the schemas that apply to the same value, with the reference to each if there is one."""
         if id(schema) not in self._resources:
             self._note(schema, self._root)
-        for word in _REFERENCES:
+        for word in REFERENCES:
             if isinstance(reference := schema.get(word), str):
                 yield from ((each, reference) for each in self._meant(reference, self._resources[id(schema)]))
         yield from ((each, None) for each in _values(schema, _IN_PLACE, _IN_PLACE_NAMED))

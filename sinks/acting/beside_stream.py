@@ -36,9 +36,9 @@ class BesideStream:
         work                  |----------------->
         stream   S C C E invocation C C E AnswerEnd  result |
 
-    A task of its own reads on until an event waits for the loop. The stream ends when its events have ended and all
-    work is over. Work is cancelled when the stream is left or fails, by `cancel`, and, for the calls of a turn, when
-    its answer is interrupted or fails.
+    A task of its own reads on until an event waits for the loop, and all that came in the same read. The stream ends
+    when its events have ended and all work is over. Work is cancelled when the stream is left or fails, by `cancel`,
+    and, for the calls of a turn, when its answer is interrupted or fails.
     """
 
     def __init__(self, events: AsyncIterable[Any], new_actor: Callable[[Work], Actor]) -> None:
@@ -61,6 +61,11 @@ class BesideStream:
         except asyncio.CancelledError:
             self._is_cut = True
             raise
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether more events have come, so that the next one is there without waiting."""
+        return bool(self._reading.work.items)
 
     def cancel(self, reason: str = "cancelled") -> None:
         """End the stream in order: its source's own `cancel` is called, and the work is cancelled.
@@ -158,7 +163,8 @@ class _Reading:
                         await feeding
                     if isinstance(event, AnswerEnd) and event.status in ("interrupted", "failed"):
                         self.work.cancel_turn(event.turn_id, f"the answer {_ENDED[event.status]}")
-                    await self.work.room()
+                    if not getattr(self._events, "has_waiting", False):  # what came in one read is given in one turn
+                        await self.work.room()
             finally:
                 self._is_reading = False
                 await close_both(iterator, self._events)

@@ -23,6 +23,7 @@ from ..machine.sdk_fields import fields_of
 from ..recognition.apis import api_of
 from ..recognition.body_kinds import apis_of_body
 from ..recognition.item_kinds import apis_of
+from ..wire.wire_body import WireBody
 from .raw_form import raw_form
 from .recording_format import Form, RecordedItem, RecordingEnd, RecordingMeta
 from .wire_events import WireEvents
@@ -60,6 +61,8 @@ class RecordingFile:
         self._is_begun = False
 
     def write(self, item: object) -> None:
+        if isinstance(item, WireBody):
+            return  # the bytes follow, and show the API themselves
         now = self._now()
         if isinstance(item, bytes | bytearray | memoryview):
             self._wire = self._wire or WireEvents()

@@ -12,7 +12,8 @@ from ..recordings.taps import AsyncTap, Tap, TappedStart
 
 Translate: TypeAlias = Callable[[Exception], ProviderError | None]
 """Returns our error for an exception of the SDK, or None if it is raised unchanged."""
-Check: TypeAlias = Callable[[object], None]
+Check: TypeAlias = Callable[[object], Any]
+"""Raises `UsageError` for anything but a stream; returns the stream to read in its place, if any."""
 _ITEMS_IN_ONE_READ = 10_000
 
 
@@ -20,9 +21,9 @@ def translated(source: Any, check: Check, translate: Translate) -> Any:
     """Return a source whose streams raise our errors; `check` refuses other values, now or when it is opened."""
     if isinstance(source, TappedStart | Tap | AsyncTap):
         return source.through(lambda inner: translated(inner, check, translate))
-    check(source)
     if not callable(source):
-        return _wrapped(source, translate)
+        return _wrapped(_checked(source, check), translate)
+    check(source)
 
     def opened() -> Any:
         try:
@@ -33,8 +34,7 @@ def translated(source: Any, check: Check, translate: Translate) -> Any:
             raise
         if inspect.isawaitable(stream):
             return awaited(stream)
-        check(stream)
-        return _wrapped(stream, translate)
+        return _wrapped(_checked(stream, check), translate)
 
     async def awaited(opening: Any) -> Any:
         try:
@@ -43,10 +43,14 @@ def translated(source: Any, check: Check, translate: Translate) -> Any:
             if ours := translate(error):
                 raise ours from error
             raise
-        check(stream)
-        return _wrapped(stream, translate)
+        return _wrapped(_checked(stream, check), translate)
 
     return opened
+
+
+def _checked(stream: Any, check: Check) -> Any:
+    instead = check(stream)
+    return stream if instead is None else instead
 
 
 def _wrapped(stream: Any, translate: Translate) -> Any:

@@ -48,8 +48,8 @@ def wake_stream(stream: object) -> bool:
 
 
 def _socket_of(stream: Any) -> socket.socket | None:
-    if not hasattr(stream, "response"):
-        stream = getattr(stream, "_stream", stream)  # of the one that tells its exceptions as ours
+    while not hasattr(stream, "response") and (within := getattr(stream, "_stream", None)) is not None:
+        stream = within  # of the one that tells its exceptions as ours, or that is recorded
     if hasattr(stream, "__anext__"):
         return None
     response = getattr(stream, "response", None)

@@ -23,7 +23,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> CheckoutCopy:
     copy.write(
         f"operators/{NAME}.py", operator.partition("\n\nprint(")[0].replace("penstock.operators.engine", ".engine")
     )
-    copy.put_before("operators/__init__.py", "from .split_reasoning ", f"from .{NAME} import {NAME}\n")
+    copy.put_before("operators/__init__.py", "    from .split_reasoning ", f"    from .{NAME} import {NAME}\n")
     copy.put_before("operators/__init__.py", '    "split_reasoning",', f'    "{NAME}",\n')
     copy.write(f"tests/operators/test_{NAME}.py", test)
     copy.put_before("CHANGELOG.md", "- `split_reasoning`", f"- `{NAME}`: one space where there were several.\n")

@@ -62,6 +62,7 @@ ENDS = "tests/pipeline/cli/test_cli_ends.py"
 SECRETS = "tests/events/test_url_secrets.py"
 OUTPUT = "tests/operators/test_partial_output.py"
 OUTPUT_TYPE = "tests/pipeline/outputs/test_output_type.py"
+LANES = "tests/laws/test_wire_lanes.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -1379,8 +1380,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sources/recognition/checked_machine.py",
-                "            self.feed = self._machine.feed\n        elif",
-                "        elif",
+                "self.feed, self.lane = self._machine.feed, self._its_lane",
+                "self.lane = self._its_lane",
             ),
         ),
         ("tests/sources/recognition/test_checked_machine.py costs",),
@@ -1871,6 +1872,27 @@ MUTANTS: tuple[Mutant, ...] = (
             ),
         ),
         ("tests/sinks/web/ai_sdk/test_ai_sdk_approvals.py clients_that_take",),
+    ),
+    Mutant(
+        "the wire's straight way: an event that does not fit is dropped",
+        (Edit("sources/decode_wire.py", "responses = self._events(events)\n", "responses = []\n"),),
+        (f"{LANES} cut_at_random",),
+    ),
+    Mutant(
+        "the wire's straight way: an unknown key fits",
+        (
+            Edit(
+                "sources/openai/chat_lane.py",
+                "class _Delta(Struct, forbid_unknown_fields=True):",
+                "class _Delta(Struct):",
+            ),
+        ),
+        (f"{LANES} mutated",),
+    ),
+    Mutant(
+        "the wire's straight way: half a surrogate pair that is held is passed by",
+        (Edit("sources/machine/call_tracker.py", "call.index < 0 or self._held or self._owed", "call.index < 0"),),
+        (LANES,),
     ),
 )
 

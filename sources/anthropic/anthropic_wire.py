@@ -8,6 +8,8 @@ from typing import Any
 from ..machine.sdk_fields import fields_of
 from ..wire.sse import ServerSentEvent, SseDecoder
 
+_SPECIAL = frozenset(("", "ping", "error"))
+
 
 class AnthropicDecoder(SseDecoder):
     r"""Decode server-sent events, skipping those that the SDK skips.
@@ -23,8 +25,12 @@ class AnthropicDecoder(SseDecoder):
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]:
         """Return the events that this piece completes."""
-        events = [event for event in super().feed(piece) if event.event not in ("", "ping")]
-        return [_error(event.data) if event.event == "error" else event for event in events]
+        events = super().feed(piece)
+        for event in events:
+            if event[0] in _SPECIAL:
+                named = [each for each in events if each.event not in ("", "ping")]
+                return [_error(each.data) if each.event == "error" else each for each in named]
+        return events
 
 
 def _error(data: str) -> ServerSentEvent:

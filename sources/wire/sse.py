@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 from ...operators.engine.state import Stateful
@@ -14,6 +15,11 @@ class ServerSentEvent(NamedTuple):
 
     event: str
     data: str
+
+
+# Makes a named tuple without a call of Python's.
+_made: Callable[[type[ServerSentEvent], tuple[str, str]], ServerSentEvent]
+_made = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
 class SseDecoder(Stateful):
@@ -58,26 +64,32 @@ class SseDecoder(Stateful):
         if not is_whole:
             self._line.append(lines.pop())
         events: list[ServerSentEvent] = []
-        for line in lines:
-            self._take(line, events)
+        self._take(lines, events)
         return events
 
     def close(self) -> list[ServerSentEvent]:
         """Return nothing: an event that the end cuts off does not count."""
         return []
 
-    def _take(self, line: bytes, events: list[ServerSentEvent]) -> None:
-        if not self._begun:
+    def _take(self, lines: list[bytes], events: list[ServerSentEvent]) -> None:
+        if not self._begun and lines:
             self._begun = True
-            line = line.removeprefix(_BOM)
-        if not line:
-            if self._data:
-                events.append(ServerSentEvent(self._event, b"\n".join(self._data).decode("utf-8", "replace")))
-                self._data = []
-            self._event = ""
-            return
-        field, _, value = line.partition(b":")
-        if field == b"data":
-            self._data.append(value[1:] if value[:1] == b" " else value)
-        elif field == b"event":
-            self._event = (value[1:] if value[:1] == b" " else value).decode("utf-8", "replace")
+            lines[0] = lines[0].removeprefix(_BOM)
+        name, data = self._event, self._data
+        for line in lines:
+            if line.startswith(b"data: "):
+                data.append(line[6:])
+            elif not line:
+                if data:
+                    text = data[0] if len(data) == 1 else b"\n".join(data)
+                    events.append(_made(ServerSentEvent, (name, text.decode("utf-8", "replace"))))
+                    data.clear()
+                name = ""
+            else:
+                field, _, value = line.partition(b":")
+                value = value[1:] if value[:1] == b" " else value
+                if field == b"data":
+                    data.append(value)
+                elif field == b"event":
+                    name = value.decode("utf-8", "replace")
+        self._event = name

@@ -72,7 +72,9 @@ class WireMachine(Stateful):
 
     STATE = ("_decoder", "_failure", "_is_done", "_machine", "_unread")
 
-    def __init__(self, machine: Machine, decoder: Decoder | None = None) -> None:
+    def __init__(self, machine: Machine, decoder: Decoder | None = None, *, raises: bool = False) -> None:
+        self._raises = raises
+        """Whether `feed` raises the failure of a stream that has stopped, as a stage does."""
         self._decoder = decoder or SseDecoder()
         self._machine = machine
         self._unread = _Unread(machine) if isinstance(machine, CheckedMachine) else None
@@ -99,6 +101,8 @@ class WireMachine(Stateful):
             responses = self._events(events, self._lane)
         if self._unread is not None and not self._unread.note(piece):
             self._unread, self._lane = None, lane_of(self._machine)
+        if not responses and self._raises and self.stopped and self.failure is not None:
+            raise self.failure
         return responses
 
     def close(self, how: How, /) -> list[ChunkResponse]:
@@ -180,5 +184,13 @@ def _as_bytes(item: object) -> bytes:
     return bytes(cast("bytes", item))
 
 
+class _WireStage(MachineStage):
+    """The stage without a call of its own for each item."""
+
+    def __init__(self, machine: WireMachine) -> None:
+        super().__init__(machine)
+        self.feed = machine.feed  # type: ignore[method-assign]
+
+
 def _stage(api: str, new_machine: Callable[[], CheckedMachine]) -> MachineStage:
-    return MachineStage(WireMachine(new_machine(), api_of(api).new_decoder()))
+    return _WireStage(WireMachine(new_machine(), api_of(api).new_decoder(), raises=True))

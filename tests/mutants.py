@@ -1883,8 +1883,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sources/openai/chat_lane.py",
-                "class _Delta(Struct, forbid_unknown_fields=True):",
-                "class _Delta(Struct):",
+                "class _Delta(Struct, forbid_unknown_fields=True, gc=False):",
+                "class _Delta(Struct, gc=False):",
             ),
         ),
         (f"{LANES} mutated",),

@@ -28,12 +28,12 @@ class _Thinking(Struct, forbid_unknown_fields=True, gc=False, tag_field="type", 
     estimated_tokens: int | None = None
 
 
-class _Delta(Struct, forbid_unknown_fields=True, tag_field="type", tag="content_block_delta"):
+class _Delta(Struct, forbid_unknown_fields=True, gc=False, tag_field="type", tag="content_block_delta"):
     index: int
     delta: _Text | _Json | _Thinking
 
 
-class _Begin(Struct, forbid_unknown_fields=True, tag_field="type", tag="content_block_start"):
+class _Begin(Struct, forbid_unknown_fields=True, gc=False, tag_field="type", tag="content_block_start"):
     index: int
     content_block: dict[str, Any]
 

@@ -8,8 +8,6 @@ from typing import Any
 from ..machine.sdk_fields import fields_of
 from ..wire.sse import ServerSentEvent, SseDecoder
 
-_SPECIAL = frozenset(("", "ping", "error"))
-
 
 class AnthropicDecoder(SseDecoder):
     r"""Decode server-sent events, skipping those that the SDK skips.
@@ -21,16 +19,11 @@ class AnthropicDecoder(SseDecoder):
     An event without a name is skipped, as `ping` is; one named `error` is an error whatever its data is.
     """
 
+    SPECIAL = frozenset(("", "ping", "error"))
     __slots__ = ()
 
-    def feed(self, piece: bytes) -> list[ServerSentEvent]:
-        """Return the events that this piece completes."""
-        events = super().feed(piece)
-        for event in events:
-            if event[0] in _SPECIAL:
-                named = [each for each in events if each.event not in ("", "ping")]
-                return [_error(each.data) if each.event == "error" else each for each in named]
-        return events
+    def _special(self, event: ServerSentEvent) -> list[ServerSentEvent]:
+        return [_error(event.data)] if event.event == "error" else []
 
 
 def _error(data: str) -> ServerSentEvent:

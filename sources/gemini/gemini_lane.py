@@ -20,7 +20,7 @@ from .partial_args import PartialArgs
 _Count: TypeAlias = Annotated[int, Meta(ge=0, lt=MOST)]
 
 
-class _Part(Struct, forbid_unknown_fields=True, rename="camel"):
+class _Part(Struct, forbid_unknown_fields=True, gc=False, rename="camel"):
     text: str | UnsetType | None = UNSET
     thought: bool | UnsetType | None = UNSET
     thought_signature: str | UnsetType | None = UNSET
@@ -29,12 +29,12 @@ class _Part(Struct, forbid_unknown_fields=True, rename="camel"):
     code_execution_result: dict[str, Any] | UnsetType = UNSET
 
 
-class _Content(Struct, forbid_unknown_fields=True):
+class _Content(Struct, forbid_unknown_fields=True, gc=False):
     parts: list[_Part] = []
     role: str | None = None
 
 
-class _Given(Struct, forbid_unknown_fields=True, rename="camel"):
+class _Given(Struct, forbid_unknown_fields=True, gc=False, rename="camel"):
     content: _Content
     index: int | None = None
     finish_reason: str | int | None = None
@@ -56,7 +56,7 @@ class _Usage(Struct, forbid_unknown_fields=True, gc=False, rename="camel"):
     service_tier: Any = None
 
 
-class _Response(Struct, forbid_unknown_fields=True, rename="camel"):
+class _Response(Struct, forbid_unknown_fields=True, gc=False, rename="camel"):
     candidates: list[_Given]
     usage_metadata: _Usage | None = None
     model_version: str | None = None

@@ -26,10 +26,9 @@ class MachineStage:
         self.last_words: list[ChunkResponse] = []
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
-        responses = self._machine.feed(item)
-        if not responses and self._machine.failure is not None and self._machine.stopped:
+        if self._machine.failure is not None and self._machine.stopped:
             raise self._machine.failure
-        return responses
+        return self._machine.feed(item)
 
     def close(self, how: How, /) -> list[ChunkResponse]:
         if isinstance(how, Failed) and (ours := provider_error(how.error)) is not None and ours is not how.error:

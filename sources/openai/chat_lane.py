@@ -26,7 +26,7 @@ class _TextPart(Struct, forbid_unknown_fields=True, gc=False, tag_field="type", 
     text: str
 
 
-class _ThinkingPart(Struct, forbid_unknown_fields=True, tag_field="type", tag="thinking"):
+class _ThinkingPart(Struct, forbid_unknown_fields=True, gc=False, tag_field="type", tag="thinking"):
     thinking: list[_Thought] | str
     closed: bool | None = None
 
@@ -49,22 +49,25 @@ class _Function(Struct, forbid_unknown_fields=True, gc=False):
     arguments: str | None = None
 
 
-class _Call(Struct, forbid_unknown_fields=True):
-    function: _Function
+# The fields stand in the order of the wire, in which msgspec finds them soonest.
+
+
+class _Call(Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
     index: int | None = None
     id: str | None = None
     type: str | None = None
+    function: _Function
 
 
-class _Delta(Struct, forbid_unknown_fields=True):
+class _Delta(Struct, forbid_unknown_fields=True, gc=False):
+    role: str | None = None
     content: str | list[_TextPart | _ThinkingPart] | None = None
-    reasoning_content: str | None = None
     reasoning: str | None = None
+    reasoning_content: str | None = None
     reasoning_details: list[_Detail] | None = None
     refusal: str | None = None
     tool_calls: list[_Call] | None = None
     function_call: None = None
-    role: str | None = None
     channel: str | None = None
     index: int | None = None
     token_id: int | None = None
@@ -77,15 +80,15 @@ class _Delta(Struct, forbid_unknown_fields=True):
     web_search_data: _Nothing = None
 
 
-class _Choice(Struct, forbid_unknown_fields=True):
-    delta: _Delta
+class _Choice(Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
     index: int | None = None
-    finish_reason: str | None = None
+    delta: _Delta
     logprobs: Any = None
-    content_filter_results: dict[str, Any] | None = None
+    finish_reason: str | None = None
     native_finish_reason: str | None = None
     stop_reason: str | int | None = None
     matched_stop: str | int | None = None
+    content_filter_results: dict[str, Any] | None = None
     text: str | None = None
     message: Any = None
     seed: int | None = None
@@ -93,18 +96,18 @@ class _Choice(Struct, forbid_unknown_fields=True):
     trace_details: Any = None
 
 
-class _Chunk(Struct, forbid_unknown_fields=True):
-    choices: list[_Choice]
+class _Chunk(Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
     id: str | None = None
-    model: str | None = None
+    provider: str | None = None
     object: Literal["chat.completion.chunk", ""] | None = None
-    created: float | None = None
-    usage: dict[str, Any] | None = None
-    system_fingerprint: str | None = None
+    created: int | float | None = None
+    model: str | None = None
     service_tier: str | None = None
+    system_fingerprint: str | None = None
+    choices: list[_Choice]
+    usage: dict[str, Any] | None = None
     obfuscation: str | None = None
     p: str | None = None
-    provider: str | None = None
     timings: Any = None
     error: None = None
 
@@ -149,13 +152,10 @@ class ChatLane(Answers[Choice]):
         if isinstance(content, list) or given.finish_reason or chunk.usage is not None:
             return self._put_together(chunk, given, choice)
         reasoning = delta.reasoning_content or delta.reasoning or (_reasoning(delta) if delta.reasoning_details else "")
-        if delta.tool_calls:
-            calls = _calls(choice.calls, delta.tool_calls)
-        elif content and not reasoning and not delta.refusal:
+        calls = _calls(choice.calls, delta.tool_calls) if delta.tool_calls else ()
+        if content and not (calls or reasoning or delta.refusal):
             choice.spoke = True
             return [ChunkResponse(content, response_id=self.response_id, model=self.model, choice=choice.number)]
-        else:
-            calls = ()
         if not (calls or content or reasoning or delta.refusal):
             return []
         choice.spoke = True
@@ -201,11 +201,10 @@ def _reasoning(delta: _Delta) -> str:
 
 
 def _calls(tracker: CallTracker, given: list[_Call]) -> tuple[ToolCallDelta, ...]:
-    if len(given) == 1:
-        (call,) = given
-        function = call.function
-        if not (call.id or function.name) and (delta := tracker.more(call.index, function.arguments)):
-            return (delta,)
+    call = given[0]
+    function = call.function
+    if not (function.name or call.id or len(given) > 1) and (more := tracker.more(call.index, function.arguments)):
+        return (more,)
     deltas = [
         tracker.delta(each.index, call_id=each.id, name=each.function.name, arguments=each.function.arguments)
         for each in given

@@ -16,7 +16,7 @@ from ..machine.sdk_fields import Fields
 from .output_items import OutputItem, OutputItems
 
 
-class _Event(Struct, forbid_unknown_fields=True, tag_field="type"):
+class _Event(Struct, forbid_unknown_fields=True, gc=False, tag_field="type"):
     """What the events have in common; those without an item's id do not fit."""
 
     item_id: str
@@ -93,7 +93,7 @@ class _SummaryPartEnd(_Event, tag="response.reasoning_summary_part.done", kw_onl
     status: str | None = None
 
 
-class _ItemEvent(Struct, forbid_unknown_fields=True, tag_field="type"):
+class _ItemEvent(Struct, forbid_unknown_fields=True, gc=False, tag_field="type"):
     item: dict[str, Any]
     output_index: int | None = None
     sequence_number: int | None = None
@@ -107,7 +107,7 @@ class _Done(_ItemEvent, tag="response.output_item.done"):
     pass
 
 
-class _Begin(Struct, forbid_unknown_fields=True, tag_field="type"):
+class _Begin(Struct, forbid_unknown_fields=True, gc=False, tag_field="type"):
     response: dict[str, Any]
     sequence_number: int | None = None
 

@@ -34,6 +34,8 @@ class SseDecoder(Stateful):
 
     STATE: ClassVar[tuple[str, ...]] = ("_begun", "_data", "_event", "_skip_lf")
     PIECES = ("_line",)
+    SPECIAL: ClassVar[frozenset[str]] = frozenset()
+    """Names of events that a subclass replaces."""
     __slots__ = (*STATE, *PIECES)
 
     def __init__(self) -> None:
@@ -53,8 +55,9 @@ class SseDecoder(Stateful):
         if not piece:
             return []
         lines = piece.splitlines()  # of bytes: at LF, CRLF and CR only
-        is_whole = piece[-1] in b"\r\n"
-        self._skip_lf = piece[-1] == 0x0D
+        last = piece[-1]
+        is_whole = last in (0x0A, 0x0D)
+        self._skip_lf = last == 0x0D
         if self._line:
             self._line.append(lines[0])
             if len(lines) == 1 and not is_whole:
@@ -71,6 +74,10 @@ class SseDecoder(Stateful):
         """Return nothing: an event that the end cuts off does not count."""
         return []
 
+    def _special(self, event: ServerSentEvent) -> list[ServerSentEvent]:
+        """Return what replaces an event whose name is special."""
+        return [event]
+
     def _take(self, lines: list[bytes], events: list[ServerSentEvent]) -> None:
         if not self._begun and lines:
             self._begun = True
@@ -81,10 +88,14 @@ class SseDecoder(Stateful):
                 data.append(line[6:])
             elif not line:
                 if data:
-                    text = data[0] if len(data) == 1 else b"\n".join(data)
-                    events.append(_made(ServerSentEvent, (name, text.decode("utf-8", "replace"))))
+                    text = (data[0] if len(data) == 1 else b"\n".join(data)).decode("utf-8", "replace")
+                    events.append(_made(ServerSentEvent, (name, text)))
                     data.clear()
+                    if name in self.SPECIAL:
+                        events[-1:] = self._special(events[-1])
                 name = ""
+            elif line.startswith(b"event: "):
+                name = line[7:].decode("utf-8", "replace")
             else:
                 field, _, value = line.partition(b":")
                 value = value[1:] if value[:1] == b" " else value

@@ -13,12 +13,12 @@ from ..operators.engine.public_operator import public_operator
 from ..operators.engine.stage import Completed, Failed, How, Operator, lift
 from ..operators.engine.state import Stateful
 from .machine.choices import Choices
-from .machine.lane import Lane, json_value, lane_of
 from .machine.machine import Machine
 from .machine.machine_stage import MachineStage
 from .machine.provider_error import invalid_data
 from .recognition.apis import Decoder, api_of
 from .recognition.checked_machine import CheckedMachine, checked_machine
+from .wire.lane import Lane, json_value, lane_of
 from .wire.ndjson import NdjsonDecoder
 from .wire.sse import ServerSentEvent, SseDecoder
 

@@ -1423,8 +1423,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sources/gemini/gemini_fields.py",
-                'reasoning = token_count(fields, "thoughts_token_count")',
-                'reasoning = int(fields.get("prompt_token_count") or 0) * 0',
+                'token_count(fields, "thoughts_token_count"),',
+                'int(fields.get("prompt_token_count") or 0) * 0,',
             ),
         ),
         ("tests/sources/gemini/test_gemini.py count_that",),

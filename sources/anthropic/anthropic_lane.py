@@ -11,8 +11,8 @@ from msgspec.json import Decoder
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import Limits
 from ..machine.ended_calls import Key
-from ..machine.lane import UNFIT
 from ..machine.one_answer import OneAnswer
+from ..wire.lane import UNFIT
 
 
 class _Text(Struct, forbid_unknown_fields=True, gc=False, tag_field="type", tag="text_delta"):

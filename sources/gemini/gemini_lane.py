@@ -11,9 +11,9 @@ from msgspec.json import Decoder
 from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from ..machine.answers import Answers, Choice
 from ..machine.call_tracker import CallTracker
-from ..machine.lane import UNFIT
 from ..machine.sdk_fields import Fields
 from ..machine.token_count import MOST
+from ..wire.lane import UNFIT
 from .gemini_fields import camel_case, total_usage, word
 from .partial_args import PartialArgs
 

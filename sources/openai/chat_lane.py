@@ -11,7 +11,7 @@ from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ..machine.answers import Answers, Choice
 from ..machine.call_tracker import CallTracker
 from ..machine.finish_reasons import CHAT_FINISHES, finish_of
-from ..machine.lane import UNFIT
+from ..wire.lane import UNFIT
 from .chat_usage import chat_usage
 
 _Nothing: TypeAlias = Annotated[dict[str, Any], Meta(max_length=0)] | None

@@ -10,9 +10,9 @@ from msgspec.json import Decoder
 
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import Limits
-from ..machine.lane import UNFIT
 from ..machine.one_answer import OneAnswer, TextStream
 from ..machine.sdk_fields import Fields
+from ..wire.lane import UNFIT
 from .output_items import OutputItem, OutputItems
 
 

@@ -14,8 +14,8 @@ from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import Completed, Failed, How
 from ...operators.engine.state import Stateful
 from ..machine.choices import Choices
-from ..machine.lane import Lane, lane_of
 from ..machine.machine import Machine
+from ..wire.lane import Lane, lane_of
 from .apis import api_of, machine_of
 from .body_kinds import apis_of_body, described_body
 from .item_kinds import KNOWN_APIS, apis_of, described, listed, says_nothing

@@ -10,7 +10,7 @@ from msgspec import DecodeError
 from msgspec.json import Decoder
 
 from ...events.chunk_response import ChunkResponse
-from .machine import Machine
+from ..machine.machine import Machine
 
 Lane: TypeAlias = Callable[[str], list[ChunkResponse] | None]
 """Reads the JSON text of an event: returns what the machine's `feed` returns for it, and leaves the machine as `feed`

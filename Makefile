@@ -103,8 +103,9 @@ fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones
 		h.settings.register_profile("fuzz", max_examples=$(EXAMPLES), deadline=None, derandomize=False); \
 		sys.exit(pytest.main(["-m", "hypothesis or laws", "--hypothesis-profile=fuzz", "-W", "ignore:Module already"]))'
 
-bench: $(READY) ## measure in plain function calls of the same run, against bounds
+bench: $(READY) ## measure in plain function calls of the same run, and beside the SDKs, against bounds
 	$(COMPILE_ONCE) $(RUN)/python benchmarks/bench.py
+	$(COMPILE_ONCE) $(RUN)/python benchmarks/wire.py
 
 bench-peers: $(READY) peers ## measure beside other packages, and write docs/benchmarks.md; PEERS=--help lists the options
 	$(COMPILE_ONCE) $(RUN)/python benchmarks/bench_peers.py $(PEERS)

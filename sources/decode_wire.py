@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
@@ -19,6 +18,7 @@ from .machine.machine_stage import MachineStage
 from .machine.provider_error import invalid_data
 from .recognition.apis import Decoder, api_of
 from .recognition.checked_machine import CheckedMachine, checked_machine
+from .wire.lane import Lane, json_value, lane_of
 from .wire.ndjson import NdjsonDecoder
 from .wire.sse import ServerSentEvent, SseDecoder
 
@@ -73,12 +73,15 @@ class WireMachine(Stateful):
 
     STATE = ("_decoder", "_failure", "_is_done", "_machine", "_unread")
 
-    def __init__(self, machine: Machine, decoder: Decoder | None = None) -> None:
+    def __init__(self, machine: Machine, decoder: Decoder | None = None, *, raises: bool = False) -> None:
+        self._raises = raises
+        """Whether `feed` raises the failure of a stream that has stopped, as a stage does."""
         self._decoder = decoder or SseDecoder()
         self._machine = machine
         self._unread = _Unread(machine) if isinstance(machine, CheckedMachine) else None
         self._failure: ProviderError | None = None
         self._is_done = False
+        self._lane: Lane | None = lane_of(machine)
 
     @property
     def stopped(self) -> bool:
@@ -89,13 +92,18 @@ class WireMachine(Stateful):
         return self._failure or self._machine.failure
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
-        if not isinstance(item, bytes | bytearray | memoryview):
-            message = f"the wire must be bytes, got {type(item).__name__}; encode text with .encode()"
-            raise UsageError(message)
-        piece = bytes(cast("bytes", item))
-        responses = self._events(self._decoder.feed(piece))
+        piece = item if isinstance(item, bytes) else _as_bytes(item)
+        events = self._decoder.feed(piece)
+        if len(events) == 1 and self._lane is not None and not self._is_done:
+            responses = self._lane(events[0][1])
+            if responses is None:
+                responses = self._events(events)
+        else:
+            responses = self._events(events, self._lane)
         if self._unread is not None and not self._unread.note(piece):
-            self._unread = None
+            self._unread, self._lane = None, lane_of(self._machine)
+        if not responses and self._raises and self.stopped and self.failure is not None:
+            raise self.failure
         return responses
 
     def close(self, how: How, /) -> list[ChunkResponse]:
@@ -106,12 +114,20 @@ class WireMachine(Stateful):
             self._unread.settle()
         return last + self._machine.close(how)
 
+    def load(self, state: Any, /) -> None:
+        """Restore a dumped state."""
+        super().load(state)
+        self._lane = lane_of(self._machine)
+
     def new_part(self, _name: str, _state: Any, /) -> _Unread:
         return _Unread(cast("CheckedMachine", self._machine))
 
-    def _events(self, events: list[ServerSentEvent]) -> list[ChunkResponse]:
+    def _events(self, events: list[ServerSentEvent], lane: Lane | None = None) -> list[ChunkResponse]:
         responses: list[ChunkResponse] = []
         for _, data in events:
+            if lane is not None and not self._is_done and (chunks := lane(data)) is not None:
+                responses = responses + chunks if responses else chunks
+                continue
             if self.stopped:
                 break
             if data.startswith("[DONE]"):
@@ -122,7 +138,7 @@ class WireMachine(Stateful):
 
     def _take(self, data: str, responses: list[ChunkResponse]) -> None:
         try:
-            event = json.loads(data)
+            event = json_value(data)
         except (ValueError, RecursionError) as error:
             if self._unread is not None and self._unread.is_text(data, self._decoder):
                 responses += self._machine.feed(data)
@@ -168,5 +184,20 @@ class _Unread(Stateful):
         self._machine.look_at(b"".join(self._pieces))
 
 
+def _as_bytes(item: object) -> bytes:
+    if not isinstance(item, bytearray | memoryview):
+        message = f"the wire must be bytes, got {type(item).__name__}; encode text with .encode()"
+        raise UsageError(message)
+    return bytes(cast("bytes", item))
+
+
+class _WireStage(MachineStage):
+    """The stage without a call of its own for each item."""
+
+    def __init__(self, machine: WireMachine) -> None:
+        super().__init__(machine)
+        self.feed = machine.feed  # type: ignore[method-assign]
+
+
 def _stage(api: str, new_machine: Callable[[], CheckedMachine]) -> MachineStage:
-    return MachineStage(WireMachine(new_machine(), api_of(api).new_decoder()))
+    return _WireStage(WireMachine(new_machine(), api_of(api).new_decoder(), raises=True))

@@ -62,6 +62,7 @@ ENDS = "tests/pipeline/cli/test_cli_ends.py"
 SECRETS = "tests/events/test_url_secrets.py"
 OUTPUT = "tests/operators/test_partial_output.py"
 OUTPUT_TYPE = "tests/pipeline/outputs/test_output_type.py"
+LANES = "tests/laws/test_wire_lanes.py"
 
 FILES = "tests/sinks/files/test_write_files.py"
 HOSTILE_CALLS = "tests/sinks/files/test_hostile_calls.py"
@@ -1384,8 +1385,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sources/recognition/checked_machine.py",
-                "            self.feed = self._machine.feed\n        elif",
-                "        elif",
+                "self.feed, self.lane = self._machine.feed, self._its_lane",
+                "self.lane = self._its_lane",
             ),
         ),
         ("tests/sources/recognition/test_checked_machine.py costs",),
@@ -1427,8 +1428,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sources/gemini/gemini_fields.py",
-                'reasoning = token_count(fields, "thoughts_token_count")',
-                'reasoning = int(fields.get("prompt_token_count") or 0) * 0',
+                'token_count(fields, "thoughts_token_count"),',
+                'int(fields.get("prompt_token_count") or 0) * 0,',
             ),
         ),
         ("tests/sources/gemini/test_gemini.py count_that",),
@@ -2086,6 +2087,27 @@ MUTANTS: tuple[Mutant, ...] = (
             ),
         ),
         ("tests/sinks/web/ag_ui/test_ag_ui_approval.py postponed",),
+    ),
+    Mutant(
+        "the wire's straight way: an event that does not fit is dropped",
+        (Edit("sources/decode_wire.py", "responses = self._events(events)\n", "responses = []\n"),),
+        (f"{LANES} cut_at_random",),
+    ),
+    Mutant(
+        "the wire's straight way: an unknown key fits",
+        (
+            Edit(
+                "sources/openai/chat_lane.py",
+                "class _Delta(Struct, forbid_unknown_fields=True, gc=False):",
+                "class _Delta(Struct, gc=False):",
+            ),
+        ),
+        (f"{LANES} mutated",),
+    ),
+    Mutant(
+        "the wire's straight way: half a surrogate pair that is held is passed by",
+        (Edit("sources/machine/call_tracker.py", "call.index < 0 or self._held or self._owed", "call.index < 0"),),
+        (LANES,),
     ),
 )
 

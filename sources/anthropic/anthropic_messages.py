@@ -8,13 +8,13 @@ from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..machine.ended_calls import Key
 from ..machine.finish_reasons import ANTHROPIC_FINISHES, Finish, finish_of
-from ..machine.one_answer import OneAnswer
 from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, plain_object, says_something
 from ..machine.token_count import token_count
 from ..messages.joined import Joined
 from .anthropic_blocks import OF_MESSAGE, add_delta, kind_of
+from .anthropic_lane import AnthropicLane
 
 # Blocks that are calls: whether the client runs them or the provider does.
 _CLIENTS = "tool_use"
@@ -24,7 +24,7 @@ _CALLS_OWN = frozenset({"id", "name", "input"})
 _COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 
 
-class AnthropicMessages(OneAnswer):
+class AnthropicMessages(AnthropicLane):
     """The machine: SDK events or the wire's plain dicts in, equal ChunkResponses out for both.
 
         content_block_start  tool_use f     [ChunkResponse(tool_calls=(f,))]
@@ -38,11 +38,10 @@ class AnthropicMessages(OneAnswer):
     """
 
     API = "anthropic-messages"
-    STATE = (*OneAnswer.STATE, "_blocks", "_counts", "_has_clients_calls", "_messages", "_stop_reason")
+    STATE = (*AnthropicLane.STATE, "_blocks", "_counts", "_has_clients_calls", "_stop_reason")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
         super().__init__(turn_id, limits, logprobs=logprobs)
-        self._messages = 0
         self._blocks: dict[Key, Joined] = {}
         """The open blocks that are neither text nor calls."""
         self._counts: dict[str, int] = {}

@@ -19,12 +19,11 @@ class AnthropicDecoder(SseDecoder):
     An event without a name is skipped, as `ping` is; one named `error` is an error whatever its data is.
     """
 
+    SPECIAL = frozenset(("", "ping", "error"))
     __slots__ = ()
 
-    def feed(self, piece: bytes) -> list[ServerSentEvent]:
-        """Return the events that this piece completes."""
-        events = [event for event in super().feed(piece) if event.event not in ("", "ping")]
-        return [_error(event.data) if event.event == "error" else event for event in events]
+    def _special(self, event: ServerSentEvent) -> list[ServerSentEvent]:
+        return [_error(event.data)] if event.event == "error" else []
 
 
 def _error(data: str) -> ServerSentEvent:

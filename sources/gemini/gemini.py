@@ -8,8 +8,6 @@ from typing import Any, cast
 from ...events.chunk_response import ArgumentsKind, ChunkResponse
 from ...events.errors import UsageError
 from ...events.provider_event import ProviderEvent
-from ..machine.answers import Answers, Choice
-from ..machine.call_tracker import CallTracker
 from ..machine.finish_reasons import GEMINI_FINISHES, Finish, finish_of
 from ..machine.sdk_fields import Fields, entries_of
 from ..machine.surrogates import plain_json
@@ -33,6 +31,7 @@ from .gemini_kinds import (
     RESULTS,
     sorted_by_kind,
 )
+from .gemini_lane import Candidate, GeminiLane
 from .partial_args import Leaf, PartialArgs
 
 RUNS_FUNCTIONS = (
@@ -43,24 +42,7 @@ RUNS_FUNCTIONS = (
 _MEDIA = frozenset(("audio_urls", "image_urls", "video_urls"))
 
 
-class _Candidate(Choice):
-    """One candidate: the answer, and the call whose further parts come without a name."""
-
-    STATE = (*Choice.STATE, "begun", "called", "open", "open_id", "partial", "run_id")
-
-    def __init__(self, number: int, calls: CallTracker) -> None:
-        super().__init__(number, calls)
-        self.begun = 0
-        self.open: int | None = None
-        self.open_id: str | None = None
-        self.partial = PartialArgs()
-        self.called = False
-        """Whether the candidate has had a call that the client has to run."""
-        self.run_id: str | None = None
-        """The id of the last call that the provider ran, for a result without one."""
-
-
-class Gemini(Answers[_Candidate]):
+class Gemini(GeminiLane):
     """The machine: the SDK's responses or the wire's plain dicts in, equal ChunkResponses out for both.
 
         {"candidates": [{"content": {"parts": [{"text": "Hi"}]}}]}   [ChunkResponse(content="Hi")]
@@ -73,7 +55,7 @@ class Gemini(Answers[_Candidate]):
     """
 
     API = "gemini"
-    CHOICE = _Candidate
+    CHOICE = Candidate
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         """Return the chunks of one response of the stream."""
@@ -103,6 +85,12 @@ class Gemini(Answers[_Candidate]):
         self._add_usage(responses, gemini_usage(chunk.get("usage_metadata")))
         return responses
 
+    def _part(self, candidate: Candidate, part: Fields, given: Any) -> None:
+        _part(candidate, part, given)
+
+    def _finish(self, candidate: Candidate, reason: str, message: str | None) -> None:
+        _finish(candidate, reason, message)
+
     def _feedback(self, given: Any, responses: list[ChunkResponse]) -> None:
         """Read why the prompt was blocked, which is the finish of an answer without candidates."""
         feedback = gemini_fields(given) or {}
@@ -116,7 +104,7 @@ class Gemini(Answers[_Candidate]):
             responses += self._chunks(candidate)
 
 
-def _read(candidate: _Candidate, fields: Fields, *, logprobs: bool) -> None:
+def _read(candidate: Candidate, fields: Fields, *, logprobs: bool) -> None:
     content = gemini_fields(fields.get("content")) or {}
     for given in entries_of(content.get("parts")):
         if part := gemini_fields(given):
@@ -132,7 +120,7 @@ def _read(candidate: _Candidate, fields: Fields, *, logprobs: bool) -> None:
         _finish(candidate, reason, word(fields.get("finish_message")))
 
 
-def _part(candidate: _Candidate, part: Fields, given: Any) -> None:
+def _part(candidate: Candidate, part: Fields, given: Any) -> None:
     signature = base64_text(part.get("thought_signature"))
     native = {"thoughtSignature": signature} if signature else None
     text, call = part.get("text"), gemini_fields(part.get("function_call"))
@@ -162,7 +150,7 @@ def _part(candidate: _Candidate, part: Fields, given: Any) -> None:
             candidate.say(native=native)
 
 
-def _function_call(candidate: _Candidate, call: Fields, native: dict[str, Any] | None) -> None:
+def _function_call(candidate: Candidate, call: Fields, native: dict[str, Any] | None) -> None:
     """Read one part of a call: a whole call; or its first part, with name and leaves; a next part; or the last one."""
     candidate.leave()
     name, call_id, args = call.get("name"), word(call.get("id")), call.get("args")
@@ -198,7 +186,7 @@ def _function_call(candidate: _Candidate, call: Fields, native: dict[str, Any] |
         candidate.open = candidate.open_id = None
 
 
-def _written(candidate: _Candidate, args: Any, leaves: list[object]) -> str:
+def _written(candidate: Candidate, args: Any, leaves: list[object]) -> str:
     """Return the argument text for leaves; leaves that cannot be written go into `raw`."""
     partial = candidate.partial
     text = ""
@@ -243,14 +231,14 @@ def _double(number: float | str) -> float:
         return float("nan")
 
 
-def _leave_call(candidate: _Candidate, *, is_regular: bool) -> None:
+def _leave_call(candidate: Candidate, *, is_regular: bool) -> None:
     """Close a call whose last part is missing, when another call begins or the answer ends regularly."""
     if candidate.open is not None and is_regular and (text := candidate.partial.end()):
         candidate.call(candidate.calls.delta(candidate.open, arguments=text))
     candidate.open = candidate.open_id = None
 
 
-def _provider_call(candidate: _Candidate, part: Fields, given: Any, signature: str | None) -> None:
+def _provider_call(candidate: Candidate, part: Fields, given: Any, signature: str | None) -> None:
     candidate.leave()
     arguments: Any
     tool, code = gemini_fields(part.get("tool_call")), gemini_fields(part.get("executable_code")) or {}
@@ -272,7 +260,7 @@ def _provider_call(candidate: _Candidate, part: Fields, given: Any, signature: s
     candidate.whole_call(delta, candidate.calls.done(key))
 
 
-def _media(candidate: _Candidate, part: Fields, given: Any) -> None:
+def _media(candidate: Candidate, part: Fields, given: Any) -> None:
     candidate.leave()
     blob = gemini_fields(part.get("inline_data")) or gemini_fields(part.get("file_data")) or {}
     kind = word(blob.get("mime_type")) or ""
@@ -287,7 +275,7 @@ def _media(candidate: _Candidate, part: Fields, given: Any) -> None:
         candidate.event("file", wire_form(given))
 
 
-def _finish(candidate: _Candidate, reason: str, message: str | None) -> None:
+def _finish(candidate: Candidate, reason: str, message: str | None) -> None:
     finish = finish_of(GEMINI_FINISHES, reason)
     is_first = not candidate.finished
     if is_first and finish.is_regular:

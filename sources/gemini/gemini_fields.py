@@ -86,11 +86,19 @@ def gemini_usage(given: Any) -> TokenUsage | None:
     fields = gemini_fields(given)
     if fields is None:
         return None
-    reasoning = token_count(fields, "thoughts_token_count")
-    prompt = token_count(fields, "prompt_token_count") + token_count(fields, "tool_use_prompt_token_count")
-    completion = token_count(fields, "candidates_token_count") + reasoning
-    total = token_count(fields, "total_token_count") or prompt + completion
-    usage = TokenUsage(prompt, completion, total, token_count(fields, "cached_content_token_count"), reasoning)
+    return total_usage(
+        token_count(fields, "prompt_token_count") + token_count(fields, "tool_use_prompt_token_count"),
+        token_count(fields, "candidates_token_count"),
+        token_count(fields, "thoughts_token_count"),
+        token_count(fields, "total_token_count"),
+        token_count(fields, "cached_content_token_count"),
+    )
+
+
+def total_usage(prompt: int, candidates: int, thoughts: int, total: int, cached: int) -> TokenUsage | None:
+    """Return the usage for Gemini's counts, whose candidates do not include thoughts; None if all are 0."""
+    completion = candidates + thoughts
+    usage = TokenUsage(prompt, completion, total or prompt + completion, cached, thoughts)
     return usage if usage != TokenUsage() else None
 
 

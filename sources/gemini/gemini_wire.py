@@ -57,8 +57,11 @@ class _SseWithJson(SseDecoder):
         events = self.feed(b"\n\n")
         return events + self._json.close()
 
-    def _take(self, line: bytes, events: list[ServerSentEvent]) -> None:
-        if self._json.is_inside or (line[:1] in (b"{", b"[") and line.partition(b":")[0] not in _FIELDS):
-            events += self._json.feed(line + b"\n")
-        else:
-            super()._take(line, events)
+    def _take(self, lines: list[bytes], events: list[ServerSentEvent]) -> None:
+        start = 0
+        for number, line in enumerate(lines):
+            if self._json.is_inside or (line[:1] in (b"{", b"[") and line.partition(b":")[0] not in _FIELDS):
+                super()._take(lines[start:number], events)
+                events += self._json.feed(line + b"\n")
+                start = number + 1
+        super()._take(lines[start:] if start else lines, events)

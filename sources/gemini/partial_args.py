@@ -83,6 +83,10 @@ class PartialArgs(Stateful):
         self._path, self._in_string = path, more and isinstance(value, str)
         return begin + text
 
+    def more(self, path: str, text: str) -> str | None:
+        """Return the text that goes on with the open string of a path and leaves it open; None for all else."""
+        return _inside(text) if self._in_string and path == self._path and self.broken is None else None
+
     def end_of_leaf(self, path: str, *, more: bool = False) -> str | None:
         """Return the text for a leaf without a value, which is valid only as the end of the open string."""
         if self.broken is None and more:

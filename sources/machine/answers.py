@@ -40,7 +40,7 @@ class Choice(Stateful):
     Added fields go into one chunk as long as they arrive in the order of a chunk's parts; else a new chunk begins.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("_held", "calls", "finished", "number", "spoke")
+    STATE: ClassVar[tuple[str, ...]] = ("calls", "finished", "held", "number", "spoke")
 
     def __init__(self, number: int, calls: CallTracker) -> None:
         self.number = number
@@ -51,17 +51,17 @@ class Choice(Stateful):
         self.said: dict[str, Any] = {}
         self._rank = 0
         self._before: list[dict[str, Any]] = []
-        self._held: Held = {}
+        self.held: Held = {}
 
     def add(self, **said: Any) -> None:
         """Add texts, as whole characters, and other fields; first flush surrogates held for texts that end here."""
         if not said:
             return
-        if self._held:
+        if self.held:
             self.leave(*said)
         for stream in _TEXTS:
             if stream in said:
-                said[stream] = whole_text(self._held, stream, said[stream])
+                said[stream] = whole_text(self.held, stream, said[stream])
         self.say(**{name: value for name, value in said.items() if value})
 
     def say(self, **said: Any) -> None:
@@ -86,7 +86,7 @@ class Choice(Stateful):
     def leave(self, *but: str) -> None:
         """Add U+FFFD for each surrogate held for a text that ends here."""
         for stream in _TEXTS:
-            if stream not in but and (rest := rest_of_text(self._held, stream)):
+            if stream not in but and (rest := rest_of_text(self.held, stream)):
                 self.say(**{stream: rest})
 
     def call(self, *deltas: ToolCallDelta | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .sdk_fields import Fields
 
-_MOST = 2**53  # as far as JSON's numbers are whole; JSON may say Infinity, too
+MOST = 2**53  # as far as JSON's numbers are whole; JSON may say Infinity, too
 
 
 def token_count(fields: Fields, name: str) -> int:
@@ -14,4 +14,4 @@ def token_count(fields: Fields, name: str) -> int:
     (3, 0)
     """
     value = fields.get(name)
-    return int(value) if isinstance(value, int | float) and 0 < value < _MOST else 0
+    return int(value) if isinstance(value, int | float) and 0 < value < MOST else 0

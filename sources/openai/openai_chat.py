@@ -7,7 +7,7 @@ from typing import Any
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.errors import error_fields
 from ...events.provider_event import ProviderEvent
-from ..machine.answers import Answers, Choice
+from ..machine.answers import Choice
 from ..machine.call_tracker import CallTracker
 from ..machine.ended_calls import Key
 from ..machine.finish_reasons import CHAT_FINISHES, finish_of
@@ -26,6 +26,7 @@ from .chat_extras import (
     error_rest,
     unknown,
 )
+from .chat_lane import ChatLane
 from .chat_parts import add_audio, add_images, audio_rest, reasoning_text, replayable_details, thinking_text
 from .chat_usage import chat_usage
 
@@ -36,7 +37,7 @@ _OF_CALL = frozenset(("index", "id", "type", "function", "custom"))
 _OF_GROQ = keys_left_out(API, "x_groq") | {"usage"}
 
 
-class OpenAIChat(Answers[Choice]):
+class OpenAIChat(ChatLane):
     """The machine: SDK chunks or the wire's plain dicts in, equal ChunkResponses out for both.
 
         {"choices": [{"delta": {"content": "Hi"}}]}   [ChunkResponse(content="Hi")]
@@ -49,12 +50,6 @@ class OpenAIChat(Answers[Choice]):
 
     API = API
     CHOICE = Choice
-    STATE = (*Answers.STATE, "_extras")
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._extras: dict[str, Any] = {}
-        """The last value of each key that servers repeat."""
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         """Return the chunks of one SDK chunk or wire dict."""

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..machine.finish_reasons import RESPONSES_FINISHES, Finish, finish_of
-from ..machine.one_answer import OneAnswer, TextStream
+from ..machine.one_answer import TextStream
 from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, plain_object, without_halves
 from ..wire.left_out import is_event_left_out
-from .output_items import OutputItem, OutputItems
+from .output_items import OutputItem
 from .responses_items import (
     ARGUMENT_EVENTS,
     BEGIN_EVENTS,
@@ -27,6 +27,7 @@ from .responses_items import (
     written_end,
 )
 from .responses_kinds import API, OF_EVENT, WITH_RESULT, kind_of_item, response_extras
+from .responses_lane import ResponsesLane, is_new_part
 from .responses_usage import responses_usage
 
 
@@ -53,7 +54,7 @@ _ANNOTATION = "response.output_text.annotation.added"
 _WITH_PARTS = frozenset({"message", "reasoning"})
 
 
-class OpenAIResponses(OneAnswer):
+class OpenAIResponses(ResponsesLane):
     """The machine: SDK events or the wire's plain dicts in, equal ChunkResponses out for both.
 
         output_item.added              function_call f   [ChunkResponse(tool_calls=(f,))]
@@ -67,15 +68,14 @@ class OpenAIResponses(OneAnswer):
     """
 
     API = API
-    STATE = (*OneAnswer.STATE, "_begun", "_has_clients_calls", "_items", "_run_id")
+    STATE = (*ResponsesLane.STATE, "_begun", "_has_clients_calls", "_run_id")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
-        super().__init__(turn_id, limits, compares_arguments=True, logprobs=logprobs)
+        super().__init__(turn_id, limits, logprobs=logprobs)
         self._begun: dict[int, dict[str, Any]] = {}
         """The beginnings of items that have not ended and that no other event stands for."""
         self._run_id: str | None = None
         """The id of the last call that the provider ran, for a result without one."""
-        self._items = OutputItems()
         self._has_clients_calls = False
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
@@ -145,13 +145,6 @@ class OpenAIResponses(OneAnswer):
                 chunks += self.event("citation", annotation)
         return chunks
 
-    def _say(self, item: OutputItem, part: str, stream: TextStream, given: object) -> list[ChunkResponse]:
-        if not isinstance(given, str) or not given:
-            return []
-        if _is_new_part(item, part) and stream == "reasoning":
-            given = "\n\n" + given
-        return self.text(stream, given)
-
     def _arguments(self, event: Fields, text: object) -> list[ChunkResponse]:
         item, _ = self._items.speaks(event)
         return self.call(self.calls.delta(item.number, arguments=text))
@@ -167,7 +160,7 @@ class OpenAIResponses(OneAnswer):
         text = event.get("delta" if what == "delta" else "command")
         if what not in ("delta", "done") or not isinstance(text, str) or (what == "done" and part in item.parts):
             return []
-        is_first, is_new = not item.parts, _is_new_part(item, part)
+        is_first, is_new = not item.parts, is_new_part(item, part)
         return self._arguments(event, written_command(text, is_first=is_first, is_new=is_new))
 
     def _begin(self, raw: Any, event: Fields, fields: Fields) -> list[ChunkResponse]:
@@ -361,16 +354,6 @@ def _call_id(item: Fields) -> str | None:
 
 def _done(number: int, item: object) -> dict[str, Any]:
     return {"type": "response.output_item.done", "output_index": number, "item": item}
-
-
-def _is_new_part(item: OutputItem, part: str) -> bool:
-    """Record that a part has text; return whether another part of its item came before."""
-    if part == item.last_part:
-        return False
-    is_first = not item.parts
-    item.last_part = part
-    item.parts.add(part)
-    return not is_first
 
 
 def _part(event: Fields, number: str) -> str:

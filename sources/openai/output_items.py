@@ -78,6 +78,9 @@ class OutputItems:
             self._by_id[item_id] = item
         return item, True
 
+    def with_id(self, item_id: str) -> OutputItem | None:
+        return self._by_id.get(item_id)
+
     def known(self, fields: Fields) -> OutputItem | None:
         """Return the item that shares an id with the given item, or None."""
         return next((self._by_id[given] for given in item_ids(fields) if given in self._by_id), None)

@@ -15,6 +15,7 @@ from ...operators.engine.stage import Completed, Failed, How
 from ...operators.engine.state import Stateful
 from ..machine.choices import Choices
 from ..machine.machine import Machine
+from ..wire.lane import Lane, lane_of
 from .apis import api_of, machine_of
 from .body_kinds import apis_of_body, described_body
 from .item_kinds import KNOWN_APIS, apis_of, described, listed, says_nothing
@@ -70,6 +71,8 @@ class CheckedMachine(Stateful):
         self.is_understood = False
         # After the first understood item it is the `feed` of the provider's machine itself: one call per item, not two.
         self.feed: Callable[[Any], list[ChunkResponse]] = self._first
+        self._its_lane = lane_of(machine)
+        self.lane: Lane | None = None if self._its_lane is None else self._first_in_lane
 
     def look_at(self, body: bytes) -> None:
         """Pass the beginning of the body, for the error message; must be called before `close`."""
@@ -94,7 +97,9 @@ class CheckedMachine(Stateful):
         super().load(state)
         refused = state["refused"]
         self._machine = self._own if refused is None else _Refused(UsageError(refused))
-        self.feed = self._machine.feed if self.is_understood else self._first
+        self.feed, self.lane = self._first, None if self._its_lane is None else self._first_in_lane
+        if self.is_understood:
+            self._understand()
 
     def new_part(self, _name: str, _state: Any, /) -> _Unknown:
         return _Unknown()
@@ -103,11 +108,21 @@ class CheckedMachine(Stateful):
         responses = self._machine.feed(item)
         apis = apis_of(item)
         if self._api in apis or (not apis and any(map(has_content, responses))):
-            self.is_understood, self._unknown = True, _Unknown()
-            self.feed = self._machine.feed
+            self._understand()
         elif not says_nothing(item):
             self._unknown.add(described(item), apis)
         return responses
+
+    def _first_in_lane(self, data: str, /) -> list[ChunkResponse] | None:
+        """Read an event the straight way, which only events of the API fit."""
+        responses = self._its_lane(data) if self._its_lane else None
+        if responses is not None:
+            self._understand()
+        return responses
+
+    def _understand(self) -> None:
+        self.is_understood, self._unknown = True, _Unknown()
+        self.feed, self.lane = self._machine.feed, self._its_lane
 
     def _refuse(self, error: UsageError) -> list[ChunkResponse]:
         responses = self._own.close(Failed(error))

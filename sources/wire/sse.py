@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 from ...operators.engine.state import Stateful
@@ -16,6 +17,11 @@ class ServerSentEvent(NamedTuple):
     data: str
 
 
+# Makes a named tuple without a call of Python's.
+_made: Callable[[type[ServerSentEvent], tuple[str, str]], ServerSentEvent]
+_made = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
 class SseDecoder(Stateful):
     r"""Decode the WHATWG event-stream format, pushed in pieces.
 
@@ -28,6 +34,8 @@ class SseDecoder(Stateful):
 
     STATE: ClassVar[tuple[str, ...]] = ("_begun", "_data", "_event", "_skip_lf")
     PIECES = ("_line",)
+    SPECIAL: ClassVar[frozenset[str]] = frozenset()
+    """Names of events that a subclass replaces."""
     __slots__ = (*STATE, *PIECES)
 
     def __init__(self) -> None:
@@ -47,8 +55,9 @@ class SseDecoder(Stateful):
         if not piece:
             return []
         lines = piece.splitlines()  # of bytes: at LF, CRLF and CR only
-        is_whole = piece[-1] in b"\r\n"
-        self._skip_lf = piece[-1] == 0x0D
+        last = piece[-1]
+        is_whole = last in (0x0A, 0x0D)
+        self._skip_lf = last == 0x0D
         if self._line:
             self._line.append(lines[0])
             if len(lines) == 1 and not is_whole:
@@ -58,26 +67,40 @@ class SseDecoder(Stateful):
         if not is_whole:
             self._line.append(lines.pop())
         events: list[ServerSentEvent] = []
-        for line in lines:
-            self._take(line, events)
+        self._take(lines, events)
         return events
 
     def close(self) -> list[ServerSentEvent]:
         """Return nothing: an event that the end cuts off does not count."""
         return []
 
-    def _take(self, line: bytes, events: list[ServerSentEvent]) -> None:
-        if not self._begun:
+    def _special(self, event: ServerSentEvent) -> list[ServerSentEvent]:
+        """Return what replaces an event whose name is special."""
+        return [event]
+
+    def _take(self, lines: list[bytes], events: list[ServerSentEvent]) -> None:
+        if not self._begun and lines:
             self._begun = True
-            line = line.removeprefix(_BOM)
-        if not line:
-            if self._data:
-                events.append(ServerSentEvent(self._event, b"\n".join(self._data).decode("utf-8", "replace")))
-                self._data = []
-            self._event = ""
-            return
-        field, _, value = line.partition(b":")
-        if field == b"data":
-            self._data.append(value[1:] if value[:1] == b" " else value)
-        elif field == b"event":
-            self._event = (value[1:] if value[:1] == b" " else value).decode("utf-8", "replace")
+            lines[0] = lines[0].removeprefix(_BOM)
+        name, data = self._event, self._data
+        for line in lines:
+            if line.startswith(b"data: "):
+                data.append(line[6:])
+            elif not line:
+                if data:
+                    text = (data[0] if len(data) == 1 else b"\n".join(data)).decode("utf-8", "replace")
+                    events.append(_made(ServerSentEvent, (name, text)))
+                    data.clear()
+                    if name in self.SPECIAL:
+                        events[-1:] = self._special(events[-1])
+                name = ""
+            elif line.startswith(b"event: "):
+                name = line[7:].decode("utf-8", "replace")
+            else:
+                field, _, value = line.partition(b":")
+                value = value[1:] if value[:1] == b" " else value
+                if field == b"data":
+                    data.append(value)
+                elif field == b"event":
+                    name = value.decode("utf-8", "replace")
+        self._event = name

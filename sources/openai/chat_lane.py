@@ -1,0 +1,212 @@
+"""The straight way of a chat chunk that is what most are: from its JSON text to its ChunkResponses, without a dict."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+from msgspec.json import Decoder
+
+from ...events.chunk_response import ChunkResponse, ToolCallDelta
+from ..machine.answers import Answers, Choice
+from ..machine.call_tracker import CallTracker
+from ..machine.finish_reasons import CHAT_FINISHES, finish_of
+from ..wire.lane import UNFIT
+from .chat_usage import chat_usage
+
+_Nothing: TypeAlias = Annotated[dict[str, Any], Meta(max_length=0)] | None
+
+
+class _Thought(Struct, forbid_unknown_fields=True, gc=False):
+    type: Literal["text"]
+    text: str
+
+
+class _TextPart(Struct, forbid_unknown_fields=True, gc=False, tag_field="type", tag="text"):
+    text: str
+
+
+class _ThinkingPart(Struct, forbid_unknown_fields=True, gc=False, tag_field="type", tag="thinking"):
+    thinking: list[_Thought] | str
+    closed: bool | None = None
+
+
+class _Detail(Struct, forbid_unknown_fields=True, gc=False):
+    """A reasoning detail that nobody has to send back: one with a signature or encrypted data does not fit."""
+
+    type: str | None = None
+    text: str | None = None
+    summary: str | None = None
+    id: str | None = None
+    index: int | None = None
+    format: str | None = None
+    signature: None = None
+    data: None = None
+
+
+class _Function(Struct, forbid_unknown_fields=True, gc=False):
+    name: str | None = None
+    arguments: str | None = None
+
+
+# The fields stand in the order of the wire, in which msgspec finds them soonest.
+
+
+class _Call(Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
+    index: int | None = None
+    id: str | None = None
+    type: str | None = None
+    function: _Function
+
+
+class _Delta(Struct, forbid_unknown_fields=True, gc=False):
+    role: str | None = None
+    content: str | list[_TextPart | _ThinkingPart] | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    reasoning_details: list[_Detail] | None = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+    function_call: None = None
+    channel: str | None = None
+    index: int | None = None
+    token_id: int | None = None
+    token_ids: list[int] | None = None
+    annotations: Annotated[list[Any], Meta(max_length=0)] | None = None
+    graph_data: _Nothing = None
+    llm_data: _Nothing = None
+    image_data: _Nothing = None
+    translation_data: _Nothing = None
+    web_search_data: _Nothing = None
+
+
+class _Choice(Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
+    index: int | None = None
+    delta: _Delta
+    logprobs: Any = None
+    finish_reason: str | None = None
+    native_finish_reason: str | None = None
+    stop_reason: str | int | None = None
+    matched_stop: str | int | None = None
+    content_filter_results: dict[str, Any] | None = None
+    text: str | None = None
+    message: Any = None
+    seed: int | None = None
+    token_ids: list[int] | None = None
+    trace_details: Any = None
+
+
+class _Chunk(Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
+    id: str | None = None
+    provider: str | None = None
+    object: Literal["chat.completion.chunk", ""] | None = None
+    created: int | float | None = None
+    model: str | None = None
+    service_tier: str | None = None
+    system_fingerprint: str | None = None
+    choices: list[_Choice]
+    usage: dict[str, Any] | None = None
+    obfuscation: str | None = None
+    p: str | None = None
+    timings: Any = None
+    error: None = None
+
+
+_decode = Decoder(_Chunk).decode
+
+
+class ChatLane(Answers[Choice]):
+    """The machine of chat chunks without `feed`; `lane` returns what `feed` would, or None, and has done nothing.
+
+    What fits is one choice with texts, calls, a finish and usage, and the keys that `LEFT_OUT` lists or that are empty.
+    """
+
+    STATE = (*Answers.STATE, "_extras")
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._extras: dict[str, Any] = {}
+        """The last value of each key that servers repeat."""
+
+    def lane(self, data: str, /) -> list[ChunkResponse] | None:  # noqa: PLR0911 - one line for each way
+        """Return the chunks of a wire chunk, from its JSON text; None, and no change, for one that does not fit."""
+        if self.stopped:
+            return None
+        try:
+            chunk = _decode(data)
+        except UNFIT:
+            return None
+        if len(chunk.choices) != 1:
+            return None
+        (given,) = chunk.choices
+        delta, index = given.delta, given.index
+        choice = self._choices.get(index or 0) or self._choice(index)
+        if choice is None or choice.held or (self.logprobs and given.logprobs):
+            return None
+        filtered = given.content_filter_results
+        if filtered and self._extras.get(f"{choice.number}:content_filter_results") != filtered:
+            return None
+        if self.response_id is None or chunk.model != self.model:
+            self.identify(chunk.id, chunk.model)
+        content = delta.content
+        if isinstance(content, list) or given.finish_reason or chunk.usage is not None:
+            return self._put_together(chunk, given, choice)
+        reasoning = delta.reasoning_content or delta.reasoning or (_reasoning(delta) if delta.reasoning_details else "")
+        calls = _calls(choice.calls, delta.tool_calls) if delta.tool_calls else ()
+        if content and not (calls or reasoning or delta.refusal):
+            choice.spoke = True
+            return [ChunkResponse(content, response_id=self.response_id, model=self.model, choice=choice.number)]
+        if not (calls or content or reasoning or delta.refusal):
+            return []
+        choice.spoke = True
+        return [
+            ChunkResponse(
+                content or "",
+                reasoning,
+                calls,
+                refusal=delta.refusal or "",
+                response_id=self.response_id,
+                model=self.model,
+                choice=choice.number,
+            )
+        ]
+
+    def _put_together(self, chunk: _Chunk, given: _Choice, choice: Choice) -> list[ChunkResponse]:
+        """Return the chunks of one with parts, with an end, or with usage."""
+        delta, content = given.delta, given.delta.content
+        if isinstance(content, list):
+            for part in content:
+                if isinstance(part, _TextPart):
+                    choice.add(content=part.text)
+                else:
+                    thinking = part.thinking
+                    text = thinking if isinstance(thinking, str) else "".join(each.text for each in thinking)
+                    choice.add(reasoning=text)
+            content = None
+        choice.add(
+            reasoning=delta.reasoning_content or delta.reasoning or _reasoning(delta),
+            content=content or "",
+            refusal=delta.refusal or "",
+            tool_calls=_calls(choice.calls, delta.tool_calls) if delta.tool_calls else (),
+        )
+        if reason := given.finish_reason:
+            choice.finish(finish_of(CHAT_FINISHES, reason.lower()), reason)
+        responses = self._chunks(choice)
+        self._add_usage(responses, chat_usage(chunk.usage))
+        return responses
+
+
+def _reasoning(delta: _Delta) -> str:
+    return "".join(each.text or each.summary or "" for each in delta.reasoning_details or ())
+
+
+def _calls(tracker: CallTracker, given: list[_Call]) -> tuple[ToolCallDelta, ...]:
+    call = given[0]
+    function = call.function
+    if not (function.name or call.id or len(given) > 1) and (more := tracker.more(call.index, function.arguments)):
+        return (more,)
+    deltas = [
+        tracker.delta(each.index, call_id=each.id, name=each.function.name, arguments=each.function.arguments)
+        for each in given
+    ]
+    return (*tracker.owed(), *(delta for delta in deltas if delta is not None))

@@ -1,0 +1,217 @@
+"""The straight way of what most events of a Response are: from their JSON text to ChunkResponses."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+from msgspec.json import Decoder
+
+from ...events.chunk_response import ChunkResponse
+from ...operators.engine.limits import Limits
+from ..machine.one_answer import OneAnswer, TextStream
+from ..machine.sdk_fields import Fields
+from ..wire.lane import UNFIT
+from .output_items import OutputItem, OutputItems
+
+
+class _Event(Struct, forbid_unknown_fields=True, gc=False, tag_field="type"):
+    """What the events have in common; those without an item's id do not fit."""
+
+    item_id: str
+    output_index: int | None = None
+    sequence_number: int | None = None
+    obfuscation: str | None = None
+
+
+class _Text(_Event, tag="response.output_text.delta", kw_only=True):
+    delta: str
+    content_index: int | None = None
+    logprobs: Any = None
+
+
+class _Refusal(_Event, tag="response.refusal.delta", kw_only=True):
+    delta: str
+    content_index: int | None = None
+
+
+class _Reasoning(_Event, tag="response.reasoning_text.delta", kw_only=True):
+    delta: str
+    content_index: int | None = None
+
+
+class _Summary(_Event, tag="response.reasoning_summary_text.delta", kw_only=True):
+    delta: str
+    summary_index: int | None = None
+
+
+class _Arguments(_Event, tag="response.function_call_arguments.delta", kw_only=True):
+    delta: str
+
+
+class _Input(_Event, tag="response.custom_tool_call_input.delta", kw_only=True):
+    delta: str
+
+
+class _Code(_Event, tag="response.code_interpreter_call_code.delta", kw_only=True):
+    delta: str
+
+
+class _McpArguments(_Event, tag="response.mcp_call_arguments.delta", kw_only=True):
+    delta: str
+
+
+class _TextEnd(_Event, tag="response.output_text.done", kw_only=True):
+    text: str
+    content_index: int | None = None
+    logprobs: Any = None
+
+
+class _SummaryEnd(_Event, tag="response.reasoning_summary_text.done", kw_only=True):
+    text: str
+    summary_index: int | None = None
+
+
+class _ArgumentsEnd(_Event, tag="response.function_call_arguments.done", kw_only=True):
+    arguments: str
+
+
+class _PartBegin(_Event, tag="response.content_part.added", kw_only=True):
+    part: Any = None
+    content_index: int | None = None
+
+
+class _SummaryPartBegin(_Event, tag="response.reasoning_summary_part.added", kw_only=True):
+    part: Any = None
+    summary_index: int | None = None
+
+
+class _SummaryPartEnd(_Event, tag="response.reasoning_summary_part.done", kw_only=True):
+    part: Any = None
+    summary_index: int | None = None
+    status: str | None = None
+
+
+class _ItemEvent(Struct, forbid_unknown_fields=True, gc=False, tag_field="type"):
+    item: dict[str, Any]
+    output_index: int | None = None
+    sequence_number: int | None = None
+
+
+class _Added(_ItemEvent, tag="response.output_item.added"):
+    pass
+
+
+class _Done(_ItemEvent, tag="response.output_item.done"):
+    pass
+
+
+class _Begin(Struct, forbid_unknown_fields=True, gc=False, tag_field="type"):
+    response: dict[str, Any]
+    sequence_number: int | None = None
+
+
+class _Created(_Begin, tag="response.created"):
+    pass
+
+
+class _InProgress(_Begin, tag="response.in_progress"):
+    pass
+
+
+_Delta: TypeAlias = _Text | _Refusal | _Reasoning | _Summary | _Arguments | _Input | _Code | _McpArguments
+_Ending: TypeAlias = _TextEnd | _SummaryEnd | _ArgumentsEnd | _PartBegin | _SummaryPartBegin | _SummaryPartEnd
+_decode = Decoder(_Delta | _Ending | _Added | _Done | _Created | _InProgress).decode
+_PLAIN_ITEMS = frozenset({"custom_tool_call", "function_call", "message", "reasoning"})
+"""Types of items of which nothing goes on as the wire has it."""
+
+
+class ResponsesLane(OneAnswer):
+    """The machine of a Response's events without `feed`; `lane` returns what `feed` would, or None.
+
+    What fits are the deltas and ends of texts and arguments of an item whose id is known, the bounds of items that
+    clients handle, and the beginning of the Response.
+    """
+
+    STATE = (*OneAnswer.STATE, "_items")
+
+    def __init__(self, turn_id: str | None, limits: Limits, *, logprobs: bool) -> None:
+        super().__init__(turn_id, limits, compares_arguments=True, logprobs=logprobs)
+        self._items = OutputItems()
+
+    def lane(self, data: str, /) -> list[ChunkResponse] | None:  # noqa: PLR0911 - one line for each way
+        """Return the chunks of an event, from its JSON text; None, and no change, for one that does not fit."""
+        if self.stopped:
+            return None
+        try:
+            event = _decode(data)
+        except UNFIT:
+            return None
+        if isinstance(event, _ItemEvent | _Begin):
+            return self._bound(event)
+        item = self._items.with_id(event.item_id)
+        if item is None:
+            return None
+        if isinstance(event, _Text):
+            delta, part = event.delta, f"content_index:{event.content_index}"
+            if self.logprobs and event.logprobs:
+                return None
+            if not delta or self._held or part != item.last_part:
+                return self._say(item, part, "content", delta)
+            return [ChunkResponse(delta, response_id=self.response_id, model=self.model)]
+        if isinstance(event, _Arguments | _Input | _Code | _McpArguments):
+            call = None if self._held else self.calls.more(item.number, event.delta)
+            if call is None:
+                return self.call(self.calls.delta(item.number, arguments=event.delta))
+            return [ChunkResponse(tool_calls=(call,), response_id=self.response_id, model=self.model)]
+        if isinstance(event, _Summary | _Reasoning | _Refusal):
+            number = "summary_index" if isinstance(event, _Summary) else "content_index"
+            part = f"{number}:{getattr(event, number)}"
+            return self._say(item, part, "refusal" if isinstance(event, _Refusal) else "reasoning", event.delta)
+        return self._end_of(event, item)
+
+    def _end_of(self, event: _Ending, item: OutputItem) -> list[ChunkResponse] | None:
+        if isinstance(event, _ArgumentsEnd):
+            return self.call(self.calls.whole(item.number, event.arguments, "done"))
+        if isinstance(event, _TextEnd):
+            return [] if f"content_index:{event.content_index}" in item.parts else None
+        if isinstance(event, _SummaryEnd):
+            return [] if f"summary_index:{event.summary_index}" in item.parts else None
+        return []
+
+    def _bound(self, event: _ItemEvent | _Begin) -> list[ChunkResponse] | None:
+        if isinstance(event, _Begin):
+            self.identify(event.response.get("id"), event.response.get("model"))
+            return []
+        fields = event.item
+        kind = fields.get("type")
+        if not isinstance(kind, str) or kind not in _PLAIN_ITEMS:
+            return None
+        place = {"output_index": event.output_index}
+        if isinstance(event, _Added):
+            return self._begin(None, place, fields)
+        return self._end(None, self._items.ended(place, fields), fields)
+
+    def _say(self, item: OutputItem, part: str, stream: TextStream, given: object) -> list[ChunkResponse]:
+        """Return a text of a part; parts of one item's reasoning are paragraphs."""
+        if not isinstance(given, str) or not given:
+            return []
+        if is_new_part(item, part) and stream == "reasoning":
+            given = "\n\n" + given
+        return self.text(stream, given)
+
+    @abstractmethod
+    def _begin(self, raw: Any, event: Fields, fields: Fields) -> list[ChunkResponse]: ...
+    @abstractmethod
+    def _end(self, raw: Any, item: OutputItem, fields: Fields) -> list[ChunkResponse]: ...
+
+
+def is_new_part(item: OutputItem, part: str) -> bool:
+    """Record that a part has text; return whether another part of its item came before."""
+    if part == item.last_part:
+        return False
+    is_first = not item.parts
+    item.last_part = part
+    item.parts.add(part)
+    return not is_first

@@ -72,31 +72,49 @@ class JsonMachine(ValueMachine):
         path = self._text_path
         if path is not None:
             # Inside a string: most chunks have nothing but its text, many of the others nothing but short escapes.
-            at = self.at
-            end = at + len(text)
-            if at < end <= self._longest and text.isprintable():
-                if "\\" not in text and not self._pending:
-                    if '"' not in text:
-                        self.at = end
-                        return (Fragment(path, "TEXT", text, at),)
-                elif "\\u" not in (raw := self._pending + text):
-                    body = raw
-                    if raw[-1] == "\\" and (len(raw) - len(raw.rstrip("\\"))) & 1:
-                        body = raw[:-1]
-                    try:
-                        decoded, stop = _scan(body + '"', 0)
-                    except ValueError:
-                        decoded, stop = "", 0  # an error, of which `_feed` finds the place
-                    if stop > len(body):
-                        at -= len(self._pending)
-                        self.at = end
-                        self._pending = raw[len(body) :]
-                        return (Fragment(path, "TEXT", decoded, at),) if decoded else ()
+            if "\\" in text or self._pending:
+                if (piece := self.escaped_text(text)) is not None:
+                    return (piece,)
+            elif '"' not in text and text.isprintable():
+                at = self.at
+                end = at + len(text)
+                if at < end <= self._longest:
+                    self.at = end
+                    return (Fragment(path, "TEXT", text, at),)
         if self.bare:
             self.bare = []
         out: list[Item] = []
         self._feed(text, out)
         return out
+
+    def escaped_text(self, text: str) -> Fragment | None:
+        r"""Return the one TEXT of a text that lies wholly inside the open string; None, with nothing read, for others.
+
+        For text with escapes, or after one that was cut. Rare texts, such as one with `\u`, are left to `feed`.
+        """
+        raw = self._pending + text
+        end = self.at + len(text)
+        path = self._text_path
+        if path is None or "\\u" in raw or not self.at < end <= self._longest or not text.isprintable():
+            return None
+        body = raw
+        if raw[-1] == "\\" and (len(raw) - len(raw.rstrip("\\"))) & 1:
+            body = raw[:-1]
+        try:
+            decoded, stop = _scan(body + '"', 0)
+        except ValueError:  # an error, of which `feed` finds the place
+            return None
+        if stop <= len(body) or not decoded:
+            return None
+        at = self.at - len(self._pending)
+        self.at = end
+        self._pending = raw[len(body) :]
+        return Fragment(path, "TEXT", decoded, at)
+
+    @property
+    def open_path(self) -> Path | None:
+        """The path object of the open string, if the next text may be all its own."""
+        return self._text_path
 
     @property
     def path(self) -> Path:

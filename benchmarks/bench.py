@@ -71,6 +71,12 @@ def arguments(size: int) -> str:
     return json.dumps({"path": "src/app.py", "content": python_source(size)})
 
 
+def small_objects(number: int) -> str:
+    """Return JSON that is structure rather than text."""
+    values = ({"id": each, "name": f"item {each}", "price": each * 1.25, "tags": ["a", "b"]} for each in range(number))
+    return json.dumps([{**value, "active": value["id"] % 2 == 0, "note": None} for value in values])
+
+
 def cut(text: str) -> list[str]:
     return [text[place : place + DELTA] for place in range(0, len(text), DELTA)]
 
@@ -307,7 +313,8 @@ def main() -> int:
     inputs = [cut(arguments(size)) for size in SIZES]
     words = cut(prose(SIZES[-1]))
     rows: list[tuple[str, float, float]] = [
-        ("JSON machine, 200 KB of Python source", calls_per_delta(json_machine, inputs[-1], as_they_are), 20),
+        ("JSON machine, 200 KB of Python source", calls_per_delta(json_machine, inputs[-1], as_they_are), 13),
+        ("JSON machine, 200 small objects", calls_per_delta(json_machine, cut(small_objects(200)), as_they_are), 45),
         ("ChunkResponse → segments → fields → invocations", calls_per_delta(chain, inputs[-1], call_deltas), 34),
         # These bounds leave a quarter for the noise. On costs an event a delta and the calls that make it.
         ("api_tool_call, updates off", calls_per_delta(strategy_updates_off, inputs[-1], call_deltas), 40),

@@ -95,12 +95,12 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a straight way does not leave an ended call",
         (Edit("operators/calls/native_calls.py", "        self.lanes.pop(call.index, None)\n", ""),),
-        (f"{STRAIGHT} each_item",),
+        (f"{STRAIGHT} comes_in_the_middle",),
     ),
     Mutant(
         "a straight way ignores what is new for the whole response",
         (Edit("operators/calls/response_answers.py", "        if new != known:\n", "        if False:\n"),),
-        (f"{STRAIGHT} each_item",),
+        (f"{STRAIGHT} comes_in_the_middle",),
     ),
     Mutant(
         "a straight way outlives a load",

@@ -178,6 +178,21 @@ DELTAS = [
 ]
 
 
+@by_chain
+@pytest.mark.parametrize(
+    "other",
+    [*OTHERS, ChunkResponse(tool_calls=(ToolCallDelta(0, done=True),), response_id="r", model="m")],
+    ids=lambda each: str(each)[14:60],
+)
+def test_whatever_comes_in_the_middle_of_a_string(chain: Operator[Any, Any], other: ChunkResponse) -> None:
+    straight, plain = stage(chain), stage(declining(chain))
+    chunks = [ChunkResponse(tool_calls=(delta,), response_id="r", model="m") for delta in DELTAS[:30]]
+    for chunk in [*chunks[:20], other, *chunks[20:]]:
+        assert straight.feed(chunk) == plain.feed(chunk)
+        assert straight.dump()[1] == plain.dump()[1][:-1]
+    assert straight.close() == plain.close()
+
+
 @pytest.mark.parametrize(
     "name", [name for name in CHAINS if name not in ("eager", "with arguments", "several fields", "markers", "short")]
 )

@@ -13,7 +13,9 @@ import gc
 import json
 import sys
 import tempfile
+import tracemalloc
 from collections.abc import Callable, Iterable
+from functools import partial
 from math import log
 from pathlib import Path
 from statistics import median
@@ -29,7 +31,7 @@ from start_up import start_rows
 from strategies.marked_texts import MODEL_MARKERS
 
 from penstock.events import ChunkResponse, SegmentContent, ToolCallDelta, ToolInvocation
-from penstock.operators import holdback, stage, stream_fields, to_invocations, to_segments
+from penstock.operators import compose, holdback, stage, stream_fields, to_invocations, to_segments
 from penstock.operators.argument_progress import argument_progress
 from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.grammar.dialect import Dialect
@@ -67,6 +69,12 @@ def python_source(size: int) -> str:
 
 def arguments(size: int) -> str:
     return json.dumps({"path": "src/app.py", "content": python_source(size)})
+
+
+def small_objects(number: int) -> str:
+    """Return JSON that is structure rather than text."""
+    values = ({"id": each, "name": f"item {each}", "price": each * 1.25, "tags": ["a", "b"]} for each in range(number))
+    return json.dumps([{**value, "active": value["id"] % 2 == 0, "note": None} for value in values])
 
 
 def cut(text: str) -> list[str]:
@@ -242,7 +250,8 @@ def is_linear(make: Callable[[], Feed], of: Callable[[str], list[Any]]) -> tuple
     unit = json.dumps(line * DELTA)[1:-1]  # four lines, so that a whole number of deltas repeats
     head = '{"path": "src/app.py", "content": "'
     head = " " * (-len(head) % DELTA) + head
-    counts = [operations(make, of(head + unit * repeats)) for repeats in (10, 100, 1000)]
+    # Kept pieces are joined in blocks of 64; so many more units fill whole ones.
+    counts = [operations(make, of(head + unit * repeats)) for repeats in (10, 74, 714)]
     return (counts[2] - counts[1]) == 10 * (counts[1] - counts[0]), counts
 
 
@@ -259,20 +268,49 @@ def check_outputs(size: int) -> tuple[bool, int, int]:
     return right, len(content), len(deltas)
 
 
+def bytes_of(make: Callable[[], Any], number: int) -> float:
+    """Return how many bytes each of several things holds."""
+    make()  # what is made once, for all
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    held = [make() for _ in range(number)]
+    gc.collect()
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return (after - before) / len(held)
+
+
+def idle_stream(operator: Any) -> Any:
+    """Return a chain that waits for more text."""
+    run = stage(operator)
+    run.feed(ChunkResponse(content="Hello", response_id="r", model="m"))
+    return run
+
+
+def in_mid_call(operator: Any, size: int) -> Any:
+    """Return a chain in the middle of a call, each of whose deltas is gone."""
+    run = stage(operator)
+    for place, delta in enumerate(cut(arguments(size)[:-DELTA])):
+        for item in call_deltas([delta], place == 0):
+            run.feed(item)
+    return run
+
+
 def main() -> int:
     gc.disable()  # collections come at moments of their own; events hold no cycles
     inputs = [cut(arguments(size)) for size in SIZES]
     words = cut(prose(SIZES[-1]))
     rows: list[tuple[str, float, float]] = [
-        ("JSON machine, 200 KB of Python source", calls_per_delta(json_machine, inputs[-1], as_they_are), 20),
-        ("ChunkResponse → segments → fields → invocations", calls_per_delta(chain, inputs[-1], call_deltas), 70),
-        # These bounds leave a quarter for the noise of the machine. On costs an event a delta, the calls that make it,
-        # and the general loops of a chain, where one of three stages has loops of its own.
-        ("api_tool_call, updates off", calls_per_delta(strategy_updates_off, inputs[-1], call_deltas), 75),
-        ("api_tool_call, updates on", calls_per_delta(strategy_updates_on, inputs[-1], call_deltas), 125),
-        ("ChunkResponse → segments", calls_per_delta(segments, inputs[-1], call_deltas), 45),
-        ("ChunkResponse → segments → argument_progress", calls_per_delta(progress, inputs[-1], call_deltas), 77),
-        ("ChunkResponse → segments → partial_arguments", calls_per_delta(partials, inputs[-1], call_deltas), 75),
+        ("JSON machine, 200 KB of Python source", calls_per_delta(json_machine, inputs[-1], as_they_are), 13),
+        ("JSON machine, 200 small objects", calls_per_delta(json_machine, cut(small_objects(200)), as_they_are), 45),
+        ("ChunkResponse → segments → fields → invocations", calls_per_delta(chain, inputs[-1], call_deltas), 34),
+        # These bounds leave a quarter for the noise. On costs an event a delta and the calls that make it.
+        ("api_tool_call, updates off", calls_per_delta(strategy_updates_off, inputs[-1], call_deltas), 40),
+        ("api_tool_call, updates on", calls_per_delta(strategy_updates_on, inputs[-1], call_deltas), 58),
+        ("ChunkResponse → segments", calls_per_delta(segments, inputs[-1], call_deltas), 38),
+        ("ChunkResponse → segments → argument_progress", calls_per_delta(progress, inputs[-1], call_deltas), 46),
+        ("ChunkResponse → segments → partial_arguments", calls_per_delta(partials, inputs[-1], call_deltas), 60),
         (f"holdback over {len(MODEL_MARKERS)} markers, prose", calls_per_delta(markers, words, as_they_are), 10),
         ("hermes, Python source", calls_per_delta(text_in_hermes, cut(hermes(SIZES[-1])), as_they_are), 35),
         (
@@ -305,6 +343,21 @@ def main() -> int:
     for name, cheaper, least in client_rows():
         failed |= cheaper < least
         print(f"{name:70} {cheaper:5.2f} times cheaper   (bound {least})")
+    memory = (
+        ("an idle stream", bytes_of(partial(idle_stream, api_tool_call()), 100), 6_000),
+        *(
+            (
+                f"a character held in mid-call, {size // 1000} KB",
+                bytes_of(partial(in_mid_call, each, size), 1) / size,
+                4,
+            )
+            for each in (api_tool_call(), compose(to_segments(), stream_fields(), to_invocations()))
+            for size in SIZES[1:]
+        ),
+    )
+    for name, figure, bound in memory:
+        failed |= figure > bound
+        print(f"{name:50} {figure:7.1f} bytes   (bound {bound})")
     works: list[tuple[str, Callable[[], Feed], list[list[Any]]]] = [
         ("JSON machine", json_machine, list(inputs)),
         ("chain", chain, [chunks(each) for each in inputs]),

@@ -14,6 +14,7 @@ from .calls.known_file_tools import KNOWN_FILE_TOOLS
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator
+from .engine.straight_way import FurtherEvent
 
 
 @public_operator
@@ -59,3 +60,7 @@ class _Progress(CallArguments):
         return [ToolCallArgumentProgress(segment_id, name, piece) for piece in self.fragments(event)]
 
     start = end = content
+
+    def straight(self) -> FurtherEvent | None:
+        segment_id, name = self.segment_id, self.name
+        return (lambda _, piece: ToolCallArgumentProgress(segment_id, name, piece)) if self._parsed else None

@@ -15,6 +15,7 @@ from .calls.segment_metadata import Specs
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator
+from .engine.straight_way import FurtherEvent
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.live_view import LiveEvent, ObjectView, changes
 
@@ -97,6 +98,9 @@ class _Partial(CallArguments):
         return (self._event(pieces),) if pieces else ()
 
     start = content
+
+    def straight(self) -> FurtherEvent | None:
+        return (lambda _, piece: self._event((piece,))) if self._parsed else None
 
     def end(self, event: SegmentEnd) -> Sequence[PartialArguments]:
         pieces = self.fragments(event)

@@ -19,6 +19,7 @@ from .calls.segment_metadata import spec_by_type
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift, stage
+from .engine.straight_way import StraightWay
 from .fields.field_call import (
     FieldCall,
     free_form_pieces,
@@ -137,6 +138,16 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
         if type(event) is SegmentStart or type(event) is SegmentEnd:
             return self._border(event)
         return (event,)
+
+    def take_straight(self, way: StraightWay) -> bool:
+        """Let the text of a field through as the content of its segment, and that of other segments as it is."""
+        call = self._calls.get((way.turn_id, way.segment_id))
+        if call is None:
+            return True
+        if call.live_path is not way.path:
+            return False
+        way.segment_type, way.is_decoded = call.segment_type, True
+        return True
 
     def new_part(self, _name: str, state: Any, /) -> FieldCall | StreamedArguments:
         return self._followed(self._tool(state["name"]), SegmentStart("", None), "")

@@ -22,10 +22,12 @@ from .calls.known_file_tools import KNOWN_FILE_TOOLS
 from .calls.same_arguments import arguments_digest, value_digest
 from .calls.segment_end import error_detail
 from .calls.segment_metadata import called_name, spec_by_type, told_arguments
+from .engine.growing_text import GrowingText
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
 from .engine.state import Stateful
+from .engine.straight_way import StraightWay
 from .fields.specs_by_tool import specs_by_tool
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.whole_json import decode_json
@@ -132,7 +134,7 @@ class _Call(Stateful):
         self.turn_id = start.turn_id
         self.name = name
         self.metadata = dict(start.metadata)
-        self.raw: list[str] = []
+        self.raw = GrowingText()
         self.values: FragmentAggregator | None = None
         self.unparsed: list[str] = []
         """Texts without fragments, not parsed yet: JSON, or the decoded content of a field segment."""
@@ -169,7 +171,7 @@ class _ToInvocations(CallFollower[_Call]):
             if call is not None:
                 fragments = event.fragments
                 if fragments is not None and call.values is not None:
-                    call.raw.append(event.raw)
+                    call.raw.add(event.raw)
                     call.values.feed_all(fragments)
                 else:
                     self._take(call, event)
@@ -177,6 +179,16 @@ class _ToInvocations(CallFollower[_Call]):
         if type(event) is SegmentStart or type(event) is SegmentEnd:
             return self._border(event)
         return (event,)
+
+    def take_straight(self, way: StraightWay) -> bool:
+        """Keep the text of a call, whose fragments an earlier operator parsed, and emit its event only if asked to."""
+        call = self._calls.get((way.turn_id, way.segment_id))
+        if call is not None:
+            if call.values is None or way.kept is not None:
+                return False
+            way.kept = call.raw, call.values.text
+        way.is_heard = self._keep
+        return True
 
     def new_part(self, _name: str, _state: Any, /) -> _Call:
         return _Call(SegmentStart("", None), "")
@@ -192,11 +204,11 @@ class _ToInvocations(CallFollower[_Call]):
     def _take(self, call: _Call, event: AnySegmentEvent) -> None:
         if event.fragments is None and isinstance(event, SegmentContent):
             # Whole JSON that is not parsed yet, or an event that was read from JSON.
-            call.raw.append(event.raw or event.delta)
+            call.raw.add(event.raw or event.delta)
             call.unparsed.append(event.raw or event.delta)
             return
         if event.raw:
-            call.raw.append(event.raw)
+            call.raw.add(event.raw)
         if event.fragments:
             if call.values is None:
                 call.values = FragmentAggregator()
@@ -233,7 +245,7 @@ class _ToInvocations(CallFollower[_Call]):
         return self._invoked.setdefault(key, invocation.id)
 
     def _settle(self, call: _Call, event: SegmentEnd) -> ToolInvocation | InvocationFailed:
-        raw = "".join(call.raw)
+        raw = call.raw.joined()
         status = "complete" if event.status is None else event.status
         reason: str = (event.reason if status == "failed" else status) or "malformed"
         errors: list[dict[str, Any]] = [call.metadata["error"]] if "error" in call.metadata else []

@@ -16,6 +16,7 @@ from .calls.segment_metadata import Specs
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator
+from .engine.straight_way import FurtherEvent
 
 
 @public_operator
@@ -68,6 +69,9 @@ class _Updates(CallArguments):
     def content(self, event: AnySegmentEvent) -> Sequence[ToolCallUpdate]:
         text = self.text(event)
         return (self._update(text, is_complete=False),) if text else ()
+
+    def straight(self) -> FurtherEvent | None:
+        return (lambda text, _: self._update(text, is_complete=False)) if self._given else None
 
     def end(self, event: SegmentEnd) -> Sequence[ToolCallUpdate]:
         rest = self.content(event)

@@ -57,6 +57,7 @@ EARLINESS = "tests/laws/test_text_earliness.py"
 SEGMENTS = "tests/operators/test_to_segments.py"
 CUT_MODELS = "tests/laws/test_cut_models.py"
 RESPONSES = "tests/sources/openai/test_openai_responses.py"
+STRAIGHT = "tests/contract/test_straight_way.py"
 SERVERS = "tests/sources/replay/test_server_bounds.py"
 ENDS = "tests/pipeline/cli/test_cli_ends.py"
 SECRETS = "tests/events/test_url_secrets.py"
@@ -70,6 +71,134 @@ HOSTILE_PATHS = "tests/sinks/files/test_hostile_paths.py"
 FILE_DRAFTS = "tests/sinks/files/test_file_drafts.py"
 
 MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "a chunk goes straight though it has more than text",
+        (Edit("operators/calls/straight_calls.py", "if chunk != like:", "if False:"),),
+        (f"{STRAIGHT} each_item",),
+    ),
+    Mutant(
+        "a straight way outlives the string",
+        (
+            Edit(
+                "operators/calls/answer_segments.py",
+                "                        lanes.pop(delta.index, None)\n                        calls.parsed",
+                "                        calls.parsed",
+            ),
+        ),
+        (f"{STRAIGHT} each_item",),
+    ),
+    Mutant(
+        "a straight way is left only by its own call",
+        (
+            Edit(
+                "operators/calls/native_calls.py",
+                "        self.lanes.clear()\n        former = ",
+                "        former = ",
+            ),
+        ),
+        (f"{STRAIGHT} each_item",),
+    ),
+    Mutant(
+        "a straight way does not leave an ended call",
+        (Edit("operators/calls/native_calls.py", "        self.lanes.pop(call.index, None)\n", ""),),
+        (f"{STRAIGHT} comes_in_the_middle",),
+    ),
+    Mutant(
+        "a straight way ignores what is new for the whole response",
+        (Edit("operators/calls/response_answers.py", "        if new != known:\n", "        if False:\n"),),
+        (f"{STRAIGHT} comes_in_the_middle",),
+    ),
+    Mutant(
+        "a straight way outlives a load",
+        (
+            Edit(
+                "operators/engine/stage.py",
+                "            each.load(its_state)\n        self._straight = straight_feed(self._stages)\n",
+                "            each.load(its_state)\n",
+            ),
+        ),
+        (f"{STRAIGHT} goes_on",),
+    ),
+    Mutant(
+        "a stage that declines is passed over",
+        (
+            Edit(
+                "operators/engine/straight_way.py",
+                "take is not None and (not way.is_heard or take(way))",
+                "take is not None and (not way.is_heard or take(way) or True)",
+            ),
+        ),
+        (f"{STRAIGHT} each_item",),
+    ),
+    Mutant(
+        "straight text is not kept for the invocation",
+        (Edit("operators/calls/straight_calls.py", "        if is_kept:\n", "        if False:\n"),),
+        (f"{STRAIGHT} each_item",),
+    ),
+    Mutant(
+        "a field's text goes straight before its START",
+        (
+            Edit(
+                "operators/stream_fields.py",
+                "        if call.live_path is not way.path:\n",
+                "        if call.segment_type == 'tool_call':\n",
+            ),
+        ),
+        (f"{STRAIGHT} each_item",),
+    ),
+    Mutant(
+        "a growing text loses the pieces behind its last block",
+        (
+            Edit(
+                "operators/engine/growing_text.py",
+                "        self.join()\n        if len(self._blocks) > 1",
+                "        if len(self._blocks) > 1",
+            ),
+        ),
+        (f"{STRAIGHT} in_the_invocation",),
+    ),
+    Mutant(
+        "the fast loop does not look at the length of keys",
+        (
+            Edit(
+                "operators/machines/json_machine.py", "if base + after - self._start <= self._longest_key:", "if True:"
+            ),
+        ),
+        (MACHINE,),
+    ),
+    Mutant(
+        "the fast loop ends a number where its chunk ends",
+        (
+            Edit(
+                "operators/machines/json_machine.py",
+                "                    if after == length:\n                        break\n",
+                "",
+            ),
+        ),
+        (MACHINE,),
+    ),
+    Mutant(
+        "the fast loop takes control characters",
+        (
+            Edit(
+                "operators/machines/json_machine.py",
+                'if "\\\\" not in piece and piece.isprintable():',
+                'if "\\\\" not in piece:',
+            ),
+        ),
+        (MACHINE,),
+    ),
+    Mutant(
+        "the fast loop takes an escaped quote for the end",
+        (
+            Edit(
+                "operators/machines/json_machine.py",
+                'if "\\\\" not in piece and piece.isprintable():',
+                "if piece.isprintable():",
+            ),
+        ),
+        (MACHINE,),
+    ),
     Mutant(
         "fixed holdback (the longest marker less one)",
         (

@@ -19,6 +19,7 @@ from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from .native_calls import NativeCalls
 from .segment_end import end_status
+from .straight_calls import lane_to_open, no_lane
 
 if TYPE_CHECKING:
     from .text_call_watch import TextCallWatch
@@ -243,7 +244,7 @@ class AnswerSegments(Stateful):
     def take_calls(self, deltas: Iterable[ToolCallDelta], events: list[Segment]) -> None:
         """Process the deltas of native calls."""
         calls, straight = self.calls, self._straight
-        open_calls = calls.open
+        open_calls, lanes = calls.open, calls.lanes
         for delta in deltas:
             call = open_calls.get(delta.index)
             if call is None or (delta.call_id and delta.name and delta.call_id != call.given_id):
@@ -256,11 +257,14 @@ class AnswerSegments(Stateful):
             if text:
                 machine = call.machine
                 if machine is None or not straight or call.is_followed:
+                    lanes.pop(delta.index, None)
                     calls.content(call, text, events)
                 else:
                     items = machine.feed(text)
                     # The machine gives a tuple for plain text inside a string, where nothing can have gone wrong.
                     if isinstance(items, tuple):
+                        if lanes.get(delta.index) is not no_lane:
+                            lanes[delta.index] = lane_to_open
                         events.append(
                             SegmentContent(
                                 call.segment_id,
@@ -272,6 +276,7 @@ class AnswerSegments(Stateful):
                             )
                         )
                     else:
+                        lanes.pop(delta.index, None)
                         calls.parsed_content(call, text, call.checked(items), events)
             if (delta.done or delta.status or call.over_limit) and call.index in open_calls:
                 calls.settle(call, delta, events)

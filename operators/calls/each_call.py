@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ..engine.limits import Limits
 from ..engine.stage import Operator, lift
+from ..engine.straight_way import FurtherEvent, StraightWay
 from .call_follower import CallFollower, FollowedCall
 from .field_spec import FieldSpec
 from .segment_metadata import Specs, called_name, spec_by_type
@@ -22,6 +23,8 @@ class CallMachine(FollowedCall, Protocol):
     def end(self, event: SegmentEnd, /) -> Sequence[Any]: ...
     def dump(self) -> Any: ...
     def load(self, state: Any, /) -> None: ...
+    def straight(self) -> FurtherEvent | None:
+        """Return what makes the one event of further text of an open string; None while that is not all."""
 
 
 NewMachine: TypeAlias = Callable[[SegmentStart, str, Specs, Limits], CallMachine]
@@ -56,6 +59,17 @@ class _EachCall(CallFollower[CallMachine]):
         if type(event) is SegmentStart or type(event) is SegmentEnd:
             return self._border(event)
         return (event,)
+
+    def take_straight(self, way: StraightWay) -> bool:
+        """Let the event of the text pass if segments are kept, and add that of its call."""
+        call = self._calls.get((way.turn_id, way.segment_id))
+        if call is not None:
+            make = call.straight()
+            if make is None:
+                return False
+            way.further.insert(0, make)
+        way.is_heard = self._keep
+        return True
 
     def new_part(self, _name: str, _state: Any, /) -> CallMachine:
         return self._new_machine(SegmentStart("", "tool_call"), "", self._specs, self._limits)

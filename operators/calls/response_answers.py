@@ -11,8 +11,11 @@ from ...events.errors import error_fields
 from ...events.segment_event import SegmentContent
 from ..engine.stage import Completed, Failed, How
 from ..engine.state import Stateful
+from ..engine.straight_way import Offer, StraightFeed
 from ..engine.turn_ids import TurnIds
 from .answer_segments import AnswerSegments, Segment
+from .native_call import NativeCall
+from .straight_calls import Lane, lane_to_open, open_lane
 
 NewAnswer: TypeAlias = Callable[[int, TurnIds], AnswerSegments]
 """Returns the segments of one of n answers, by its number."""
@@ -33,7 +36,7 @@ class ResponseAnswers(Stateful):
         """The answer of the last chunk."""
         self._answers: dict[int, AnswerSegments] = {0: self._answer}
         self._reader = self._answer.text_reader
-        self._text_only = takes_text
+        self._takes_text = self._text_only = takes_text
         """Whether nothing but plain text came, whose completion is a regular end."""
         self._usage: TokenUsage | None = None
         self._model: str | None = None
@@ -60,14 +63,39 @@ class ResponseAnswers(Stateful):
         if chunk.choice != answer.number:
             answer = self._answer_of(chunk.choice)
         if chunk.response_id is not ids.response_id and chunk.response_id:
+            self._leave_lanes(chunk.response_id, ids.response_id)
             ids.response_id = chunk.response_id
         if chunk.usage is not None:
             self._usage = chunk.usage
-        if chunk.model:
+        if chunk.model is not self._model and chunk.model:
+            self._leave_lanes(chunk.model, self._model)
             self._model = chunk.model
         events: list[Segment] = []
         answer.feed(chunk, events)
         return events
+
+    def offer_straight(self, offer: Offer) -> StraightFeed | None:
+        """Return the straight way of chunks with nothing but more text for an open string of the first answer.
+
+        It holds until `load`, like every straight way.
+        """
+        if self._takes_text:
+            return None
+        first = self._answers[0].calls
+        lanes = first.lanes
+
+        def feed(chunk: ChunkResponse) -> list[Any] | None:
+            if not lanes or not (deltas := chunk.tool_calls):
+                return None
+            delta = deltas[0]
+            lane = lanes.get(delta.index)
+            if lane is None:
+                return None
+            if lane is lane_to_open and chunk.choice == 0:
+                lane = lanes[delta.index] = self._lane(chunk, first.open[delta.index], offer)
+            return lane(chunk, delta.arguments_delta)
+
+        return feed
 
     def close(self, how: How) -> Sequence[Segment]:
         events: list[Segment] = []
@@ -116,7 +144,20 @@ class ResponseAnswers(Stateful):
         self._text_only = False
         return chunk.content
 
+    def _lane(self, chunk: ChunkResponse, call: NativeCall, offer: Offer) -> Lane:
+        """Return the lane of the chunk's call, once nothing in the chunk is new for the whole response."""
+        ids = self.ids
+        if chunk.response_id not in (None, "", ids.response_id) or chunk.model not in (None, "", self._model):
+            return lane_to_open
+        return open_lane(call, chunk, ids.turn_id, offer)
+
+    def _leave_lanes(self, new: str, known: str | None) -> None:
+        """Leave all straight ways if what is said of the whole response has changed."""
+        if new != known:
+            self._answers[0].calls.lanes.clear()
+
     def _answer_of(self, number: int) -> AnswerSegments:
+        self._answers[0].calls.lanes.clear()
         if number not in self._answers:
             self._answers[number] = self._new_answer(number, self.ids)
         self._answer = self._answers[number]

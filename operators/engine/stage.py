@@ -18,6 +18,7 @@ from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignme
 from ...events.errors import UsageError
 from .attempts import Attempts
 from .step import Step, stage_name
+from .straight_way import straight_feed
 from .turn_ids import TurnIds
 
 
@@ -58,6 +59,9 @@ class Stage(Protocol[In_contra, Out_co]):
     data that msgspec can encode, and `load` restores it. Configuration is not state. A stage is called by `StageChain`,
     which feeds nothing after the close and closes only once. A stage that raises may leave the events that are still to
     be delivered in an attribute `last_words`, as the chain itself does.
+
+    A stage may offer text in the middle of a string a straight way to the end of the chain, with a method
+    `offer_straight`, and take part in one with `take_straight`; see straight_way.py. Without them it declines.
     """
 
     def feed(self, item: In_contra, /) -> Iterable[Out_co]: ...
@@ -108,7 +112,7 @@ AnyOperator: TypeAlias = Operator[Any, Any]
 class StageChain(Generic[In, Out]):
     """A chain of stages, run as one stage; see `stage`."""
 
-    __slots__ = ("_closed", "_first", "_rest", "_stages", "_three", "last_words")
+    __slots__ = ("_closed", "_first", "_rest", "_stages", "_straight", "_three", "last_words")
 
     def __init__(self, stages: list[Stage[Any, Any]]) -> None:
         self._stages = stages
@@ -116,6 +120,7 @@ class StageChain(Generic[In, Out]):
         self._rest: list[Callable[[Any], Any]] = [later.feed for later in stages[1:]]
         # Most chains have three stages; unrolling halves the cost.
         self._three = (self._first, *self._rest) if len(self._rest) == 2 else None
+        self._straight = straight_feed(stages)
         self._closed = False
         self.last_words: list[Out] = []
         """After an exception from `feed` or `close`: the events that are still to be delivered, with the ENDs."""
@@ -133,6 +138,8 @@ class StageChain(Generic[In, Out]):
         given: list[Any] = []
         final: list[Out] = []
         try:
+            if self._straight is not None and (straight := self._straight(item)) is not None:
+                return straight
             if self._three is not None:
                 first, second, third = self._three
                 for event in first(item):
@@ -194,6 +201,7 @@ class StageChain(Generic[In, Out]):
         self._closed = closed
         for each, its_state in zip(self._stages, states, strict=True):
             each.load(its_state)
+        self._straight = straight_feed(self._stages)
 
     def _fail(self, error: Exception, number: int, given: list[Any], final: list[Out]) -> None:
         """Close the stages after stage `number` (from 1), which raised after it had returned `given`."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...events.fragment import Fragment, JsonError, Path
+from ..engine.growing_text import GrowingText
 from ..engine.state import Stateful
 
 
@@ -30,18 +31,17 @@ class FragmentAggregator(Stateful):
     - `value`: the root value as far as it has arrived; None before it.
     - `done`: whether the root value is complete.
     - `path`: the path of the root value.
+    - `text`: the open string.
     """
 
-    STATE = ("_keys", "_open", "_text_path", "done", "path")
-    PIECES = ("_pieces",)
-    __slots__ = (*STATE, *PIECES, "_containers", "value")
+    STATE = ("_keys", "_open", "_text_path", "done", "path", "text")
+    __slots__ = (*STATE, "_containers", "value")
 
     def __init__(self) -> None:
         self._containers: list[Any] = []
         self._keys: list[str | int] = []
         """The keys and indexes of the open containers, from the outside in; the root has none."""
-        self._pieces: list[str] = []
-        """The pieces of the open string."""
+        self.text = GrowingText()
         self._open = ""
         """The kind of value that the next DONE ends: "text", "scalar", or "" for the innermost container."""
         self._text_path: Path = ()
@@ -55,7 +55,7 @@ class FragmentAggregator(Stateful):
         if len(fragments) == 1:
             only = fragments[0]
             if type(only) is Fragment and only.kind == "TEXT":
-                self._pieces.append(only.value)
+                self.text.add(only.value)
                 return
         for fragment in fragments:
             self.feed(fragment)
@@ -66,7 +66,7 @@ class FragmentAggregator(Stateful):
             return
         kind = fragment.kind
         if kind == "TEXT":
-            self._pieces.append(fragment.value)
+            self.text.add(fragment.value)
         elif kind == "DONE":
             self._close(fragment.path)
         elif kind == "SCALAR":
@@ -75,7 +75,7 @@ class FragmentAggregator(Stateful):
         elif fragment.value == '"':
             if not self._containers or len(fragment.path) <= len(self.path):
                 self._put(fragment.path, None)
-            self._pieces.clear()
+            self.text.clear()
             self._open = "text"
             self._text_path = fragment.path
         else:
@@ -89,9 +89,7 @@ class FragmentAggregator(Stateful):
     def show_open(self) -> None:
         """Put the text so far of the open string into the value; it is joined again only if it has grown."""
         if self._open == "text":
-            text = "".join(self._pieces)
-            self._pieces[:] = [text]
-            self._put(self._text_path, text)
+            self._put(self._text_path, self.text.joined())
 
     def is_done(self, path: Path) -> bool:
         """Return whether a complete value exists at `path`, counted from the root value."""
@@ -121,8 +119,8 @@ class FragmentAggregator(Stateful):
 
     def _close(self, path: Path) -> None:
         if self._open == "text":
-            self._put(path, "".join(self._pieces))
-            self._pieces.clear()
+            self._put(path, self.text.joined())
+            self.text.clear()
             self._open = ""
         elif self._open:
             self._open = ""

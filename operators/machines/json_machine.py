@@ -14,16 +14,12 @@ from typing import ClassVar, Final, cast
 from ...events.fragment import Fragment, Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from .number_states import JSON_NUMBER_STATES
-from .value_machine import BLANKS, Item, Step, ValueMachine, replace_surrogates
+from .value_machine import BLANKS, WORD_VALUES, WORDS, Item, Step, ValueMachine, replace_surrogates
 
 _scan: Final = cast("Callable[[str, int], tuple[str, int]]", scanstring)
 
 _match_number: Final = re.compile(
     r"-?(?:0|[1-9][0-9]*+)((?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)(?=[ \t\n\r,\]}])",
-).match
-# The quote that opens a key, and if it is plain and all of it is here, the key with its punctuation.
-_match_key: Final = re.compile(
-    r'[ \t\n\r]*+(")(?:([^"\\\x00-\x1f\ud800-\udfff]*+)"[ \t\n\r]*+:[ \t\n\r]*+)?',
 ).match
 _match_text: Final = re.compile(
     r'[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})[^"\\\x00-\x1f]*+)*+',
@@ -35,6 +31,9 @@ _match_cut_escape: Final = re.compile(
 _match_cut_low: Final = re.compile(r"(?:\\(?:u(?:[dD](?:[c-fC-F][0-9A-Fa-f]?)?)?)?)?\Z").match
 _match_hex: Final = re.compile(r"[0-9A-Fa-f]*+").match
 
+_WORDS: Final = {first: WORDS[first] for first in "tfn"}
+_IN_DIGITS: Final = frozenset({"integer", "fraction", "power"})
+_match_digits: Final = cast("Callable[[str, int], re.Match[str]]", re.compile(r"[0-9]*+").match)
 _DELIMITERS: Final = frozenset(" \t\n\r,]}")
 NOT_BARE: Final = "control characters must be escaped"
 
@@ -60,10 +59,11 @@ class JsonMachine(ValueMachine):
     - `bare`: the offsets of such control characters in the text last fed.
     """
 
-    __slots__ = ("bare", "control_characters")
+    __slots__ = ("_longest_key", "bare", "control_characters")
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, control_characters: bool = False) -> None:
         super().__init__(JSON_NUMBER_STATES, limits)
+        self._longest_key = limits.key_length
         self.control_characters = control_characters
         self.bare: list[int] = []
 
@@ -72,31 +72,180 @@ class JsonMachine(ValueMachine):
         path = self._text_path
         if path is not None:
             # Inside a string: most chunks have nothing but its text, many of the others nothing but short escapes.
-            at = self.at
-            end = at + len(text)
-            if at < end <= self._longest and text.isprintable():
-                if "\\" not in text and not self._pending:
-                    if '"' not in text:
-                        self.at = end
-                        return (Fragment(path, "TEXT", text, at),)
-                elif "\\u" not in (raw := self._pending + text):
-                    body = raw
-                    if raw[-1] == "\\" and (len(raw) - len(raw.rstrip("\\"))) & 1:
-                        body = raw[:-1]
-                    try:
-                        decoded, stop = _scan(body + '"', 0)
-                    except ValueError:
-                        decoded, stop = "", 0  # an error, of which `_feed` finds the place
-                    if stop > len(body):
-                        at -= len(self._pending)
-                        self.at = end
-                        self._pending = raw[len(body) :]
-                        return (Fragment(path, "TEXT", decoded, at),) if decoded else ()
+            if "\\" in text or self._pending:
+                if (piece := self.escaped_text(text)) is not None:
+                    return (piece,)
+            elif '"' not in text and text.isprintable():
+                at = self.at
+                end = at + len(text)
+                if at < end <= self._longest:
+                    self.at = end
+                    return (Fragment(path, "TEXT", text, at),)
         if self.bare:
             self.bare = []
         out: list[Item] = []
-        self._feed(text, out)
+        end = self.at + len(text)
+        if self._pending or self.error is not None or not self.at < end <= self._longest:
+            self._feed(text, out)
+        else:
+            self._read_plain(text, end, out)
         return out
+
+    def _read_plain(self, text: str, end: int, out: list[Item]) -> None:  # noqa: C901, PLR0912, PLR0915 - for its speed
+        """Read a text that ends at an offset and of which nothing is held, in one loop.
+
+        All that is not the plainest form of JSON is left to the steps, which say what is wrong.
+        """
+        self.at = end
+        position, length = 0, len(text)
+        base = end - length
+        state, containers = self._state, self._containers
+        path: Path = self._path
+        while position < length:
+            if state == "key_text" or state == "string":  # noqa: PLR1714 - a set, or a tuple, costs more
+                stop = text.find('"', position)
+                piece = text[position:stop] if stop >= 0 else text[position:]
+                if "\\" not in piece and piece.isprintable():
+                    after = position + len(piece)
+                    if state == "string":
+                        if piece:
+                            out.append(Fragment(path, "TEXT", piece, base + position))
+                        if stop < 0:
+                            break
+                        out.append(Fragment(path, "DONE", None, base + stop))
+                        state = "next" if containers else "end"
+                        position = stop + 1
+                        continue
+                    if base + after - self._start <= self._longest_key:
+                        self._pieces.append(piece)
+                        if stop < 0:
+                            break
+                        path = (*containers[-1][2], "".join(self._pieces))
+                        self._pieces = []
+                        state = "assign"
+                        position = stop + 1
+                        continue
+            elif state == "word":
+                rest = self._word[base + position - self._start :]
+                part = text[position : position + len(rest)]
+                if rest.startswith(part):
+                    position += len(part)
+                    if part == rest:
+                        out.append(Fragment(path, "SCALAR", WORD_VALUES[self._word], self._start))
+                        out.append(Fragment(path, "DONE", None, base + position))
+                        state = "next" if containers else "end"
+                    continue
+            elif state == "number":
+                after = _match_digits(text, position).end()
+                if (
+                    self._number_state in _IN_DIGITS
+                    and base + after - self._start < self._limits.number_length
+                    and (after == length or text[after] in _DELIMITERS)
+                ):
+                    self._pieces.append(text[position:after])
+                    if after == length:
+                        break
+                    self._base, self.read, self._path = base, end, path
+                    position = self._end_number(text, after, out)
+                    state = self._state
+                    continue
+            else:
+                char = text[position]
+                if char == " ":
+                    position += 1
+                    continue
+                if state == "next":
+                    bracket, closer, around = containers[-1]
+                    if char == ",":
+                        if bracket == "{":
+                            state = "next_key"
+                        else:
+                            index: int = path[-1]  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+                            path = (*around, index + 1)
+                            state = "next_item"
+                        position += 1
+                        continue
+                    if char == closer:
+                        del containers[-1]
+                        path = around
+                        out.append(Fragment(path, "DONE", None, base + position))
+                        state = "next" if containers else "end"
+                        position += 1
+                        continue
+                elif state == "assign":
+                    if char == ":":
+                        state = "value"
+                        position += 1
+                        continue
+                elif state == "next_key" or state == "key":  # noqa: PLR1714
+                    if char == '"':
+                        position += 1
+                        self._start = base + position
+                        state = "key_text"
+                        continue
+                elif state != "end":
+                    if char == '"':
+                        out.append(Fragment(path, "OPEN", char, base + position))
+                        state = "string"
+                        position += 1
+                        continue
+                    word = _WORDS.get(char)
+                    if word is not None:
+                        self._start, self._word, self._number_state = base + position, word, "start"
+                        state = "word"
+                        continue
+                    if "1" <= char <= "9":
+                        self._start, self._word, self._number_state = base + position, "", "integer"
+                        state = "number"
+                        continue
+                    if char in "{[" and len(containers) < self._limits.depth:
+                        out.append(Fragment(path, "OPEN", char, base + position))
+                        if char == "{":
+                            containers.append((char, "}", path))
+                            state = "key"
+                        else:
+                            containers.append((char, "]", path))
+                            path = (*path, 0)
+                            state = "item"
+                        position += 1
+                        continue
+            self._base, self.read, self._state, self._path = base, end, state, path
+            self.root_closed = state == "end"
+            position = self.STEPS[state](self, text, position, out)
+            state, path = self._state, self._path
+        self._state, self._path = state, path
+        self._text_path = path if state == "string" else None
+        if state == "end" and self.error is None:
+            self.root_closed = True
+
+    def escaped_text(self, text: str) -> Fragment | None:
+        r"""Return the one TEXT of a text that lies wholly inside the open string; None, with nothing read, for others.
+
+        For text with escapes, or after one that was cut. Rare texts, such as one with `\u`, are left to `feed`.
+        """
+        raw = self._pending + text
+        end = self.at + len(text)
+        path = self._text_path
+        if path is None or "\\u" in raw or not self.at < end <= self._longest or not text.isprintable():
+            return None
+        body = raw
+        if raw[-1] == "\\" and (len(raw) - len(raw.rstrip("\\"))) & 1:
+            body = raw[:-1]
+        try:
+            decoded, stop = _scan(body + '"', 0)
+        except ValueError:  # an error, of which `feed` finds the place
+            return None
+        if stop <= len(body) or not decoded:
+            return None
+        at = self.at - len(self._pending)
+        self.at = end
+        self._pending = raw[len(body) :]
+        return Fragment(path, "TEXT", decoded, at)
+
+    @property
+    def open_path(self) -> Path | None:
+        """The path object of the open string, if the next text may be all its own."""
+        return self._text_path
 
     @property
     def path(self) -> Path:
@@ -122,18 +271,12 @@ class JsonMachine(ValueMachine):
         return self._unexpected(text, position, out)
 
     def _read_key(self, text: str, position: int, out: list[Item]) -> int:
-        match = _match_key(text, position)
-        if match is not None:
-            key = match[2]
-            if key is not None and len(key) <= self._limits.key_length:
-                self._path = (*self._containers[-1][2], key)
-                self._state = "value"
-                return match.end()
-            begin = match.end(1)
-            self._start = self._base + begin
+        char = text[position]
+        if char == '"':
+            self._start = self._base + position + 1
             self._state = "key_text"
-            return begin
-        if text[position] == "}" and self._state == "key":
+            return position + 1
+        if char == "}" and self._state == "key":
             return self._close_container(position, out)
         return self._after_blanks(text, position, out)
 

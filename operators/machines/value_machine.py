@@ -100,6 +100,11 @@ class ValueMachine(Stateful):
         return len(self._pending)
 
     @property
+    def longest(self) -> int:
+        """The most characters that are read."""
+        return self._longest
+
+    @property
     def is_blank(self) -> bool:
         """Whether nothing but blanks has arrived."""
         return self._state == "begin"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_origin, get_type_hints
 
@@ -118,6 +119,13 @@ def test_a_source_error_after_any_item_closes_it_as_failed_and_comes_last(operat
         expected = [event for item in items[:length] for event in chain.feed(item)] + chain.close(Failed(error))
         for name, run in RUNS.items():
             assert run(items[:length], error, operator) == Outcome(expected, error), name
+
+
+@by_input
+def test_a_straight_way_gives_what_the_stages_give_one_after_the_other(operator: AnyOperator, items: Items) -> None:
+    declining = compose(operator, raising_after(sys.maxsize, ValueError("never")))
+    assert stage(declining)._straight is None
+    assert _steps(operator, items) == _steps(declining, items)
 
 
 @by_input

@@ -150,7 +150,7 @@ def test_the_segments_pass_if_wanted_each_before_its_pieces():
 
 
 def test_a_delta_costs_the_same_however_much_came_before():
-    small, middle, large = (calls_made(FIELDS, file_of(units)) for units in (50, 500, 2750))
+    small, middle, large = (calls_made(FIELDS, file_of(units)) for units in (50, 530, 2930))
     assert (middle - small) * 5 == large - middle
 
 

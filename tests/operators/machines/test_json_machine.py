@@ -295,6 +295,58 @@ def test_control_characters_may_stand_bare_where_that_is_asked_for(data: st.Data
         assert places[:1] == first_of_runs[:1]
 
 
+class Stepwise(JsonMachine):
+    """The machine without its fast loop."""
+
+    __slots__ = ()
+
+    def _read_plain(self, text: str, _end: int, out: list[Item]) -> None:
+        self._feed(text, out)
+
+
+# Numbers, words, keys and strings of the plainest kind, which the fast loop reads itself, and what it must not take.
+PLAIN_PIECES = [
+    '{"',
+    '"',
+    "a",
+    "key",
+    '": ',
+    ", ",
+    "[",
+    "]",
+    "{",
+    "}",
+    "1",
+    "12",
+    "0",
+    ".5",
+    "e3",
+    "-",
+    "true",
+    "nul",
+    "l",
+]
+PLAIN_PIECES += ["fals", "e", ":", ",", " ", "\n", "\n", "\\", "é", "\x7f", "\ud83d", "9" * 9]
+
+
+@given(st.data())
+@settings(deadline=None)
+def test_the_fast_loop_gives_what_the_steps_give(data: st.DataObject):
+    plain = st.lists(st.sampled_from(PLAIN_PIECES), max_size=30).map("".join)
+    text = data.draw(st.one_of(plain, plain.map('[{"k": 1, "a": '.__add__), json_texts(), nearly_json_texts()))
+    text += data.draw(st.sampled_from(["", "", "`", " x", " \n", ","]))
+    limits = data.draw(st.sampled_from([Limits(), Limits(key_length=4, number_length=5, depth=2, arguments_length=40)]))
+    fast, stepwise = JsonMachine(limits), Stepwise(limits)
+    for piece in data.draw(st.one_of(st.just(list(text)), cuts(text))):
+        assert list(fast.feed(piece)) == list(stepwise.feed(piece))
+        assert (fast.error, fast.root_closed, fast.at) == (stepwise.error, stepwise.root_closed, stepwise.at)
+        assert (fast.read, fast.excess) == (stepwise.read, stepwise.excess) or fast.error is None
+        passing = {"_start", "_number_state", "_word"} if fast._state not in ("key_text", "number", "word") else set()
+        here, there = fast.dump(), stepwise.dump()
+        assert {name for name in here if here[name] != there[name]} <= passing
+    assert list(fast.close()) == list(stepwise.close())
+
+
 @given(st.data())
 @settings(deadline=None)
 def test_nothing_is_wrong_before_the_place_of_the_error(data: st.DataObject):
@@ -652,7 +704,7 @@ def test_each_character_is_looked_at_a_constant_number_of_times(text: str, monke
         return decoded, end
 
     original_scan = json_machine._scan
-    for name in ("number", "key", "text", "cut_escape", "cut_low", "hex"):
+    for name in ("number", "digits", "text", "cut_escape", "cut_low", "hex"):
         monkeypatch.setattr(json_machine, f"_match_{name}", counted(getattr(json_machine, f"_match_{name}")))
     monkeypatch.setattr(value_machine, "_match_blanks", counted(value_machine._match_blanks))
     monkeypatch.setattr(json_machine, "_scan", scan)

@@ -1,0 +1,88 @@
+"""The straight way of native calls: a chunk that has nothing but more text for an open string of one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec.structs import force_setattr
+
+from ...events.chunk_response import ChunkResponse, ToolCallDelta
+from ...events.fragment import Fragment
+from ...events.segment_event import SegmentContent
+from ..engine.growing_text import MANY, GrowingText
+from ..engine.straight_way import Offer, StraightWay
+
+if TYPE_CHECKING:
+    from .native_call import NativeCall
+
+Lane: TypeAlias = Callable[[ChunkResponse, str], "list[Any] | None"]
+"""Returns the chain's events for a chunk with this argument text; None, with nothing done, if there is more to do."""
+
+
+def no_lane(_chunk: ChunkResponse, _text: str) -> None:
+    """Stand for the lane of a string whose text goes from stage to stage."""
+
+
+def lane_to_open(_chunk: ChunkResponse, _text: str) -> None:
+    """Stand for the lane of a string whose way has not been offered yet."""
+
+
+def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer: Offer) -> Lane:
+    """Offer the call's open string to the stages behind, and return its lane."""
+    machine = call.machine
+    path = None if machine is None else machine.open_path
+    if machine is None or path is None:
+        return lane_to_open
+    way = StraightWay(call.segment_id, "tool_call", turn_id, path)
+    if not offer(way):
+        return no_lane
+    # A chunk goes straight if it equals this one but for the text; one comparison looks at all fields.
+    given = chunk.tool_calls[0]
+    delta = ToolCallDelta(call.index, kind=given.kind, executed_by=given.executed_by)
+    same = {"response_id": chunk.response_id, "model": chunk.model, "choice": chunk.choice, "api": chunk.api}
+    like = ChunkResponse(tool_calls=(delta,), **same)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    escaped_text, longest = machine.escaped_text, machine.longest
+    segment_id, segment_type, is_decoded, is_heard = way.segment_id, way.segment_type, way.is_decoded, way.is_heard
+    keep_raw, keep_text = way.kept or (GrowingText(), GrowingText())
+    raws, texts = keep_raw.pieces, keep_text.pieces
+    further = tuple(way.further)
+    is_kept, is_held = way.kept is not None, machine.withheld_length > 0
+
+    def lane(chunk: ChunkResponse, text: str) -> list[Any] | None:
+        nonlocal is_held
+        force_setattr(delta, "arguments_delta", text)
+        if chunk != like:
+            return None
+        decoded, piece = text, None
+        if "\\" in text or is_held:
+            piece = escaped_text(text)
+            if piece is None:
+                return None
+            is_held = machine.withheld_length > 0
+            decoded = piece.value
+        else:
+            at = machine.at
+            end = at + len(text)
+            if '"' in text or not text.isprintable() or not at < end <= longest:
+                return None
+            machine.at = end
+            if is_heard or further:
+                piece = Fragment(path, "TEXT", text, at)
+        if is_kept:
+            raws.append(text)
+            texts.append(decoded)
+            if len(raws) >= MANY or len(texts) >= MANY:
+                keep_raw.join()
+                keep_text.join()
+        if piece is None:
+            return []
+        events: list[Any] = []
+        if is_heard:
+            said = decoded if is_decoded else text
+            events = [SegmentContent(segment_id, segment_type, said, turn_id=turn_id, raw=text, fragments=(piece,))]
+        if further:
+            events += [make(text, piece) for make in further]
+        return events
+
+    return lane

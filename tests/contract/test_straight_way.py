@@ -1,0 +1,229 @@
+"""Every chain gives the same with the straight way as without it, whatever the stream does in the middle of a string."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+from depth import is_deep, scaled
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from operator_contract import TURN, frozen, raising_after, thawed
+
+from penstock.events import ChunkResponse, ProviderError, SegmentContent, TokenUsage, ToolCallDelta, ToolInvocation
+from penstock.operators import (
+    FieldSpec,
+    Limits,
+    argument_progress,
+    compose,
+    partial_arguments,
+    stage,
+    stream_fields,
+    to_invocations,
+    to_segments,
+    tool_call_updates,
+)
+from penstock.operators.engine.stage import Completed, Failed, Interrupted, Operator
+from penstock.pipeline.strategies.strategies import api_tool_call
+
+SHORT = Limits(arguments_length=90, key_length=9, deferred_length=30)
+SEGMENTS = to_segments(turn_id=TURN)
+FIELDS = stream_fields()
+CHAINS: dict[str, Operator[Any, Any]] = {
+    "segments": SEGMENTS,
+    "eager": compose(to_segments(turn_id=TURN, eager=True), FIELDS, to_invocations(keep_segments=True)),
+    "with arguments": compose(to_segments(turn_id=TURN, end_arguments=True), FIELDS, to_invocations()),
+    "fields": compose(SEGMENTS, FIELDS),
+    "at once": compose(SEGMENTS, stream_fields(start="immediate"), to_invocations(keep_segments=True)),
+    "invocations": compose(SEGMENTS, to_invocations()),
+    "the chain": compose(SEGMENTS, FIELDS, to_invocations()),
+    "the chain with segments": compose(SEGMENTS, FIELDS, to_invocations(keep_segments=True)),
+    "short": compose(
+        to_segments(turn_id=TURN, limits=SHORT), stream_fields(limits=SHORT), to_invocations(keep_segments=True)
+    ),
+    "several fields": compose(
+        SEGMENTS,
+        stream_fields([FieldSpec("write_file", paths=("path", "content"))]),
+        to_invocations(keep_segments=True),
+    ),
+    "markers": compose(
+        SEGMENTS, stream_fields([FieldSpec("write_file", "content", markers=("<a>", "</a>"))]), to_invocations()
+    ),
+    "updates": api_tool_call(updates=True, turn_id=TURN),
+    "updates behind": compose(SEGMENTS, FIELDS, tool_call_updates(), to_invocations()),
+    "updates and progress": compose(
+        SEGMENTS, tool_call_updates(keep_segments=True), argument_progress(keep_segments=True), FIELDS
+    ),
+    "progress": compose(SEGMENTS, argument_progress()),
+    "partial": compose(SEGMENTS, partial_arguments(keep_segments=True), FIELDS, to_invocations()),
+    "two of one kind": compose(SEGMENTS, to_invocations(keep_segments=True), to_invocations()),
+}
+by_chain = pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
+HOWS = (Completed(), Failed(ProviderError("gone", transport=True)), Interrupted("stop"))
+
+TEXTS = st.text(st.sampled_from('abc xyz"\\\n\té€🔧\ud83d<a/>'), max_size=90)
+ENDINGS = ('"}', '", "n": 1}', '"', "", '", "content": "again"}', '\\x"}', "\n", '"} {', '\\ud8"}')
+
+
+def declining(chain: Operator[Any, Any]) -> Operator[Any, Any]:
+    """Return a chain with a stage behind that passes everything and takes no straight way."""
+    return compose(chain, raising_after(10**9, ValueError("never")))
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> list[ChunkResponse]:
+    """Return chunks of one to three calls that are open together, cut anywhere, with other things between."""
+    random = Random(draw(st.integers(0, 2**32)))
+    lasting = {"response_id": draw(st.sampled_from((None, "r"))), "model": draw(st.sampled_from((None, "m")))}
+    chunks: list[list[ChunkResponse]] = []
+    for index in range(draw(st.integers(1, 3))):
+        tool = draw(st.sampled_from(("write_file", "run_bash", "other")))
+        field = {"run_bash": "command"}.get(tool, "content")
+        content = json.dumps(draw(TEXTS), ensure_ascii=draw(st.booleans()))[1:-1]
+        path = draw(st.sampled_from(("", '"path": "a.py", ')))
+        text = f'{{{path}"{field}": "{content}{draw(st.sampled_from(ENDINGS))}'
+        pieces: list[str] = []
+        while text:
+            length = random.choice((1, 2, 3, 4, 4, 4, 9))
+            pieces.append(text[:length])
+            text = text[length:]
+        deltas = [ToolCallDelta(index, f"call_{index}", tool), *(_delta(index, piece, random) for piece in pieces)]
+        if random.random() < 0.5:
+            deltas.append(ToolCallDelta(index, done=True))
+        chunks.append([ChunkResponse(tool_calls=(delta,), **lasting) for delta in deltas])
+    flow: list[ChunkResponse] = []
+    while chunks:
+        of_one = random.choice(chunks)
+        number = random.choice((1, 1, 2, 8))
+        flow += of_one[:number]
+        del of_one[:number]
+        chunks = [each for each in chunks if each]
+        if random.random() < 0.1:
+            flow.append(random.choice(OTHERS))
+        if random.random() < 0.1 and len(flow) > 1:
+            last, one = flow.pop(), flow.pop()
+            flow.append(replace(last, tool_calls=(*one.tool_calls, *last.tool_calls)))
+    return [*flow, ChunkResponse(finish_reason=draw(st.sampled_from(("tool_calls", "length"))), is_complete=True)]
+
+
+OTHERS = (
+    ChunkResponse(content="text"),
+    ChunkResponse(usage=TokenUsage(1, 2, 3), model="another"),
+    ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta="late"),), response_id="another"),
+    ChunkResponse(tool_calls=(ToolCallDelta(0, "c", "write_file", '{"content": "x'),), choice=1),
+    ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta="abcd"),), choice=1),
+    ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta="abcd"),), raw=({"type": "new"},)),
+    ChunkResponse(finish_reason="stop"),
+)
+
+
+def _delta(index: int, piece: str, random: Random) -> ToolCallDelta:
+    delta = ToolCallDelta(index, arguments_delta=piece)
+    if random.random() < 0.05:
+        delta = replace(delta, native={"signature": "s"})
+    if random.random() < 0.02:
+        delta = replace(delta, call_id=f"call_{index}", name="write_file")
+    return replace(delta, status="incomplete") if random.random() < 0.02 else delta
+
+
+@by_chain
+@settings(max_examples=scaled(34))
+@given(streams())
+def test_it_gives_the_same_for_each_item_and_at_any_end(chain: Operator[Any, Any], chunks: list[ChunkResponse]) -> None:
+    straight, plain = stage(chain), stage(declining(chain))
+    for number, chunk in enumerate(chunks):
+        assert straight.feed(chunk) == plain.feed(chunk)
+        assert straight.dump()[1] == plain.dump()[1][:-1]
+        if is_deep() or number == len(chunks) // 2:
+            state = frozen(straight)
+            for how in HOWS:
+                here, there = thawed(chain, state), stage(declining(chain))
+                there.load([False, [*straight.dump()[1], 0]])
+                assert here.close(how) == there.close(how)
+    assert straight.close() == plain.close()
+
+
+@by_chain
+@settings(max_examples=scaled(34))
+@given(streams(), st.integers(0, 30))
+def test_loaded_in_the_middle_it_goes_on_the_same(
+    chain: Operator[Any, Any], chunks: list[ChunkResponse], place: int
+) -> None:
+    straight, plain = stage(chain), stage(declining(chain))
+    for chunk in chunks[:place]:
+        straight.feed(chunk)
+        plain.feed(chunk)
+    used = stage(chain)
+    for chunk in chunks[: place + 5]:  # a chain that has a straight way of its own before it loads
+        used.feed(chunk)
+    thawed_one = thawed(chain, frozen(straight))
+    used.load(straight.dump())
+    for chunk in chunks[place:]:
+        expected = plain.feed(chunk)
+        assert straight.feed(chunk) == thawed_one.feed(chunk) == used.feed(chunk) == expected
+    assert straight.close() == thawed_one.close() == used.close() == plain.close()
+
+
+FILE = 'x = "\\n"  # 1\n' * 100
+DELTAS = [
+    ToolCallDelta(0, "call_1", "write_file"),
+    *(
+        ToolCallDelta(0, arguments_delta=text[place : place + 4])
+        for text in (json.dumps({"path": "a.py", "content": FILE}),)
+        for place in range(0, len(text), 4)
+    ),
+]
+
+
+@by_chain
+@pytest.mark.parametrize(
+    "other",
+    [*OTHERS, ChunkResponse(tool_calls=(ToolCallDelta(0, done=True),), response_id="r", model="m")],
+    ids=lambda each: str(each)[14:60],
+)
+def test_whatever_comes_in_the_middle_of_a_string(chain: Operator[Any, Any], other: ChunkResponse) -> None:
+    straight, plain = stage(chain), stage(declining(chain))
+    chunks = [ChunkResponse(tool_calls=(delta,), response_id="r", model="m") for delta in DELTAS[:30]]
+    for chunk in [*chunks[:20], other, *chunks[20:]]:
+        assert straight.feed(chunk) == plain.feed(chunk)
+        assert straight.dump()[1] == plain.dump()[1][:-1]
+    assert straight.close() == plain.close()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in CHAINS if name not in ("eager", "with arguments", "several fields", "markers", "short")]
+)
+def test_nearly_all_text_goes_straight(name: str) -> None:
+    chain: Any = stage(CHAINS[name])
+    straight, taken = chain._straight, []
+
+    def counted(item: Any) -> Any:
+        given = straight(item)
+        taken.append(given is not None)
+        return given
+
+    chain._straight = counted
+    for delta in DELTAS:
+        chain.feed(ChunkResponse(tool_calls=(delta,)))
+    if name == "two of one kind":
+        assert not any(taken)
+    else:
+        assert sum(taken) > 0.9 * len(DELTAS)
+
+
+def test_a_stage_that_has_no_straight_way_declines_for_the_chain() -> None:
+    assert stage(CHAINS["the chain"])._straight is not None
+    assert stage(declining(CHAINS["the chain"]))._straight is None
+
+
+def test_what_came_straight_is_in_the_invocation_and_in_the_segments() -> None:
+    chain = stage(CHAINS["the chain with segments"])
+    events = [event for delta in DELTAS for event in chain.feed(ChunkResponse(tool_calls=(delta,)))]
+    events += chain.feed(ChunkResponse(finish_reason="tool_calls"))
+    assert "".join(event.delta for event in events if isinstance(event, SegmentContent)) == FILE
+    (invocation,) = (event for event in events if isinstance(event, ToolInvocation))
+    assert invocation.arguments == {"path": "a.py", "content": FILE}
+    assert invocation.raw == "".join(delta.arguments_delta for delta in DELTAS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
@@ -19,6 +18,7 @@ from .machine.machine_stage import MachineStage
 from .machine.provider_error import invalid_data
 from .recognition.apis import Decoder, api_of
 from .recognition.checked_machine import CheckedMachine, checked_machine
+from .wire.json_of import json_of
 from .wire.ndjson import NdjsonDecoder
 from .wire.sse import ServerSentEvent, SseDecoder
 
@@ -121,7 +121,7 @@ class WireMachine(Stateful):
 
     def _take(self, data: str, responses: list[ChunkResponse]) -> None:
         try:
-            event = json.loads(data)
+            event = json_of(data)
         except (ValueError, RecursionError) as error:
             if self._unread is not None and self._unread.is_text(data, self._decoder):
                 responses += self._machine.feed(data)

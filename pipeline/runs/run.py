@@ -182,7 +182,7 @@ def _steps(state: _State, flow: Flow) -> Generator[Step, None, None]:
 
 def _open(state: _State) -> Any:
     stream: Any = state.source() if callable(state.source) else state.source
-    if hasattr(stream, "__aiter__") or hasattr(stream, "__await__"):
+    if (hasattr(stream, "__aiter__") and not hasattr(stream, "__iter__")) or hasattr(stream, "__await__"):
         if inspect.iscoroutine(stream):
             stream.close()
         message = "this stream is async; use astream(...) inside a coroutine"

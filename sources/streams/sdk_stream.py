@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, 
 from typing import Any, Self, TypeAlias, cast
 
 from ...events.errors import ProviderError
+from .both_ways import goes_async
 
 Translate: TypeAlias = Callable[[Exception], ProviderError | None]
 """Returns our error for an exception of the SDK, or None if it is raised unchanged."""
@@ -42,7 +43,7 @@ def translated(source: Any, check: Check, translate: Translate) -> Any:
 
 
 def _wrapped(stream: Any, translate: Translate) -> Any:
-    if hasattr(stream, "__anext__"):
+    if hasattr(stream, "__anext__") and goes_async(stream):
         return _AsyncStream(stream, translate)
     if hasattr(stream, "__next__"):
         return _Stream(stream, translate)

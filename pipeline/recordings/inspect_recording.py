@@ -39,7 +39,7 @@ def inspect_recording(
 
     `via`: "wire" decodes the bytes, "sdk" plays them over a local connection to the provider's SDK. `UsageError` for a
     file that cannot be read, for a body whose API is not known, and for one with no stream of its API in it; errors
-    inside the answer are part of the summary. `progress` is called with the bytes that were decoded so far and with all.
+    inside the answer are part of the summary. `progress` is called with the bytes decoded so far and with all.
     """
     body = read_input(path)
     name = checked_stream(body, api)

@@ -18,6 +18,7 @@ from ..answers.answer import Answer
 from ..strategies.strategy import StrategyEvent
 from .flow import Flow, Step
 from .kept_answer import KeptAnswer
+from .used_run import check_unused
 
 
 class Run:
@@ -33,6 +34,7 @@ class Run:
         self._events = _events(self._state, flow)
 
     def __iter__(self) -> Self:
+        check_unused(is_over=self._state.is_over)
         return self
 
     def __next__(self) -> StrategyEvent:
@@ -118,6 +120,8 @@ class _State:
     def finish(self, error: BaseException | None) -> None:
         """Close the provider's stream, then end the sinks."""
         self.is_over = True
+        if self.fan_out is not None:
+            self.fan_out.raises_failure = error is None
         try:
             for each in (self.iterator, self.stream):
                 close = getattr(each, "close", None)

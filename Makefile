@@ -13,6 +13,7 @@ VERSIONS ?= 3.11 3.12 3.13
 EXAMPLES ?= 10000
 SHARED ?=
 LOAD ?=
+PROFILE ?= repeatable
 
 ROOMS := command events operators pipeline sinks sources
 READY := $(VENV)/.ready
@@ -35,7 +36,7 @@ test: $(READY) ## run the tests, on two cores in less than eight minutes: few ex
 	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=quick
 
 laws: $(READY) ## run in full what `make test` shortens: all examples, all texts; the two together run everything
-	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=repeatable -m 'hypothesis or laws'
+	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=$(PROFILE) -m 'hypothesis or laws'
 
 check: lint types ## ruff, mypy and pyright
 

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import signature
-from typing import Any, TypeVar, cast
+from os import PathLike
+from typing import Any, TypeAlias, TypeVar, cast
 from weakref import WeakSet
 
 from reactivex import Observable
@@ -27,6 +28,7 @@ from ..sinks.running.sink_line import WhenFull, sink_lines
 from ..sources.decode_sdk import decode_through
 from ..sources.from_stream import any_exception, any_machine, check_any_stream, stream_through
 from ..sources.machine.choices import Choices
+from ..sources.record import record as recorder
 from ..sources.streams.sdk_stream import translated
 from ..sources.streams.wake_stream import wake_stream
 from .chain import Chain, Part, chain_of, dialect_in, is_ours, operator_of, parted, place_of
@@ -49,6 +51,8 @@ from .tools.tool import Tool, as_tools
 from .tools.tool_choice import tool_choice
 from .tools.tool_schemas import schemas_for
 
+Recorder: TypeAlias = str | PathLike[str] | Callable[[Any], Any]
+"""Where streams are recorded, or what taps them."""
 _Cancellable = TypeVar("_Cancellable", bound="Run | AsyncRun | _Signal")
 
 
@@ -89,6 +93,8 @@ class Pipeline:
       is abandoned, with a `StuckSinkError`; after a cancel, a close or Ctrl-C it has that time in total.
     - `keep_answer`: whether each run keeps what came, for `Run.answer`, and the assistant's message, for
       `AnswerEnd.message`; without that a run needs no memory for what has passed.
+    - `record`: a file for one stream, or a folder for any number: what the provider sends is written there, with its
+      times; or what `record(path, redact=...)` of `penstock.sources` returned. `from_recording` replays it.
     - `settings`: in place of the environment's. Further options go to the strategy: `fields=`, `start=`, `eager=`...
 
     A pipeline keeps no state of a stream: use it for many, also at the same time, in threads and in tasks. Wrong
@@ -114,6 +120,7 @@ class Pipeline:
         when_full: WhenFull = "block",
         close_timeout: float = 10.0,
         keep_answer: bool = True,
+        record: Recorder | None = None,
         settings: Settings | None = None,
         **options: Any,
     ) -> None:
@@ -143,11 +150,13 @@ class Pipeline:
             "when_full": when_full,
             "close_timeout": close_timeout,
             "keep_answer": keep_answer,
+            "record": record,
             "settings": settings,
             **options,
         }
         self._api = api
         self._keeps_answer = keep_answer
+        self._tap = record if record is None or callable(record) else recorder(record)
         self._choices: Choices = choices
         self._limits = _checked_limits(options.get("limits"), settings)
         self._queue: dict[str, Any] = {"maxsize": queue_size, "when_full": when_full, "close_timeout": close_timeout}
@@ -186,7 +195,9 @@ class Pipeline:
         self._without_steps("stream")
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = FanOut(all_sinks, **self._queue) if all_sinks else None
-        return self._started(Run(_opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer)))
+        return self._started(
+            Run(self._opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer))
+        )
 
     def astream(
         self,
@@ -207,7 +218,9 @@ class Pipeline:
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = AsyncFanOut(all_sinks, **self._queue) if all_sinks else None
         return self._started(
-            AsyncRun(_opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer), all_steps)
+            AsyncRun(
+                self._opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer), all_steps
+            )
         )
 
     def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[StrategyEvent]:
@@ -229,6 +242,11 @@ class Pipeline:
             operator = strategy_by_stream(machines.are_of_text, operator, in_text)
         given: Any = source
         is_decoded = isinstance(source, Observable)
+        if not is_decoded:
+            given = self._recorded(given)
+        if is_decoded and self._tap is not None:
+            message = "record= takes a stream; record what the Observable is made of with record(path)(stream)"
+            raise UsageError(message)
         chunks = decode_through(machines)(given) if is_decoded else stream_through(given, machines)
         attempts = Attempts()
 
@@ -398,6 +416,18 @@ class Pipeline:
             self._runs.add(run)
         return run
 
+    def _opened(self, source: Any) -> Any:
+        if isinstance(source, Observable):
+            message = "got an Observable; use observable(...), or subscribe to it"
+            raise UsageError(message)
+        return translated(self._recorded(source), partial(check_any_stream, name="Pipeline"), any_exception)
+
+    def _recorded(self, source: Any) -> Any:
+        if self._tap is None:
+            return source
+        check_any_stream(source, name="Pipeline")  # before a file is made
+        return self._tap(source)
+
     def _without_steps(self, name: str) -> None:
         if self.steps:
             message = (
@@ -448,13 +478,6 @@ def _for_model(
     row = dialect_for(model, request=request)
     given = {key: each for key, each in options.items() if (key, each) != ("starts_in_reasoning", "auto")}
     return TextStrategy(*row.names), {**row.options, **given}
-
-
-def _opened(source: Any) -> Any:
-    if isinstance(source, Observable):
-        message = "got an Observable; use observable(...), or subscribe to it"
-        raise UsageError(message)
-    return translated(source, partial(check_any_stream, name="Pipeline"), any_exception)
 
 
 def _checked_sinks(sinks: Any) -> tuple[Callable[..., Any], ...]:

@@ -11,6 +11,7 @@ from .from_recording import from_recording
 from .from_stream import from_stream
 from .from_text import from_text
 from .from_wire import from_wire
+from .record import record
 from .streams.wake_stream import wake_stream
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "from_stream",
     "from_text",
     "from_wire",
+    "record",
     "wake_stream",
 ]

@@ -1,54 +1,177 @@
-"""`from_recording`: the recorded body of a provider's answer, as ChunkResponses."""
+"""`from_recording`: a recorded answer, as ChunkResponses, at once or at its own pace."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
-from ..events.errors import UsageError
+from ..events.errors import ProviderError, UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
-from .from_wire import from_wire
+from .decode_wire import WireMachine
+from .from_stream import any_machine
 from .machine.choices import Choices
+from .machine.machine import Machine
+from .recognition.apis import api_of
+from .recognition.checked_machine import checked_machine
 from .recognition.recognised_api import recognised_api
+from .recordings.cassette import body_in_cassette, is_cassette
+from .recordings.read_recording import StreamRecording, TimedItem, is_recording, read_recording
+from .recordings.timed_replay import timed_replay
+from .streams.stream_bridge import bridge
+
+RecordingPace: TypeAlias = Literal["instant", "original"] | float
+_CUT = "the recording ends here, before the end of the stream"
 
 
-def from_recording(
+def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, and what every source has
     path: str | PathLike[str],
     api: str | None = None,
     *,
+    pace: RecordingPace = "instant",
     chunk_size: int | None = None,
+    interaction: int | None = None,
     choices: Choices = 0,
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
     keep_message: bool = False,
     logprobs: bool = False,
 ) -> Observable[ChunkResponse]:
-    """Replay a file with the body of a streamed HTTP response, for any number of subscribers.
+    """Replay a recorded answer, for any number of subscribers.
 
+        from_recording("answer.jsonl", pace="original").pipe(to_segments()).subscribe(print)
         from_recording("answer.sse").pipe(to_segments()).subscribe(print)
 
-    `api` as in `from_wire`; without it the provider is detected from the body. `UsageError` if that fails or the file
-    cannot be read. `chunk_size`: the bytes per chunk, by default the whole body. The rest is as with `from_wire`.
+    - `path`: what `record` wrote; or the body of a streamed HTTP response; or a cassette of VCR.py (extra `cassettes`),
+      of which `interaction` chooses a response, from 0. `UsageError` if it cannot be read or its provider cannot be
+      told. A recording that was broken off is replayed up to its last whole line.
+    - `api`: as in `from_wire`; without it, what the recording says, else it is detected.
+    - `pace`: "instant"; "original", at the recorded times; or a factor: 2.0 is twice as fast. The scheduler is that of
+      `subscribe(scheduler=...)`: a `TestScheduler` needs no time for it, and without one the thread sleeps. Bodies and
+      cassettes have no times, so another pace than "instant" raises a `UsageError`.
+    - `chunk_size`: cuts the bytes anew, into so many a chunk. Recorded items of an SDK cannot be cut.
+    - The rest is as with `from_stream`. An error that ended the recorded stream ends the replay.
     """
+    speed = _checked_speed(pace)
+    if chunk_size is not None and chunk_size < 1:
+        message = f"chunk_size= must be at least 1, got {chunk_size}"
+        raise UsageError(message)
     try:
         body = Path(path).read_bytes()
     except OSError as error:
         message = f"cannot read the recording: {error}"
         raise UsageError(message) from error
-    if chunk_size is not None and chunk_size < 1:
-        message = f"chunk_size= must be at least 1, got {chunk_size}"
+    if api is not None:
+        api_of(api)
+    recording = _recording_of(body, path, interaction)
+    options: dict[str, Any] = {
+        "choices": choices,
+        "turn_id": turn_id,
+        "limits": limits,
+        "keep_message": keep_message,
+        "logprobs": logprobs,
+    }
+    if isinstance(recording, bytes):
+        if speed is not None:
+            message = f"{path} is a body without times; pass pace='instant', or record with record(...)"
+            raise UsageError(message)
+        new_machine = _wire_machine(api or recognised_api(recording), options)
+        return bridge(_cut([TimedItem(0.0, recording)], chunk_size), new_machine, _is_checked)
+    return _replayed(recording, api, speed, chunk_size, options)
+
+
+def _replayed(
+    recording: StreamRecording, api: str | None, speed: float | None, chunk_size: int | None, options: dict[str, Any]
+) -> Observable[ChunkResponse]:
+    meta, timed, end = recording
+    items: Sequence[TimedItem] = timed
+    named = api or meta.api
+    if meta.form == "wire":
+        new_machine = _wire_machine(named or recognised_api(b"".join(each.item for each in items)), options)
+        if chunk_size is not None:
+            items = _recut(items, chunk_size)
+    else:
+        if chunk_size is not None:
+            message = f"chunk_size= cuts bytes, and this recording has {meta.form}; leave it out"
+            raise UsageError(message)
+        new_machine = any_machine(named if meta.form == "items" else None, **options)
+    error: Exception | None = None if end is None else end.exception()
+    if error is None and meta.form == "texts" and (end is None or end.end == "closed"):
+        error = ProviderError(_CUT, transport=True)  # the end of a text is the only sign that it is whole
+    if speed is None:
+        return bridge(partial(_untimed, items, error), new_machine, _is_checked)
+    last = items[-1].at if items else 0.0
+    ends_at = last if end is None else max(end.t_ns / 1e9, last)
+    return timed_replay([TimedItem(at / speed, item) for at, item in items], ends_at / speed, error, new_machine)
+
+
+def _recording_of(body: bytes, path: str | PathLike[str], interaction: int | None) -> StreamRecording | bytes:
+    try:
+        if is_recording(body):
+            return read_recording(body)
+        if is_cassette(body):
+            return body_in_cassette(body, interaction)
+    except UsageError as error:
+        message = f"cannot read the recording {path}: {error}"
+        raise UsageError(message) from error
+    if interaction is not None:
+        message = f"interaction= chooses from a cassette of VCR.py; leave it out for {path}"
         raise UsageError(message)
+    return body
+
+
+def _checked_speed(pace: RecordingPace) -> float | None:
+    match pace:
+        case "instant":
+            return None
+        case "original":
+            return 1.0
+        case _:
+            speed = math.nan if isinstance(pace, bool | str) else float(pace)
+    if not (math.isfinite(speed) and speed > 0):
+        message = f"pace= must be 'instant', 'original' or a factor above 0 (2.0 is twice as fast), got {pace!r}"
+        raise UsageError(message)
+    return speed
+
+
+def _wire_machine(api: str, options: dict[str, Any]) -> Callable[[], Machine]:
+    known = api_of(api)
+    checked_machine(known.name, **options)  # options that the API refuses raise now, not in mid-stream
+    return lambda: WireMachine(checked_machine(known.name, **options), known.new_decoder())
+
+
+def _cut(items: Sequence[TimedItem], chunk_size: int | None) -> list[bytes]:
+    body = b"".join(each.item for each in items)
     size = chunk_size or max(len(body), 1)
-    pieces = [body[start : start + size] for start in range(0, len(body), size)]
-    return from_wire(
-        api or recognised_api(body),
-        pieces,
-        choices=choices,
-        turn_id=turn_id,
-        limits=limits,
-        keep_message=keep_message,
-        logprobs=logprobs,
-    )
+    return [body[start : start + size] for start in range(0, len(body), size)]
+
+
+def _recut(items: Sequence[TimedItem], chunk_size: int) -> list[TimedItem]:
+    """Cut bytes anew; a chunk comes with its last byte."""
+    ends = [(at, len(item)) for at, item in items]
+    cut: list[TimedItem] = []
+    arrived, taken, number = 0, 0, -1
+    for chunk in _cut(items, chunk_size):
+        taken += len(chunk)
+        while arrived < taken:
+            number += 1
+            arrived += ends[number][1]
+        cut.append(TimedItem(ends[number][0], chunk))
+    return cut
+
+
+def _untimed(items: Sequence[TimedItem], error: Exception | None) -> Any:
+    for each in items:
+        yield each.item
+    if error is not None:
+        raise error
+
+
+def _is_checked(_: object) -> None:
+    """Accept every value, because a recording is checked when it is read."""

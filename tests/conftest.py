@@ -24,6 +24,7 @@ if "penstock" not in sys.modules:
 
 # The same examples are drawn each time, so that what failed once fails again; `make fuzz` draws others.
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("half", settings.get_profile("repeatable"), max_examples=50)
 settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=6)
 if settings.get_current_profile_name() == "default":
     settings.load_profile("repeatable")

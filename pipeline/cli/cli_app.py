@@ -10,7 +10,7 @@ import typer
 
 from ...events.errors import UsageError
 from ...sources.replay.replay_recordings import Recording
-from .demo import answers
+from ..demo.demo import answers
 
 APP_EXAMPLES = """\b
 Examples:

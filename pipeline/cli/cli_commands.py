@@ -40,6 +40,7 @@ class _Command(NamedTuple):
 COMMANDS = {
     "demo": _Command("demo", "Show files being written while the model is still writing them."),
     "run": _Command("run", "Ask a model and show its answer while it arrives: text, files, commands, calls."),
+    "record": _Command("record", "Record an answer with its times while it is shown."),
     "replay": _Command("replay", "Replay a recorded answer as if it came now."),
     "parse": _Command(
         "parse", "Find the calls and the reasoning in a model's text, and show them while the text arrives."

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ...events.errors import UsageError
-from .demo import Proof, answers, play
+from ..demo.demo import Proof, answers, play
 
 DEMO_EXAMPLES = """\b
 Examples:

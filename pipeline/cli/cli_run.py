@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
@@ -29,31 +30,30 @@ Examples:
   git diff | penstock run --provider gemini --model gemini-2.5-pro --system "Review this." --json
 """
 
+PROVIDER = typer.Option(metavar="NAME", help=f"{SHOWN_PROVIDERS}.", autocompletion=complete_provider)
+MODEL = typer.Option(metavar="NAME", help="The model, as the provider names it.")
+SystemPrompt = Annotated[str | None, typer.Option(metavar="TEXT", help="The system prompt.")]
+MaxTokens = Annotated[int | None, typer.Option(min=1, help="The maximum length of the answer, in tokens.")]
+BaseUrl = Annotated[
+    str | None, typer.Option(metavar="URL", help="Another server with the same API, in the form that the SDK takes.")
+]
+KeyFrom = Annotated[
+    str | None, typer.Option(metavar="VARIABLE", help="The environment variable with the key, if another.")
+]
+
 
 def run(  # noqa: PLR0913 - the options of the command
     prompt: Annotated[
         str | None, typer.Argument(metavar="PROMPT", help="The prompt; - or nothing: read from the input.")
     ] = None,
     *,
-    provider: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help=f"{SHOWN_PROVIDERS}.",
-            autocompletion=complete_provider,
-        ),
-    ],
-    model: Annotated[str, typer.Option(metavar="NAME", help="The model, as the provider names it.")],
+    provider: Annotated[str, PROVIDER],
+    model: Annotated[str, MODEL],
     tool: ToolNames = None,
-    system: Annotated[str | None, typer.Option(metavar="TEXT", help="The system prompt.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="The maximum length of the answer, in tokens.")] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Another server with the same API, in the form that the SDK takes."),
-    ] = None,
-    key_from: Annotated[
-        str | None, typer.Option(metavar="VARIABLE", help="The environment variable with the key, if another.")
-    ] = None,
+    system: SystemPrompt = None,
+    max_tokens: MaxTokens = None,
+    base_url: BaseUrl = None,
+    key_from: KeyFrom = None,
     strategy: StrategyName = None,
     as_json: AsJson = False,
 ) -> None:
@@ -65,6 +65,40 @@ def run(  # noqa: PLR0913 - the options of the command
     the answer: open segments end as interrupted, and the exit code is 130. Any error is printed in one line, with exit
     code 2.
     """
+    watched = ask_and_show(
+        prompt,
+        provider=provider,
+        model=model,
+        tool=tool,
+        system=system,
+        max_tokens=max_tokens,
+        base_url=base_url,
+        key_from=key_from,
+        strategy=strategy,
+        as_json=as_json,
+    )
+    if watched.is_stopped:
+        raise typer.Exit(130)
+
+
+def ask_and_show(  # noqa: PLR0913 - the options of the commands
+    prompt: str | None,
+    *,
+    provider: str,
+    model: str,
+    tool: list[str] | None,
+    system: str | None,
+    max_tokens: int | None,
+    base_url: str | None,
+    key_from: str | None,
+    strategy: str | None,
+    as_json: bool,
+    record: Callable[[Any], Any] | None = None,
+) -> Watched:
+    """Show the answer and return its outcome; `record` taps the provider's stream.
+
+    Raises `UsageError` for wrong options, for a missing key, and for what the provider refuses.
+    """
     known = provider_of(provider).name
     tools = tools_named(tool or ())
     if not model.strip():
@@ -75,7 +109,7 @@ def run(  # noqa: PLR0913 - the options of the command
         _check_url(base_url, "--base-url")
     elif url is not None and "://" in url:  # Ollama's may be a host alone
         _check_url(url, PROVIDERS[known].url_from)
-    pipeline = Pipeline(strategy, tools=tools or None, keep_answer=False)
+    pipeline = Pipeline(strategy, tools=tools or None, keep_answer=False, record=record)
     key = key_from_environment(known, url, key_from)
     request = with_tools(
         Request(model=model, prompt=_prompt(prompt), system=system, max_tokens=max_tokens, base_url=url), pipeline
@@ -84,10 +118,9 @@ def run(  # noqa: PLR0913 - the options of the command
         answer = pipeline.stream(start)
         watched = Watched(answer, answer.cancel)
         show(watched, as_json=as_json)
-    if watched.is_stopped:
-        raise typer.Exit(130)
-    if watched.error is not None:
+    if watched.error is not None and not watched.is_stopped:
         raise UsageError(_told(watched.error, provider, url or PROVIDERS[known].url))
+    return watched
 
 
 def _told(error: ProviderError, provider: str, url: str) -> str:

@@ -10,6 +10,7 @@ import typer
 
 from ...events.errors import UsageError
 from ...events.json_form import json_schema
+from ...sources.recordings.recording_format import recording_schema
 from ..tools.tool_schemas import tool_schemas
 from .cli_parts import ToolNames, beginning_with, complete_provider
 from .cli_tools import tools_named
@@ -18,9 +19,11 @@ SCHEMA_EXAMPLES = """\b
 Examples:
   penstock schema > events.schema.json
   penstock schema ToolInvocation
+  penstock schema recording
   penstock schema --tool write_file --tool shop.py:price --provider anthropic
 """
 
+_RECORDING = "recording"
 _EVENTS: dict[str, Any] = json_schema()["$defs"]
 
 
@@ -28,7 +31,9 @@ def schema(
     event: Annotated[
         str | None,
         typer.Argument(
-            metavar="EVENT", help="One event, by its name or its type.", autocompletion=beginning_with(_EVENTS)
+            metavar="EVENT",
+            help="One event, by its name or its type; or recording, the lines that penstock record writes.",
+            autocompletion=beginning_with((*_EVENTS, _RECORDING)),
         ),
     ] = None,
     *,
@@ -59,12 +64,14 @@ def schema_of(name: str) -> dict[str, Any]:
     >>> schema_of("notice")["$ref"]
     '#/$defs/Notice'
     """
+    if name.casefold() == _RECORDING:
+        return recording_schema()
     definitions: dict[str, Any] = json_schema()["$defs"]
     wanted = name.replace("_", "").casefold()
     for each, definition in definitions.items():
         if wanted in (each.casefold(), *_types(definition)):
             return {**_EMPTY, "$ref": f"#/$defs/{each}", "$defs": _needed(each, definitions)}
-    message = f"unknown event {name!r}; known are {', '.join(definitions)}"
+    message = f"unknown event {name!r}; known are {', '.join(definitions)}, and recording"
     raise UsageError(message)
 
 

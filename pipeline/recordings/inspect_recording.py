@@ -12,6 +12,8 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...sources.from_stream import from_stream
 from ...sources.from_wire import from_wire
+from ...sources.recordings.read_recording import is_recording, read_recording
+from ...sources.recordings.wire_of_recording import wire_of
 from ...sources.replay.replay_recordings import Recordings
 from ...sources.replay.replay_server import ReplayServer
 from ..asking.loopback_sdks import SDKS, loopback
@@ -42,6 +44,9 @@ def inspect_recording(
     inside the answer are part of the summary. `progress` is called with the bytes decoded so far and with all.
     """
     body = read_input(path)
+    if is_recording(body):
+        recorded = wire_of(read_recording(body), api)
+        body, api = b"".join(recorded.pieces), recorded.api
     name = checked_stream(body, api)
     with _by_sdk(name, body) if via == "sdk" else _by_wire(name, body, progress) as chunks:
         return name, inspect_chunks(chunks, strategy())

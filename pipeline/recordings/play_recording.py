@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any
 
 from ...events.chunk_response import ChunkResponse
@@ -72,8 +73,10 @@ class Player:
     def _pieces(self) -> Generator[bytes, None, None]:
         recorded = self._recorded
         pieces = pieces_of(split_events(recorded.body), pace=self._pace, chunk=self._chunk, timing=recorded.timing)
+        due = monotonic()
         for piece in pieces:
-            if self._is_stopped_within(piece.delay):
+            due += piece.delay  # by the clock, so that what one wait takes too long the next ones make up for
+            if self._is_stopped_within(max(0.0, due - monotonic()) if piece.delay else 0.0):
                 return
             yield piece.data
 

@@ -9,9 +9,12 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...events.json_form import Event, from_json
 from ...sources.recognition.apis import api_of
+from ...sources.recordings.read_recording import StreamRecording, is_recording, read_recording
+from ...sources.recordings.wire_of_recording import wire_of
 from ...sources.replay.replay_recordings import Timing
 from .checked_stream import checked_stream
 from .read_input import read_input, reason_of
@@ -39,6 +42,8 @@ def read_recorded(path: str, api: str | None = None, *, timed: bool = False) -> 
         message = f"{path} {error}"
         raise UsageError(message) from error
     try:
+        if is_recording(body):
+            return _of_recording(read_recording(body), api)
         events = _events(body) if api is None else ()
         if events:
             return Recorded(events=events)
@@ -50,6 +55,16 @@ def read_recorded(path: str, api: str | None = None, *, timed: bool = False) -> 
     except UsageError as error:
         message = f"{path}: {error}"
         raise UsageError(message) from error
+
+
+def _of_recording(recording: StreamRecording, api: str | None) -> Recorded:
+    form, items = recording.meta.form, recording.items
+    if form == "chunks":
+        return Recorded(events=tuple(each.item for each in items))
+    if form == "texts":
+        return Recorded(events=tuple(ChunkResponse(content=each.item) for each in items))
+    name, pieces, times = wire_of(recording, api)
+    return Recorded(name, b"".join(pieces), Timing(tuple(map(len, pieces)), times))
 
 
 def _events(body: bytes) -> tuple[Event, ...]:

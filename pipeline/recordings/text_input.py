@@ -41,16 +41,21 @@ class TextInput:
 
     def __iter__(self) -> Iterator[str]:
         decoder = getincrementaldecoder("utf-8")("replace")
+        for piece in self.pieces():
+            if text := decoder.decode(piece):
+                yield text
+        if rest := decoder.decode(b"", final=True):
+            yield rest
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the bytes instead."""
         try:
             while piece := self._read():
                 self._left -= len(piece)
                 if self._left < 0:
                     message = f"{self._path} cannot be read: {too_long(LONGEST_TEXT)}"
                     raise UsageError(message)
-                if text := decoder.decode(piece):
-                    yield text
-            if rest := decoder.decode(b"", final=True):
-                yield rest
+                yield piece
         finally:
             if self._path != "-":
                 self._file.close()

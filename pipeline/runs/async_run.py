@@ -286,8 +286,10 @@ async def _open(state: _State) -> Any:
 
 
 def _blocks(stream: Any) -> bool:
-    """Return whether a source is an SDK's sync stream, maybe in our wrapper."""
-    inner = getattr(stream, "_stream", stream)
+    """Return whether a source is an SDK's sync stream, maybe in our wrappers."""
+    inner = stream
+    while not hasattr(inner, "response") and (within := getattr(inner, "_stream", None)) is not None:
+        inner = within
     if hasattr(inner, "response"):
         return True
     frame = getattr(inner, "gi_frame", None)

@@ -12,11 +12,13 @@ from ...events.errors import UsageError
 from ..machine.surrogates import without_halves
 from ..recognition.apis import api_of
 from ..recognition.recognised_api import recognised_api
+from ..recordings.read_recording import is_recording, read_recording
+from ..recordings.wire_of_recording import wire_of
 from ..streams.bounded_read import read_bounded
 from .replay_forms import form_of, is_stream
 
 RecordingSource: TypeAlias = str | PathLike[str] | Mapping[str, bytes]
-_SUFFIXES = frozenset({".sse", ".ndjson", ".json", ".txt"})
+_SUFFIXES = frozenset({".sse", ".jsonl", ".ndjson", ".json", ".txt"})
 _TIMING = ".timing.json"
 _INDEX = "index.json"
 _SHOWN = 20
@@ -56,10 +58,11 @@ class Recordings:
         given = None if api is None else api_of(api).name
         bodies = source.items() if isinstance(source, Mapping) else _files(Path(source))
         timings = {} if isinstance(source, Mapping) else _timings(Path(source))
-        for name, body in bodies:
+        for name, content in bodies:
+            body, recorded = _played(content)
             found = _stream_of(body) if given is None else given
             if found:
-                timing = _checked(timings.get(name), name, body)
+                timing = recorded or _checked(timings.get(name), name, body)
                 self.all.append(Recording(without_halves(name), found, body, timing))
             else:
                 self.left_out.append(without_halves(name))
@@ -95,6 +98,17 @@ class Recordings:
         turn = self._turns.get(key, 0)
         self._turns[key] = turn + 1
         return fitting[turn % len(fitting)]
+
+
+def _played(content: bytes) -> tuple[bytes, Timing | None]:
+    """Return the body of a file, and its times if `record` wrote it."""
+    if not is_recording(content):
+        return content, None
+    try:
+        _, pieces, times = wire_of(read_recording(content))
+    except UsageError:  # of text, say: told as not recognised
+        return content, None
+    return b"".join(pieces), Timing(tuple(map(len, pieces)), times) if pieces else None
 
 
 def _stream_of(body: bytes) -> str:

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, 
 from typing import Any, Self, TypeAlias, cast
 
 from ...events.errors import ProviderError
+from ..recordings.taps import AsyncTap, Tap, TappedStart
 from .both_ways import goes_async
 
 Translate: TypeAlias = Callable[[Exception], ProviderError | None]
@@ -18,6 +19,8 @@ _ITEMS_IN_ONE_READ = 10_000
 
 def translated(source: Any, check: Check, translate: Translate) -> Any:
     """Return a source whose streams raise our errors; `check` refuses other values, now or when it is opened."""
+    if isinstance(source, TappedStart | Tap | AsyncTap):
+        return source.through(lambda inner: translated(inner, check, translate))
     check(source)
     if not callable(source):
         return _wrapped(source, translate)

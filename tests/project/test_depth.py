@@ -68,7 +68,8 @@ def test_one_that_is_not_marked_is_found(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("profile", "examples", "deep"), [("repeatable", 200, True), ("quick", 12, False), ("default", 200, True)]
+    ("profile", "examples", "deep"),
+    [("repeatable", 200, True), ("half", 200, True), ("quick", 12, False), ("default", 200, True)],
 )
 def test_the_profile_says_how_far_a_test_goes(
     profile: str, examples: int, deep: bool, monkeypatch: pytest.MonkeyPatch

@@ -35,7 +35,7 @@ NOT_PASSED_ON = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONDONTWRITEBYTECODE"
 """What would change what a command says, or let each process compile the library anew."""
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in NOT_PASSED_ON}
 
-COMMANDS = ("demo", "run", "replay", "parse", "inspect", "app", "serve-recordings", "strategies", "schema")
+COMMANDS = ("demo", "run", "record", "replay", "parse", "inspect", "app", "serve-recordings", "strategies", "schema")
 
 Penstock = Callable[..., tuple[int, str, str]]
 
@@ -225,7 +225,7 @@ def tab_behind(shell: str, *words: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        (["re"], ["replay"]),
+        (["re"], ["record", "replay"]),
         (["run", "--provider", "openai"], ["openai", "openai-responses"]),
         (["run", "--tool", "w"], ["write_file"]),
         (["replay", "--strategy", "pass"], ["pass_through"]),

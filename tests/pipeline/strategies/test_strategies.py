@@ -236,7 +236,7 @@ from types import ModuleType
 sys.modules["typer"] = sys.modules["rich"] = None
 sys.modules["penstock"] = ModuleType("penstock")
 sys.modules["penstock"].__path__ = [{str(ROOT)!r}]
-import penstock.pipeline, penstock.pipeline.cli.cli, penstock.pipeline.recordings.inspect_recording, penstock.pipeline.cli.demo
+import penstock.pipeline, penstock.pipeline.cli.cli, penstock.pipeline.recordings.inspect_recording, penstock.pipeline.demo.demo
 print("imported")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -17,7 +17,7 @@ from test_cli import ENVIRONMENT, Penstock, command, penstock
 
 from penstock.events import InvocationFailed, ProviderError, SegmentEvent, ToolInvocation
 from penstock.pipeline import api_tool_call
-from penstock.pipeline.cli.demo import ANTHROPIC, CHAT, GEMINI, RESPONSES, Answer, Proof, answers, play
+from penstock.pipeline.demo.demo import ANTHROPIC, CHAT, GEMINI, RESPONSES, Answer, Proof, answers, play
 from penstock.pipeline.strategies.strategy import StrategyEvent
 from penstock.sinks import collect
 from penstock.sources import from_recording
@@ -26,7 +26,7 @@ from penstock.sources.replay.replay_server import ReplayServer
 __all__ = ["penstock"]  # the fixture
 
 Played = tuple[Answer, list[StrategyEvent], Proof]
-STREAMS = Path(__file__).parents[3] / "pipeline" / "cli"
+STREAMS = Path(__file__).parents[3] / "pipeline" / "demo"
 
 
 def by_sdk(answer: Answer, *, seconds: float = 0) -> Played:
@@ -106,7 +106,7 @@ def test_the_proof_is_read_from_the_servers_log(monkeypatch: pytest.MonkeyPatch)
         servers.append(ReplayServer(*arguments, **options))
         return servers[0]
 
-    monkeypatch.setattr("penstock.pipeline.cli.demo.ReplayServer", serve)
+    monkeypatch.setattr("penstock.pipeline.demo.demo.ReplayServer", serve)
     seen: list[int] = []
 
     def show(events: Iterable[StrategyEvent]) -> None:

@@ -1,0 +1,1 @@
+"""The recorded answers of `penstock demo`, and how they are played."""

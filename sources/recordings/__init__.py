@@ -1,0 +1,1 @@
+"""Recordings: the items of a stream with their times, as lines of JSON."""

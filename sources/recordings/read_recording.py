@@ -1,0 +1,109 @@
+"""`read_recording`: the content of a recording, up to its last whole line."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from ...events.errors import UsageError
+from ...events.json_form import from_json
+from ..machine.sdk_fields import fields_of
+from .recording_format import FORMAT, RecordedItem, RecordingEnd, RecordingMeta
+
+_MARK = b"penstock_recording"
+_NANOSECONDS = 1_000_000_000
+_LineT = TypeVar("_LineT", RecordingMeta, RecordedItem, RecordingEnd)
+
+
+class TimedItem(NamedTuple):
+    """An item as its source yielded it, and the seconds since the stream was opened."""
+
+    at: float
+    item: Any
+
+
+class StreamRecording(NamedTuple):
+    """One recorded stream; `end` is None if the recording was broken off."""
+
+    meta: RecordingMeta
+    items: list[TimedItem]
+    end: RecordingEnd | None
+
+
+def is_recording(body: bytes) -> bool:
+    """Return whether these are the lines of a recording, judging by the first."""
+    first, _, _ = body.lstrip(b"\xef\xbb\xbf").partition(b"\n")
+    return first.startswith(b"{") and _MARK in first[:100]
+
+
+def read_recording(body: bytes) -> StreamRecording:
+    """Read the lines of a recording.
+
+    A last line that was broken off is left out. `UsageError`, with the number of the line, for another wrong line, and
+    for a recording of a later format.
+    """
+    lines = body.split(b"\n")
+    whole = lines[:-1]  # what no newline follows was not written to its end
+    meta: RecordingMeta | None = None
+    items: list[TimedItem] = []
+    end: RecordingEnd | None = None
+    for number, line in enumerate(whole, 1):
+        if not line.strip():
+            continue
+        try:
+            plain = json.loads(line)
+            if meta is None:
+                meta = _meta(plain)
+            elif end is not None:
+                message = "it comes after the end"
+                raise ValueError(message)  # noqa: TRY301 - told with the number of the line
+            elif isinstance(plain, dict) and "end" in plain:
+                end = _line(plain, RecordingEnd)
+            else:
+                item = _line(plain, RecordedItem)
+                items.append(TimedItem(item.t_ns / _NANOSECONDS, _item_of(item.raw, meta)))
+        except (ValueError, RecursionError, UsageError) as error:  # msgspec's and json's are ValueErrors
+            message = f"line {number} of the recording is wrong: {error}"
+            raise UsageError(message) from error
+    if meta is None:
+        message = "the recording has no whole line"
+        raise UsageError(message)
+    return StreamRecording(meta, items, end)
+
+
+def _meta(plain: Any) -> RecordingMeta:
+    found = fields.get(_MARK.decode()) if (fields := fields_of(plain)) is not None else None
+    if found != FORMAT:
+        message = f"its format is {found!r}, and this version reads {FORMAT}"
+        raise ValueError(message)
+    return _line(plain, RecordingMeta)
+
+
+def _line(plain: Any, kind: type[_LineT]) -> _LineT:
+    return msgspec.convert(plain, kind)
+
+
+def _item_of(raw: Any, meta: RecordingMeta) -> Any:
+    match meta.form:
+        case "wire":
+            return _bytes_of(raw)
+        case "texts":
+            return msgspec.convert(raw, str)
+        case "chunks":
+            return from_json(json.dumps(raw))
+        case "items":
+            return raw
+
+
+def _bytes_of(raw: Any) -> bytes:
+    if isinstance(raw, str):
+        return raw.encode()
+    try:
+        return base64.b64decode(raw["base64"], validate=True)
+    except (KeyError, TypeError, binascii.Error) as error:
+        message = "an event of the wire must be a string, or an object with base64"
+        raise ValueError(message) from error

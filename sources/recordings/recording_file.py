@@ -1,0 +1,197 @@
+"""`RecordingFile`: writes one stream's items, with their times, as lines that survive a crash."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
+
+import msgspec
+
+from ...events.chunk_response import ChunkResponse
+from ...events.errors import UsageError
+from ..machine.provider_error import provider_error
+from ..machine.sdk_fields import fields_of
+from ..recognition.apis import api_of
+from ..recognition.body_kinds import apis_of_body
+from ..recognition.item_kinds import apis_of
+from .raw_form import raw_form
+from .recording_format import Form, RecordedItem, RecordingEnd, RecordingMeta
+from .wire_events import WireEvents
+
+_LOGGER = logging.getLogger("penstock")
+_DISTRIBUTIONS = {"google": "google-genai"}
+"""The distribution of a package whose name is another."""
+
+
+class NewFile(NamedTuple):
+    """An open file, and whether its content is to be replaced."""
+
+    file: BinaryIO
+    is_replaced: bool
+
+
+Redact: TypeAlias = Callable[[Any], Any]
+"""Returns what is kept of a raw item; None keeps nothing of it."""
+
+
+class RecordingFile:
+    """One recording: `write` each item, then `end`. Nothing is written before the first item, but the file is there.
+
+    Each line is handed to the system before the next item is read. A file that cannot be written any more (a full disk)
+    is given up with a warning of the logger `penstock`: the stream goes on.
+    """
+
+    def __init__(self, file: NewFile, *, api: str | None = None, redact: Redact | None = None) -> None:
+        self._file, self._is_replaced = file
+        self._api = None if api is None else api_of(api).name
+        self._redact = redact
+        self._start = datetime.now(UTC)
+        self._start_ns = time.perf_counter_ns()
+        self._wire: WireEvents | None = None
+        self._is_begun = False
+
+    def write(self, item: object) -> None:
+        now = self._now()
+        if isinstance(item, bytes | bytearray | memoryview):
+            self._wire = self._wire or WireEvents()
+            for event in self._wire.feed(bytes(cast("bytes", item))):
+                self._keep(event, _wire_text(event), "wire", now)
+        else:
+            self._keep(item, raw_form(item), _form_of(item), now)
+
+    def end(self, error: Exception | None = None, *, is_closed: bool = False) -> None:
+        """Write how the stream ended, and close the file."""
+        now = self._now()
+        for event in self._wire.close() if self._wire is not None else ():
+            self._keep(event, _wire_text(event), "wire", now)
+        if not self._is_begun:
+            self._line(RecordingMeta(form="items", api=self._api, start=self._started()))
+        ended = (
+            RecordingEnd(now, "closed")
+            if is_closed
+            else RecordingEnd.of(now, error and (provider_error(error) or error))
+        )
+        self._line(ended)
+        self._file.close()
+
+    def discard(self) -> None:
+        """Leave no file, or the one that was to be replaced: no stream was opened."""
+        self._file.close()
+        if not self._is_replaced:
+            Path(self._file.name).unlink(missing_ok=True)
+
+    def _now(self) -> int:
+        return time.perf_counter_ns() - self._start_ns
+
+    def _started(self) -> str:
+        return self._start.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+    def _keep(self, item: object, raw: Any, form: Form, now: int) -> None:
+        if self._redact is not None and (raw := self._redact(raw)) is None:
+            return
+        if not self._is_begun:
+            self._is_begun = True
+            self._line(self._meta(item, raw, form))
+        self._line(RecordedItem(now, raw))
+
+    def _meta(self, item: Any, raw: Any, form: Form) -> RecordingMeta:
+        root = str(type(item).__module__).partition(".")[0]
+        sdk = root if form == "items" and root != "builtins" else None
+        distribution, installed = (None, None) if sdk is None else _installed(_DISTRIBUTIONS.get(sdk, sdk))
+        return RecordingMeta(
+            form=form,
+            api=self._api or _api_of(item, form),
+            model=_model_in(raw),
+            sdk=distribution,
+            sdk_version=installed,
+            start=self._started(),
+        )
+
+    def _line(self, line: RecordingMeta | RecordedItem | RecordingEnd) -> None:
+        if self._file.closed:
+            return
+        plain = msgspec.to_builtins(line, builtin_types=(bytes,))
+        try:
+            if isinstance(line, RecordingMeta) and self._is_replaced:
+                self._file.truncate(0)
+            # `json` writes a half of a surrogate pair as an escape, which msgspec refuses to.
+            self._file.write(json.dumps(plain, separators=(",", ":")).encode() + b"\n")
+            self._file.flush()
+        except (OSError, TypeError, ValueError) as error:
+            _LOGGER.warning("penstock: the recording %s ends here, it cannot be written: %s", self._file.name, error)
+            self._file.close()
+
+
+def new_file(path: str | PathLike[str], *, overwrite: bool) -> NewFile:
+    """Open the file of a new recording; in a folder, one that is named by the time."""
+    target = Path(path)
+    try:
+        if overwrite and target.is_file():
+            return NewFile(target.open("r+b"), is_replaced=True)
+        if not target.is_dir():
+            return NewFile(target.open("xb"), is_replaced=False)
+        while True:
+            stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")
+            try:
+                return NewFile((target / f"{stamp}.jsonl").open("xb"), is_replaced=False)
+            except FileExistsError:  # another stream of the same microsecond
+                continue
+    except FileExistsError:
+        message = f"{target} exists already; choose another path, overwrite=True, or a folder for several streams"
+    except OSError as error:
+        message = f"cannot write the recording {target}: {error.strerror or error}"
+    raise UsageError(message)
+
+
+def _form_of(item: object) -> Form:
+    if isinstance(item, str):
+        return "texts"
+    return "chunks" if isinstance(item, ChunkResponse) else "items"
+
+
+def _wire_text(event: bytes) -> str | dict[str, str]:
+    try:
+        return event.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(event).decode()}
+
+
+def _api_of(item: object, form: Form) -> str | None:
+    if form == "wire":
+        return next(apis_of_body(bytes(item)), None) if isinstance(item, bytes) else None
+    if isinstance(item, ChunkResponse):
+        return item.api
+    apis = apis_of(item) if form == "items" else []
+    return apis[0] if len(apis) == 1 else None
+
+
+def _model_in(raw: Any) -> str | None:
+    """Return the model that the first item names, at its top or one level below."""
+    if isinstance(raw, str):
+        try:
+            raw = json.loads(raw[raw.index("{") : raw.rindex("}") + 1])
+        except ValueError:
+            return None
+    fields = fields_of(raw) or {}
+    for each in (fields, fields_of(fields.get("message")) or {}, fields_of(fields.get("response")) or {}):
+        for key in ("model", "modelVersion", "model_version"):
+            if isinstance(model := each.get(key), str) and model:
+                return model
+    return None
+
+
+@cache
+def _installed(distribution: str) -> tuple[str | None, str | None]:
+    try:
+        return distribution, version(distribution)
+    except PackageNotFoundError:
+        return None, None

@@ -1,0 +1,170 @@
+"""Streams that are written into a recording while they are read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from typing import Any, Protocol, Self
+
+
+class RecordingFile(Protocol):
+    """Where the items go."""
+
+    def write(self, item: object, /) -> None: ...
+    def end(self, error: Exception | None = None, *, is_closed: bool = False) -> None: ...
+    def discard(self) -> None: ...
+
+
+def tapped(source: Any, new: Callable[[], RecordingFile]) -> Any:
+    """Return a source that yields the same, and is written into a new file once it is opened.
+
+    What is no stream is returned as it is, and refused by whoever gets it, in its own words.
+    """
+    if isinstance(source, bytes | bytearray):
+        source = [b"".join([source])]
+    if callable(source):
+        return TappedStart(source, new)
+    return _tap_of(source, new()) if _is_stream(source) else source
+
+
+def _is_stream(value: object) -> bool:
+    is_value = isinstance(value, str | dict) or hasattr(value, "__pydantic_fields_set__")
+    return not is_value and isinstance(value, Iterable | AsyncIterable)
+
+
+def _tap_of(stream: Any, file: RecordingFile) -> Tap | AsyncTap:
+    return AsyncTap(stream, file) if isinstance(stream, AsyncIterable) else Tap(stream, file)
+
+
+class TappedStart:
+    """A callable that starts a request whose answer is written."""
+
+    def __init__(self, start: Callable[[], Any], new: Callable[[], RecordingFile]) -> None:
+        self._start = start
+        self._new = new
+
+    def through(self, change: Callable[[Any], Any]) -> TappedStart:
+        """Return the tap around what `change` makes of the source."""
+        return TappedStart(change(self._start), self._new)
+
+    def __call__(self) -> Any:
+        file = self._new()
+        try:
+            stream = self._start()
+        except BaseException:
+            file.discard()
+            raise
+        return self._awaited(stream, file) if inspect.isawaitable(stream) else self._opened(stream, file)
+
+    async def _awaited(self, opening: Any, file: RecordingFile) -> Any:
+        try:
+            stream = await opening
+        except BaseException:
+            file.discard()
+            raise
+        return self._opened(stream, file)
+
+    def _opened(self, stream: Any, file: RecordingFile) -> Any:
+        if _is_stream(stream):
+            return _tap_of(stream, file)
+        file.discard()
+        return stream
+
+
+class Tap:
+    """A stream that is written while it is read."""
+
+    def __init__(self, stream: Iterable[Any], file: RecordingFile) -> None:
+        self._stream = stream
+        self._file = file
+        self._items: Iterator[Any] | None = None
+        self._is_over = False
+        self.is_given_up = False
+        """Whether an end of the items is that of the reader's patience, and not of the stream."""
+
+    def through(self, change: Callable[[Any], Any]) -> Self:
+        """Return the tap around what `change` makes of the source."""
+        self._stream = change(self._stream)
+        return self
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            if self._items is None:
+                self._items = iter(self._stream)
+            item = next(self._items)
+            self._file.write(item)
+        except StopIteration:
+            self._end(None, is_closed=self.is_given_up)
+            raise
+        except Exception as error:
+            self._end(error)
+            raise
+        return item
+
+    def close(self) -> None:
+        """Close the stream and the file."""
+        close = getattr(self._stream, "close", None)
+        try:
+            if close is not None:
+                close()
+        finally:
+            self._end(None, is_closed=True)
+
+    def discard(self) -> None:
+        """Leave no file: it was no stream."""
+        self._is_over = True
+        self._file.discard()
+
+    def _end(self, error: Exception | None, *, is_closed: bool = False) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._file.end(error, is_closed=is_closed)
+
+
+class AsyncTap:
+    """An async stream that is written while it is read."""
+
+    def __init__(self, stream: AsyncIterable[Any], file: RecordingFile) -> None:
+        self._stream = stream
+        self._file = file
+        self._items: AsyncIterator[Any] | None = None
+        self._is_over = False
+
+    def through(self, change: Callable[[Any], Any]) -> Self:
+        """Return the tap around what `change` makes of the source."""
+        self._stream = change(self._stream)
+        return self
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            if self._items is None:
+                self._items = aiter(self._stream)
+            item = await anext(self._items)
+            self._file.write(item)
+        except StopAsyncIteration:
+            self._end(None)
+            raise
+        except Exception as error:
+            self._end(error)
+            raise
+        return item
+
+    async def aclose(self) -> None:
+        """Close the stream and the file."""
+        close = getattr(self._stream, "aclose", None) or getattr(self._stream, "close", None)
+        try:
+            if close is not None and inspect.isawaitable(closing := close()):
+                await closing
+        finally:
+            self._end(None, is_closed=True)
+
+    def _end(self, error: Exception | None, *, is_closed: bool = False) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._file.end(error, is_closed=is_closed)

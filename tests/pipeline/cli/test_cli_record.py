@@ -1,0 +1,147 @@
+"""`penstock record` as its user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from chat_client import collected
+from test_cli import ENVIRONMENT, STREAMS, Penstock, command, penstock
+
+from penstock.sources import from_recording, from_wire
+from penstock.sources.testing import ReplayServer
+
+__all__ = ["penstock"]  # the fixture
+BODY = (STREAMS / "one_call.sse").read_bytes()
+ANTHROPIC = (STREAMS.parent / "anthropic_messages/write_file.sse").read_bytes()
+
+
+def piped(body: bytes, *arguments: str | Path) -> tuple[int, str, str]:
+    done = subprocess.run(
+        command("record", *map(str, arguments)), input=body, capture_output=True, env=ENVIRONMENT, check=False
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def lines_of(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def test_a_piped_body_is_shown_and_recorded(penstock: Penstock, tmp_path: Path):
+    path = tmp_path / "answer.jsonl"
+    code, out, err = piped(BODY, "-o", path)
+    assert (code, err) == (0, f"recorded in {path}\n")
+    assert "→ get_weather(city='Zürich', days=3)" in out
+    assert collected(from_recording(path, turn_id="t")) == collected(from_wire("chat", [BODY], turn_id="t"))
+    for command_line in (["replay", "--pace", "original"], ["replay"]):
+        assert penstock(*command_line, str(path)) == (0, out, "")
+    assert "get_weather" in penstock("inspect", str(path))[1]
+
+
+@pytest.mark.parametrize("tail", [[], ["--api", "anthropic"]])
+def test_the_events_are_printed_as_json(tail: list[str], tmp_path: Path):
+    code, out, _ = piped(ANTHROPIC, "-o", tmp_path, "--json", *tail)
+    assert code == 0
+    assert json.loads(out.splitlines()[-1])["type"] == "ANSWER_END"
+    [path] = tmp_path.iterdir()
+    assert lines_of(path)[0]["api"] == "anthropic-messages"
+
+
+def test_a_model_is_asked_and_its_answer_recorded(penstock: Penstock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    path = tmp_path / "answer.jsonl"
+    with ReplayServer({"a.sse": BODY}) as server:
+        options = ["--provider", "openai", "--model", "m", "--base-url", server.url, "Hi"]
+        code, out, err = penstock("record", "-o", str(path), *options)
+    assert (code, err) == (0, f"recorded in {path}\n")
+    meta, *items, end = lines_of(path)
+    assert (meta["api"], meta["sdk"], end["end"]) == ("openai-chat", "openai", "complete")
+    assert items
+    assert penstock("replay", str(path)) == (0, out, "")
+
+
+def test_recordings_are_served_again(penstock: Penstock, tmp_path: Path):
+    piped(BODY, "-o", tmp_path / "wire.jsonl")
+    with ReplayServer(tmp_path, pace="original") as server:
+        options = ["--provider", "openai", "--model", "m", "--base-url", server.url, "Hi"]
+        code, out, _ = penstock("record", "-o", str(tmp_path / "items.jsonl"), *options)
+        assert (code, "get_weather" in out) == (0, True)
+    (tmp_path / "wire.jsonl").unlink()
+    with ReplayServer(tmp_path) as server:
+        assert penstock("run", *[each.replace(options[5], server.url) for each in options])[1] == out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-o", "there.jsonl"], "there.jsonl exists already; choose another --output, a folder, or pass --overwrite"),
+        (["-o", "missing/a.jsonl"], "the folder missing of the recording a.jsonl does not exist"),
+        (["-o", "a.jsonl", "a prompt"], "to ask a model pass --provider and --model"),
+        (["-o", "a.jsonl", "--provider", "openai", "Hi"], "--provider needs --model"),
+        (["-o", "a.jsonl", "--api", "nobody"], "known are"),
+        ([], "Missing option '-o' / '--output'"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(
+    penstock: Penstock, arguments: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("there.jsonl").write_text("before")
+    code, out, err = penstock("record", *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert words in err
+    assert [path.name for path in tmp_path.iterdir()] == ["there.jsonl"]
+    assert Path("there.jsonl").read_text() == "before"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [(b"", "it is empty"), (b"<html>", "it is HTML"), (b'{"error": {"message": "no key"}}', "it is an error response")],
+)
+def test_what_is_no_stream_is_refused_and_leaves_no_file(body: bytes, words: str, tmp_path: Path):
+    code, out, err = piped(body, "-o", tmp_path / "a.jsonl")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert words in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_overwrite_replaces_a_file(tmp_path: Path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("before" * 10_000)
+    assert piped(BODY, "-o", path, "--overwrite")[0] == 0
+    assert lines_of(path)[-1]["end"] == "complete"
+
+
+def test_ctrl_c_leaves_a_recording_of_what_came(tmp_path: Path):
+    path = tmp_path / "a.jsonl"
+    process = subprocess.Popen(
+        command("record", "-o", str(path)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(BODY[: len(BODY) // 2])
+    process.stdin.flush()
+    os.read(process.stdout.fileno(), 1)
+    process.send_signal(signal.SIGINT)
+    process.stdin.close()
+    process.stdout.read()
+    process.stdout.close()
+    assert process.wait(timeout=60) == 130
+    *_, end = lines_of(path)
+    assert end["end"] == "closed"
+
+
+def test_the_schema_of_the_lines_is_shown(penstock: Penstock, tmp_path: Path):
+    piped(BODY, "-o", tmp_path / "a.jsonl")
+    code, out, _ = penstock("schema", "recording")
+    assert code == 0
+    validator = jsonschema.Draft202012Validator(json.loads(out))
+    for line in lines_of(tmp_path / "a.jsonl"):
+        validator.validate(line)

@@ -1,0 +1,322 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from body_server import BodyServer
+from chat_client import acollected, collected
+from depth import some_of
+from every_sdk import SDKS, STREAMS, Sdk
+from reactivex.testing import TestScheduler
+from test_both_ways import OWN, options_of
+
+from penstock.events import ChunkResponse, ProviderError, UsageError
+from penstock.sources import from_recording, from_stream, from_wire, record
+from penstock.sources.recordings.recording_file import NewFile, RecordingFile
+from penstock.sources.recordings.recording_format import recording_schema
+from penstock.sources.recordings.taps import tapped
+
+every_sdk = pytest.mark.parametrize("sdk", SDKS, ids=[sdk.api for sdk in SDKS])
+ITEMS = [{"object": "chat.completion.chunk", "model": "m", "choices": [{"delta": {"content": "Hi"}}]}]
+
+
+def lines_of(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def in_virtual_time(path: Path, **options: Any) -> tuple[list[ChunkResponse], list[str]]:
+    scheduler = TestScheduler()
+    chunks: list[ChunkResponse] = []
+    ends: list[str] = []
+    source = from_recording(path, turn_id="t", **options)
+    source.subscribe(
+        chunks.append, lambda error: ends.append(str(error)), lambda: ends.append("completed"), scheduler=scheduler
+    )
+    scheduler.start()
+    return chunks, ends
+
+
+@pytest.mark.laws
+@pytest.mark.parametrize(("api", "name", "body"), some_of(OWN, 1000))
+def test_the_replay_of_recorded_bytes_is_the_stream(api: str, name: str, body: bytes, tmp_path: Path):
+    path, options = tmp_path / "answer.jsonl", options_of(api, name)
+    pieces = [body[at : at + 50] for at in range(0, len(body), 50)]
+    chunks, ends = collected(from_wire(api, record(path)(pieces), turn_id="t", **options))
+    wanted = chunks, list(map(str, ends))
+    assert collected(from_wire(api, [body], turn_id="t", **options))[0] == chunks
+    for chunk_size in (None, 7):
+        again = collected(from_recording(path, turn_id="t", api=api, chunk_size=chunk_size, **options))
+        assert (again[0], list(map(str, again[1]))) == wanted
+    for pace in ("original", 0.5, 1000):
+        assert in_virtual_time(path, api=api, pace=pace, **options) == wanted
+    assert "".join(line["raw"] for line in lines_of(path)[1:-1] if isinstance(line["raw"], str)) in body.decode(
+        "utf-8", "ignore"
+    )
+
+
+@every_sdk
+@pytest.mark.laws
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_the_replay_of_an_sdks_items_is_the_stream(sdk: Sdk, is_cut: bool, tmp_path: Path):
+    bodies = [path for path in sorted((STREAMS / sdk.folder).iterdir()) if path.suffix != ".json"]
+    for path in some_of(bodies, 3):
+        file, body = tmp_path / f"{path.stem}.jsonl", path.read_bytes()
+        with BodyServer(body, cut=len(body) // 2 if is_cut else None) as server, sdk.client(server.url) as client:
+            tapped = record(file)(lambda client=client: sdk.create(client))
+            chunks, ends = collected(from_stream(tapped, sdk.api, turn_id="t"))
+        assert_replayed(file, sdk, chunks, ends)
+        assert b"sdk_http_response" not in file.read_bytes()
+
+
+@every_sdk
+def test_an_async_stream_is_recorded_too(sdk: Sdk, tmp_path: Path):
+    file, body = tmp_path / "answer.jsonl", sdk.body_of("calls_over_chunks" if sdk.api == "ollama" else "write_file")
+
+    async def main(url: str) -> Any:
+        async with sdk.async_client(url) as client:
+            return await acollected(from_stream(record(file)(lambda: sdk.acreate(client)), sdk.api, turn_id="t"))
+
+    with BodyServer(
+        body, content_type="application/x-ndjson" if sdk.api == "ollama" else "text/event-stream"
+    ) as server:
+        chunks, ends = asyncio.run(main(server.url))
+    assert_replayed(file, sdk, chunks, ends)
+    assert lines_of(file)[0]["sdk"]
+
+
+def assert_replayed(file: Path, sdk: Sdk, chunks: list[ChunkResponse], ends: list[Any]) -> None:
+    again = collected(from_recording(file, sdk.api, turn_id="t"))
+    assert again[0] == chunks, file.name
+    assert list(map(str, again[1])) == list(map(str, ends)), file.name
+    assert in_virtual_time(file, api=sdk.api, pace="original") == (chunks, list(map(str, ends)))
+
+
+def test_the_lines_of_a_recording(tmp_path: Path):
+    path = tmp_path / "answer.jsonl"
+    collected(from_stream(record(path)(ITEMS)))
+    meta, item, end = lines_of(path)
+    assert meta == {**meta, "penstock_recording": 1, "form": "items", "api": "openai-chat", "model": "m", "sdk": None}
+    assert meta["start"].endswith("Z")
+    assert item["raw"] == ITEMS[0]
+    assert 0 < item["t_ns"] <= end["t_ns"]
+    assert end["end"] == "complete"
+    validator = jsonschema.Draft202012Validator(recording_schema())
+    for line in (meta, item, end):
+        validator.validate(line)
+    assert not validator.is_valid({"t_ns": 1})
+
+
+def test_texts_and_chunks_are_recorded_too(tmp_path: Path):
+    for name, items in {"texts": ["Hel", "lo \ud83d", "\ude00"], "chunks": [ChunkResponse(content="Hi")]}.items():
+        path = tmp_path / f"{name}.jsonl"
+        chunks, ends = collected(from_stream(record(path)(items)))
+        assert lines_of(path)[0]["form"] == name
+        assert collected(from_recording(path)) == (chunks, ends)
+
+
+def test_a_text_whose_recording_was_broken_off_is_not_taken_for_a_whole_one(tmp_path: Path):
+    path = tmp_path / "text.jsonl"
+    collected(from_stream(record(path)(["Hel", "lo"])))
+    path.write_bytes(path.read_bytes().rpartition(b'{"t_ns')[0])
+    chunks, [error] = collected(from_recording(path))
+    assert "".join(chunk.content for chunk in chunks) == "Hello"
+    assert isinstance(error, ProviderError)
+    assert error.transport
+
+
+def test_an_error_that_ended_the_stream_ends_the_replay(tmp_path: Path):
+    def items() -> Iterator[Any]:
+        yield from ITEMS
+        message = "try later"
+        raise ProviderError(message, code="busy", status=529)
+
+    path = tmp_path / "answer.jsonl"
+    chunks, [error] = collected(from_stream(record(path)(items)))
+    again, [replayed] = collected(from_recording(path))
+    assert (again, str(replayed)) == (chunks, str(error))
+    assert in_virtual_time(path, pace="original") == (chunks, [str(error)])
+
+
+def test_nothing_is_overwritten_unless_that_is_asked_for(tmp_path: Path):
+    path = tmp_path / "answer.jsonl"
+    asked: list[int] = []
+
+    def start() -> Any:
+        asked.append(1)
+        return ITEMS
+
+    collected(from_stream(record(path)(start)))
+    before = path.read_bytes()
+    _, [error] = collected(from_stream(record(path)(start)))
+    assert "exists already" in str(error)
+    assert isinstance(error, UsageError)
+    assert len(asked) == 1, "the request is not sent"
+    assert path.read_bytes() == before
+    collected(from_stream(record(path, overwrite=True)(["other"])))
+    assert lines_of(path)[1]["raw"] == "other"
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_request_that_fails_leaves_no_file_and_keeps_the_one_before(overwrite: bool, tmp_path: Path):
+    def start() -> Any:
+        message = "no such model"
+        raise ProviderError(message)
+
+    async def astart() -> Any:
+        return start()
+
+    path = tmp_path / "answer.jsonl"
+    if overwrite:
+        path.write_text("before")
+    collected(from_stream(record(path, overwrite=overwrite)(start)))
+    asyncio.run(acollected_of(record(path, overwrite=overwrite)(astart)))
+    assert (path.read_text() if path.exists() else None) == ("before" if overwrite else None)
+
+
+async def acollected_of(source: Any) -> Any:
+    return await acollected(from_stream(source))
+
+
+def test_a_folder_gets_a_file_for_each_stream(tmp_path: Path):
+    tap = record(tmp_path)
+    source = from_stream(tap(lambda: ITEMS))
+    first, second = collected(source), collected(source)
+    assert first == second
+    assert [collected(from_recording(path)) for path in tmp_path.iterdir()] == [first, second]
+
+
+def test_a_stream_that_is_given_up_is_closed_and_its_recording_says_so(tmp_path: Path):
+    closed: list[str] = []
+
+    def items() -> Iterator[Any]:
+        try:
+            yield ITEMS[0]
+            yield ITEMS[0]
+        finally:
+            closed.append("sync")
+
+    async def aitems() -> AsyncIterator[Any]:
+        try:
+            yield ITEMS[0]
+            yield ITEMS[0]
+        finally:
+            closed.append("async")
+
+    path, other = tmp_path / "sync.jsonl", tmp_path / "async.jsonl"
+    tapped = record(path)(items())
+    next(tapped)
+    tapped.close()
+    tapped.close()
+
+    async def main() -> None:
+        tapped = record(other)(aitems())
+        await anext(tapped)
+        await tapped.aclose()
+
+    asyncio.run(main())
+    assert closed == ["sync", "async"]
+    for each in (path, other):
+        assert [line.get("end") for line in lines_of(each)] == [None, None, "closed"]
+        assert len(collected(from_recording(each))[0]) == 1
+
+
+def test_what_redact_returns_is_written_and_none_leaves_an_item_out(tmp_path: Path):
+    def redact(raw: Any) -> Any:
+        return None if raw == "secret" else raw.upper()
+
+    path = tmp_path / "answer.jsonl"
+    chunks, _ = collected(from_stream(record(path, redact=redact)(["a", "secret", "b"])))
+    assert [chunk.content for chunk in chunks if chunk.content] == ["a", "secret", "b"]
+    assert [line["raw"] for line in lines_of(path)[1:-1]] == ["A", "B"]
+    assert b"secret" not in path.read_bytes()
+
+
+def test_redact_sees_whole_events_of_the_wire_however_they_are_cut(tmp_path: Path):
+    seen: list[str] = []
+    body = b'data: {"a": 1}\n\ndata: {"b": 2}\n\n'
+    list(record(tmp_path / "answer.jsonl", redact=seen.append)([body[at : at + 1] for at in range(len(body))]))
+    assert seen == ['data: {"a": 1}\n\n', 'data: {"b": 2}\n\n']
+
+
+def test_what_redact_raises_ends_the_stream_and_is_not_written(tmp_path: Path):
+    def redact(raw: Any) -> Any:
+        raise KeyError(raw)
+
+    _, [error] = collected(from_stream(record(tmp_path / "answer.jsonl", redact=redact)(["secret"])))
+    assert isinstance(error, KeyError)
+    assert '"raw"' not in (tmp_path / "answer.jsonl").read_text()
+
+
+def test_a_disk_that_is_full_ends_the_recording_and_not_the_stream(caplog: pytest.LogCaptureFixture):
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+
+    def full() -> RecordingFile:
+        return RecordingFile(NewFile(Path("/dev/full").open("wb", buffering=0), is_replaced=False))
+
+    chunks, ends = collected(from_stream(tapped(["a", "b"], full)))
+    assert "".join(chunk.content for chunk in chunks) == "ab"
+    assert ends == ["completed"]
+    assert "it cannot be written" in caplog.text
+
+
+KILLED = """
+import sys
+from penstock.sources import record
+def items():
+    for number in range(1000):
+        yield {"object": "chat.completion.chunk", "choices": [{"delta": {"content": f"{number} "}}]}
+        print(number, flush=True)
+for _ in record(sys.argv[1])(items): pass
+"""
+
+
+def test_a_recording_of_a_process_that_was_killed_is_read_to_its_last_whole_line(tmp_path: Path):
+    path = tmp_path / "answer.jsonl"
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED.replace("(items)", "(items())"), str(path)], stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    said = 0
+    for line in process.stdout:
+        said = int(line)
+        if said == 20:
+            os.kill(process.pid, signal.SIGKILL)
+            break
+    process.stdout.close()
+    process.wait()
+    whole = path.read_bytes()
+    chunks, ends = collected(from_recording(path))
+    text = "".join(chunk.content for chunk in chunks)
+    assert text.startswith("".join(f"{number} " for number in range(said)))
+    assert ends == ["completed"]
+    path.write_bytes(whole[:-3])  # in the middle of a line
+    assert text.startswith("".join(chunk.content for chunk in collected(from_recording(path))[0]))
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda folder: record(folder / "missing" / "a.jsonl"), "does not exist; create it first"),
+        (lambda folder: record(folder / "a.jsonl", api="nobody"), "known are"),
+    ],
+)
+def test_a_mistake_is_told_at_once(made: Any, words: str, tmp_path: Path):
+    with pytest.raises(UsageError, match=words):
+        made(tmp_path)
+
+
+@pytest.mark.parametrize("source", ["a text", {"a": 1}, 5])
+def test_what_is_no_stream_is_refused_in_the_words_of_the_source(source: Any, tmp_path: Path):
+    with pytest.raises(UsageError, match="from_stream got"):
+        from_stream(record(tmp_path / "a.jsonl")(source))
+    assert not list(tmp_path.iterdir())

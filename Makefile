@@ -26,7 +26,7 @@ ALL_CORES := -n auto --dist worksteal
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test laws check lint types clients page test-all test-shared mutants fuzz bench bench-peers peers load live-streams docs wheel clean
+.PHONY: help demo test laws check lint types clients litellm page test-all test-shared mutants fuzz bench bench-peers peers load live-streams docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -52,6 +52,11 @@ $(CLIENTS)/.ready: tests/clients/package.json
 	npm install --prefix $(CLIENTS) --no-audit --no-fund --no-package-lock
 	test -x $(CLIENTS)/node_modules/.bin/node
 	touch $@
+
+litellm: ## run the tests of LiteLLM's streams, with it in an environment of its own
+	test -x build/litellm/bin/python || $(PYTHON) -m venv build/litellm
+	build/litellm/bin/python $(PIP) install -q -e '.[cli,litellm]' hypothesis pytest
+	build/litellm/bin/python -m pytest -W ignore -p no:unraisableexception tests/sources/test_litellm_stream.py
 
 page: build/ai_sdk_chat.js ## bundle the React page that examples/ai_sdk_chat.py serves; needs npm
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from openai import OpenAI
-from recordings import keys_or_recordings
+from recordings import keys_or_recordings, quiet_when_closed
 
 from penstock import Pipeline, ProviderError, ToolResult, terminal_view
 
@@ -26,21 +26,26 @@ def write_file(path: str, content: str) -> str:
     return f"{file.write_text(content, encoding='utf-8')} characters written"
 
 
-pipeline = Pipeline(tools=[write_file], sinks=[terminal_view()])
+pipeline = Pipeline(tools=[write_file])
 run = {tool.name: tool.run for tool in pipeline.tools or ()}
 
 
 def ask(request: Any, messages: list[Any]) -> bool:
     """Show one answer, run what it calls, and return whether the model is to be told of that."""
     with pipeline.stream(partial(request, messages=messages)) as events:
-        list(events)  # the view shows them
+        terminal_view()(events)
     answer = events.answer
     results = [ToolResult(call.id, value=run[call.name](call)) for call in answer.invocations]
     messages += answer.to_messages("openai-chat", results)
     return answer.expects_reply
 
 
-with suppress(EOFError, KeyboardInterrupt), keys_or_recordings("chat_two_files", "chat_written"), OpenAI() as client:
+with (
+    suppress(EOFError, KeyboardInterrupt),
+    quiet_when_closed(),
+    keys_or_recordings("chat_two_files", "chat_written"),
+    OpenAI() as client,
+):
     model, tools = os.environ.get("OPENAI_MODEL", "gpt-5"), pipeline.tool_schemas("openai-chat")
     request = partial(client.chat.completions.create, model=model, tools=tools, stream=True)
     messages: list[Any] = []

@@ -1,6 +1,7 @@
 """For the examples: a provider that the environment has no key for is played from recordings, through its real SDK."""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,16 @@ from penstock.sources.testing import ReplayServer
 
 STREAMS = Path(__file__).with_name("streams")
 PACE = 0.03
+
+
+@contextmanager
+def quiet_when_closed() -> Iterator[None]:
+    """End without a word once the reader of the output, such as `head`, has left."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is flushed to nowhere at the exit
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import typer
 from ...events.errors import UsageError
 from ...sinks.wording.printable import printable
 from ...sources.recognition.apis import api_of
-from ..recordings.inspect_recording import Via, inspect_recording
+from ..recordings.inspect_recording import Progress, Via, inspect_recording
 from ..strategies.strategies import strategy_named
 from .cli_parts import ApiName, StrategyName, complain, strategy_name
 
@@ -53,8 +53,8 @@ def inspect(
     code = 0
     for file in files:
         try:
-            with _patience(file):
-                name, answer = inspect_recording(file, api=api, via=via, strategy=chosen)
+            with _patience(file) as progress:
+                name, answer = inspect_recording(file, api=api, via=via, strategy=chosen, progress=progress)
         except UsageError as error:
             complain(f"{file}: {error}")
             code = 2
@@ -70,20 +70,20 @@ def inspect(
 
 
 @contextmanager
-def _patience(file: str) -> Generator[None, None, None]:
-    """Show on a terminal which file is being read, if that takes long."""
+def _patience(file: str) -> Generator[Progress | None, None, None]:
+    """Show on a terminal which file is being read and how much of it has been, if that takes long."""
     from rich.console import Console  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield
+        yield None
         return
     status = console.status(Text(printable(file)))
     timer = threading.Timer(PATIENCE, status.start)
     timer.start()
     try:
-        yield
+        yield lambda done, size: status.update(Text(f"{printable(file)}  {done:,} of {size:,} bytes"))
     finally:
         timer.cancel()
         timer.join()

@@ -12,8 +12,9 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError
 from ...events.segment_event import SegmentContent
 from ...operators.engine.stage import Operator
-from ...sinks.collect import Segment, collect
+from ...sinks.collect import Collector, Segment
 from ..strategies.strategy import StrategyEvent
+from .pieces_joined import pieces_joined
 
 WIRE_KINDS = {"custom": "custom_tool_call"}
 """The types of calls whose name on the wire differs from ours, by that name."""
@@ -60,19 +61,24 @@ def inspect_chunks(
     that has come to its end when `subscribe` returns, as all that read files and sync SDK streams have.
     """
     facts = _Facts()
-    events: list[StrategyEvent] = []
+    collector = Collector[StrategyEvent](keep_events=False)
+    texts: list[str] = []
     failures: list[Exception] = []
-    chunks.pipe(rx.do_action(facts.note), strategy).subscribe(events.append, failures.append)
+
+    def take(event: StrategyEvent) -> None:
+        if isinstance(event, SegmentContent) and event.segment_type == "text":
+            texts.append(event.delta)
+        collector.feed(event)
+
+    pieces_joined(chunks).pipe(rx.do_action(facts.note), strategy).subscribe(take, failures.append)
     for failure in failures:
         if not isinstance(failure, ProviderError):
             raise failure
         facts.error = error_record(failure)
-    collected = collect(events)
+    collected = collector.close()
     calls = [segment for segment in collected.segments if "tool_name" in segment.metadata]
     return Inspected(
-        text="".join(
-            event.delta for event in events if isinstance(event, SegmentContent) and event.segment_type == "text"
-        ),
+        text="".join(texts),
         reasoning_chars=len(collected.reasoning),
         calls=tuple(facts.in_order(calls)),
         finish_reason=facts.finish_reasons[min(facts.finish_reasons)] if facts.finish_reasons else None,

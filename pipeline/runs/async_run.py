@@ -21,6 +21,7 @@ from ..answers.answer import Answer
 from ..strategies.strategy import PipelineEvent
 from .flow import AnyFlow, PassingFlow, Step
 from .kept_answer import KeptAnswer
+from .used_run import check_unused
 
 
 class AsyncRun:
@@ -54,6 +55,7 @@ class AsyncRun:
         self._events = _events(self._state, flow)
 
     def __aiter__(self) -> Self:
+        check_unused(is_over=self._state.is_over)
         return self
 
     async def __anext__(self) -> PipelineEvent:
@@ -205,6 +207,8 @@ class _State:
     async def finish(self, error: BaseException | None) -> None:
         """Close the provider's stream, then end the sinks."""
         self.is_over = True
+        if self.fan_out is not None:
+            self.fan_out.raises_failure = error is None
         try:
             for each in (self.iterator, self.stream):
                 close = getattr(each, "aclose", None) or getattr(each, "close", None)

@@ -18,6 +18,7 @@ from ..answers.answer import Answer
 from ..strategies.strategy import StrategyEvent
 from .flow import Flow, Step
 from .kept_answer import KeptAnswer
+from .used_run import check_unused
 
 
 class Run:
@@ -33,6 +34,7 @@ class Run:
         self._events = _events(self._state, flow)
 
     def __iter__(self) -> Self:
+        check_unused(is_over=self._state.is_over)
         return self
 
     def __next__(self) -> StrategyEvent:
@@ -118,6 +120,8 @@ class _State:
     def finish(self, error: BaseException | None) -> None:
         """Close the provider's stream, then end the sinks."""
         self.is_over = True
+        if self.fan_out is not None:
+            self.fan_out.raises_failure = error is None
         try:
             for each in (self.iterator, self.stream):
                 close = getattr(each, "close", None)
@@ -182,7 +186,7 @@ def _steps(state: _State, flow: Flow) -> Generator[Step, None, None]:
 
 def _open(state: _State) -> Any:
     stream: Any = state.source() if callable(state.source) else state.source
-    if hasattr(stream, "__aiter__") or hasattr(stream, "__await__"):
+    if (hasattr(stream, "__aiter__") and not hasattr(stream, "__iter__")) or hasattr(stream, "__await__"):
         if inspect.iscoroutine(stream):
             stream.close()
         message = "this stream is async; use astream(...) inside a coroutine"

@@ -34,6 +34,8 @@ class _FanOut:
         self._when_full: WhenFull = when_full
         self._close_timeout = close_timeout
         self._is_started = self._is_closed = self._is_left = False
+        self.raises_failure = False
+        """Whether who closes this raises `failure`, which is then not logged as well."""
         # Without a close, the sinks are ended when this object is garbage-collected.
         finalize(self, _abandon, [line.channel for line in self._lines])
 
@@ -52,6 +54,10 @@ class _FanOut:
         if self._when_full != "fail" or self._is_left:
             return None
         return next((line.result for line in self._lines if isinstance(line.result, StuckSinkError)), None)
+
+    def _is_told(self) -> bool:
+        """Return whether the next sink that is given up is the failure that the stream raises."""
+        return self.raises_failure and self._when_full == "fail" and not self._is_left and self.failure is None
 
     def _end(self, error: Exception | None, *, is_left: bool) -> None:
         self._is_closed = True
@@ -129,7 +135,7 @@ class FanOut(_FanOut):
         except BaseException:
             for line in lines:
                 if _is_alive(line):
-                    line.give_up(self._close_timeout)
+                    line.give_up(self._close_timeout, is_raised=self._is_told())
                     line.abandon()
             raise
         if seen is not None:
@@ -149,7 +155,7 @@ class FanOut(_FanOut):
 
     def _give_up(self, lines: list[SinkLine]) -> None:
         for line in lines:
-            line.give_up(self._close_timeout)
+            line.give_up(self._close_timeout, is_raised=self._is_told())
             line.cancel()
         in_tasks = [line for line in lines if line.task is not None]
         deadline = monotonic() + _CLEAN_UP
@@ -217,7 +223,7 @@ class AsyncFanOut(_FanOut):
             await self._stopped(lines, self._close_timeout)
             raise
         for line in stuck:
-            line.give_up(self._close_timeout)
+            line.give_up(self._close_timeout, is_raised=self._is_told())
         await self._stopped(stuck, _CLEAN_UP)
         if seen is not None:
             seen.__traceback__ = traceback
@@ -246,7 +252,7 @@ class AsyncFanOut(_FanOut):
         finally:
             for line in lines:
                 if line.task is not None and not line.task.done():
-                    line.give_up(self._close_timeout)
+                    line.give_up(self._close_timeout, is_raised=self._is_told())
                     line.abandon()
         deadline = monotonic() + _CLEAN_UP
         for line in lines:

@@ -112,8 +112,8 @@ class SinkLine:
                 self.sink.release()  # its reader may take the rest at any time
         self.channel.end(error)
 
-    def give_up(self, timeout: float) -> None:
-        """Abandon this sink and ignore what it does from now on."""
+    def give_up(self, timeout: float, *, is_raised: bool = False) -> None:
+        """Abandon this sink and ignore what it does from now on; log it, unless the stream raises it."""
         if self.is_given_up:
             return
         self.is_given_up = True
@@ -121,7 +121,8 @@ class SinkLine:
         error.__cause__ = self.channel.error
         self.result = error
         self.channel.cut(error)
-        _LOGGER.warning("%s; the stream ends without it", error)
+        if not is_raised:
+            _LOGGER.warning("%s; the stream ends without it", error)
 
     def cancel(self) -> None:
         """Cancel the task of an async sink, from any thread."""

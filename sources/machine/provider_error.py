@@ -11,7 +11,7 @@ from .sdk_fields import fields_of
 from .surrogates import plain_json, without_halves
 
 _TRANSPORTS = frozenset({"aiohttp", "h11", "h2", "httpcore", "httpcore2", "httpx", "httpx2"})
-_CLIENTS = _TRANSPORTS | {"anthropic", "google", "openai"}
+_CLIENTS = _TRANSPORTS | {"anthropic", "google", "huggingface_hub", "litellm", "openai"}
 _SHOWN = 200
 _NO_MESSAGE = "the provider reported an error without a message"
 
@@ -60,6 +60,8 @@ def _translated(error: Exception) -> ProviderError | None:
     if isinstance(error, ProviderError):
         return error
     root = _root(type(error).__module__)
+    if root == "huggingface_hub":  # its exceptions are those of its transport, too
+        return _sdk_error(error)
     if root in _TRANSPORTS or isinstance(error, OSError):  # TimeoutError and ConnectionError are OSErrors
         return ProviderError(_said(error), type=type(error).__name__, transport=True)
     if root in _CLIENTS:
@@ -79,7 +81,9 @@ def _sdk_error(error: Exception) -> ProviderError:
     fields = fields_of(body) or {}
     if "message" not in fields and fields_of(fields.get("error")):
         body = fields["error"]
-    status = _status(getattr(error, "status_code", None))
+    status = _status(
+        getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
+    )
     if body is None:
         kind = _word(getattr(error, "type", None)) or type(error).__name__
         return ProviderError(_said(error), type=kind, status=status)

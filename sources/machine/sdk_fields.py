@@ -14,7 +14,8 @@ def fields_of(value: Any) -> Fields | None:
     ({'a': 1}, None)
     """
     if isinstance(value, dict):
-        return cast("Fields", value)
+        # Hugging Face's objects are dicts, whose attributes alone have what their classes do not know.
+        return cast("Fields", value if type(value) is dict else {**value, **getattr(value, "__dict__", {})})
     if value is None:
         return None
     extras: Fields | None = getattr(value, "__pydantic_extra__", None)

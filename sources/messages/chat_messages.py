@@ -9,6 +9,8 @@ from msgspec import Struct, field
 from ...operators.engine.state import Stateful
 from ..machine.choices import Choices, wanted_choice
 from ..machine.sdk_fields import Fields, entries_of, fields_of
+from ..openai.langchain_chunk import TYPE as LANGCHAIN_TYPE
+from ..openai.langchain_chunk import chat_chunk
 from .chat_calls import ChatCalls
 from .joined import Joined, set_json, wire_fields
 
@@ -50,7 +52,8 @@ class ChatMessages(Stateful):
                     self.feed(each)
             return
         if "choices" not in chunk:  # Mistral's SDK wraps its chunks in events
-            chunk = fields_of(chunk.get("data")) or {}
+            is_langchains = chunk.get("type") == LANGCHAIN_TYPE
+            chunk = chat_chunk(chunk, {}) if is_langchains else fields_of(chunk.get("data")) or {}
         valid = [each for each in map(fields_of, entries_of(chunk.get("choices"))) if each is not None]
         for position, choice in enumerate(valid):
             number = wanted_choice(self._wanted, choice.get("index"), position)

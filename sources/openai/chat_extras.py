@@ -84,6 +84,8 @@ def add_delta_extras(choice: Choice, delta: Fields) -> None:
 
 def changed(fields: Fields, kinds: Kinds, said: dict[str, Any], before: str = "") -> dict[str, dict[str, Any]]:
     """Return the data of the keys with a kind whose value has changed since it was said last."""
+    if kinds.keys().isdisjoint(fields):
+        return {}
     found: dict[str, dict[str, Any]] = {}
     for key in kinds:
         plain = plain_json(fields.get(key))
@@ -109,5 +111,7 @@ def unknown(fields: Fields, known: frozenset[str]) -> dict[str, Any]:
     >>> unknown({"id": "x", "new": 1, "empty": []}, frozenset({"id"}))
     {'new': 1}
     """
+    if known.issuperset(fields):
+        return {}
     plain = {key: plain_json(value) for key, value in fields.items() if key not in known and value is not None}
     return {key: value for key, value in plain.items() if says_something(value)} if plain else {}

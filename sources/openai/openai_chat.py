@@ -29,11 +29,19 @@ from .chat_extras import (
 from .chat_lane import ChatLane
 from .chat_parts import add_audio, add_images, audio_rest, reasoning_text, replayable_details, thinking_text
 from .chat_usage import chat_usage
+from .langchain_chunk import TYPE as LANGCHAIN_TYPE
+from .langchain_chunk import chat_chunk
 
 # How a call goes back to the provider, where it is not as a function in `tool_calls`.
 _CUSTOM = {"type": "custom"}
 _LEGACY = {"type": "function_call"}
 _OF_CALL = frozenset(("index", "id", "type", "function", "custom"))
+# The keys beside which a chunk may be a piece and nothing else: what is left out, and where the piece stands.
+_SILENT_OF_CHUNK = keys_left_out(API) | {"id", "model", "choices"}
+_SILENT_OF_CHOICE = frozenset({"index", "delta"})
+_SILENT_OF_DELTA = frozenset({"role", "content", "tool_calls"})
+_SILENT_OF_CALL = frozenset({"index", "type", "function"})
+_ARGUMENTS = frozenset({"arguments"})
 _OF_GROQ = keys_left_out(API, "x_groq") | {"usage"}
 
 
@@ -56,9 +64,13 @@ class OpenAIChat(ChatLane):
         if self.stopped:
             return []
         chunk = fields_of(item)
+        if chunk is not None and (piece := self._piece(chunk)) is not None:
+            return piece
         if chunk is not None and "choices" not in chunk:
             inner = fields_of(chunk.get("data"))  # Mistral's SDK wraps its chunks in events
             chunk = inner if inner is not None and "choices" in inner else chunk
+            if chunk.get("type") == LANGCHAIN_TYPE:
+                chunk = chat_chunk(chunk, self._extras.setdefault(LANGCHAIN_TYPE, {}))
         if chunk is None:
             if isinstance(item, list):
                 return [response for each in entries_of(item) for response in self.feed(each)]
@@ -75,8 +87,9 @@ class OpenAIChat(ChatLane):
             ProviderEvent(OF_CHUNK[key], data) for key, data in changed(chunk, OF_CHUNK, self._extras).items()
         ]:
             responses.append(self.chunk(provider_events=events))
-        usages = [chunk.get("usage"), groq.get("usage")] + [fields.get("usage") for fields in valid]
-        self._add_usage(responses, next((found for given in usages if (found := chat_usage(given))), None))
+        usages = [given for each in (chunk, groq, *valid) if (given := each.get("usage"))]
+        if usages:
+            self._add_usage(responses, next((found for given in usages if (found := chat_usage(given))), None))
         error = chunk.get("error")
         if error or chunk.get("object") == "error":  # the second is vLLM's: an event that is itself the error
             failure = error_in_body(plain_json(error or unknown(chunk, NOT_UNKNOWN_OF_CHUNK)))
@@ -89,6 +102,38 @@ class OpenAIChat(ChatLane):
         elif rest := unknown(chunk, NOT_UNKNOWN_OF_CHUNK) | unknown(groq, _OF_GROQ):
             responses.append(self.chunk(raw=(rest if valid or responses else plain_json(item),)))
         return responses
+
+    def _piece(self, chunk: Fields) -> list[ChunkResponse] | None:
+        """Return what a chunk says that has a piece of text or of arguments and nothing else, as most have.
+
+        None for any other chunk, which `feed` then reads key by key.
+        """
+        choices = chunk.get("choices")
+        if not isinstance(choices, list) or len(choices) != 1 or chunk.get("object") == "error":
+            return None
+        if not _has_only(chunk, _SILENT_OF_CHUNK):
+            return None
+        fields = fields_of(choices[0])
+        if fields is None or not _has_only(fields, _SILENT_OF_CHOICE):
+            return None
+        delta = fields_of(fields.get("delta"))
+        if delta is None or not _has_only(delta, _SILENT_OF_DELTA):
+            return None
+        text, calls = delta.get("content"), delta.get("tool_calls")
+        key, arguments = _argument_piece(calls) if calls and not text else (None, "")
+        if not (arguments or (isinstance(text, str) and text and text.isascii() and not calls)):
+            return None
+        choice = self._choice(fields.get("index"))
+        if choice is None or choice.holds_text:
+            return None
+        self.identify(chunk.get("id"), chunk.get("model"))
+        if not arguments:
+            choice.spoke = True
+            return [self.chunk(choice=choice.number, content=text)]
+        call = choice.calls.delta(key, arguments=arguments)
+        deltas = (*choice.calls.owed(), *(() if call is None else (call,)))
+        choice.spoke = choice.spoke or bool(deltas)
+        return [self.chunk(choice=choice.number, tool_calls=deltas)] if deltas else []
 
     def _read(self, choice: Choice, fields: Fields) -> None:
         delta = fields_of(fields.get("delta"))
@@ -105,6 +150,23 @@ class OpenAIChat(ChatLane):
             if rest := error_rest(error):
                 choice.raw(rest)
             choice.said["error"] = error_fields(self.failure)
+
+
+def _has_only(fields: Fields, silent: frozenset[str]) -> bool:
+    """Return whether all other keys of an object are null."""
+    return silent.issuperset(fields) or all(key in silent or fields[key] is None for key in fields)
+
+
+def _argument_piece(calls: Any) -> tuple[Key, str]:
+    """Return the key and the text of a single call that has a piece of arguments and nothing else."""
+    call = fields_of(calls[0]) if isinstance(calls, list) and len(calls) == 1 else None
+    if call is None or not _has_only(call, _SILENT_OF_CALL):
+        return None, ""
+    function = fields_of(call.get("function"))
+    if function is None or not _has_only(function, _ARGUMENTS):
+        return None, ""
+    text = function.get("arguments")
+    return _key(call.get("index")), text if isinstance(text, str) else ""
 
 
 def _read_delta(choice: Choice, delta: Fields) -> None:
@@ -187,5 +249,7 @@ def is_chat_chunk(event: Fields) -> bool:
     if event.get("object") == "text_completion":  # the older API: its choices have `text`, which is not supported
         return False
     inner = fields_of(event.get("data")) or {}  # Mistral's SDK wraps its chunks in events
+    if event.get("type") == LANGCHAIN_TYPE:
+        return True
     has_choices = isinstance(event.get("choices"), list) or isinstance(inner.get("choices"), list)
     return has_choices or str(event.get("object", "")).startswith("chat.completion")

@@ -104,7 +104,7 @@ APIS = (
         OpenAIChat,
         is_chat_chunk,
         CHAT_SERVED,
-        sdks=("openai", "mistralai"),
+        sdks=("openai", "mistralai", "litellm", "huggingface_hub"),
         exception=mistral_exception,
         new_messages=ChatMessages,
     ),

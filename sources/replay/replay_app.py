@@ -42,6 +42,8 @@ class Settings(NamedTuple):
     """The semaphore that must be acquired before each piece is sent; None sends without waiting."""
     check: RequestCheck | None = None
     """What looks at each request before it is answered."""
+    strict: bool = False
+    """Whether a model that no recording is named like is refused."""
 
 
 class _Refusal(Exception):  # noqa: N818 - an answer, not an error
@@ -102,7 +104,8 @@ class ReplayApp:
             message = "the replay server plays recorded streams only; request one with stream=True"
             raise _Refusal(400, message)
         try:
-            recording = self._recordings.choose(api.name, model=model, name=request.headers.get(RECORDING_HEADER))
+            named = request.headers.get(RECORDING_HEADER)
+            recording = self._recordings.choose(api.name, model=model, name=named, strict=self._settings.strict)
         except UsageError as error:
             raise _Refusal(404, str(error)) from error
         try:

@@ -76,9 +76,10 @@ class Recordings:
     def of(self, api: str) -> list[Recording]:
         return [recording for recording in self.all if recording.api == api]
 
-    def choose(self, api: str, *, model: str = "", name: str | None = None) -> Recording:
+    def choose(self, api: str, *, model: str = "", name: str | None = None, strict: bool = False) -> Recording:
         """Return the recording with a name, else one named like the model, else the next; `UsageError` lists them.
 
+        `strict`: a model that no recording is named like is a `UsageError`, too.
         A name is only compared with those found at the start, and never used as a path.
         """
         own = self.of(api)
@@ -89,7 +90,10 @@ class Recordings:
         elif not own:
             raise UsageError(_nothing(f"no recording of {api}", self.all))
         else:
-            fitting = [recording for recording in own if model and recording.is_named(model)] or own
+            fitting = [recording for recording in own if model and recording.is_named(model)]
+            if strict and not fitting:
+                raise UsageError(_nothing(f"no recording named like the model {model[:200]!r} of {api}", own))
+            fitting = fitting or own
         key = tuple(recording.name for recording in fitting)
         turn = self._turns.get(key, 0)
         self._turns[key] = turn + 1

@@ -41,6 +41,8 @@ class ReplayServer:
       `port`: the port; 0 is any free one.
     - `check`: a function of the API's name and the request's JSON body; what it raises refuses the request with 400, in
       the provider's form, with the exception's text. So a test can look at each request, such as the second of a loop.
+    - `strict`: a model that no recording is named like is refused with 404, as providers do, where no header names a
+      recording; without it such a request gets the next recording.
     - `hosts`: names that are allowed in the header `Host`, besides localhost, 127.0.0.1, [::1] and `host`; a request
       with another is refused with 403.
 
@@ -60,6 +62,7 @@ class ReplayServer:
         chunk: Chunk | str | None = None,
         fault: str | None = None,
         check: RequestCheck | None = None,
+        strict: bool = False,
     ) -> None:
         if not (public or is_this_machine(host)):
             message = f"{host} is reachable from other machines; allow that with public=True (--public)"
@@ -72,6 +75,7 @@ class ReplayServer:
         self._chunk: Chunk | None = None if chunk is None else checked_chunk(chunk)
         self._fault = None if fault is None else parse_fault(fault)
         self._check = check
+        self._strict = strict
         self._gate: asyncio.Semaphore | None = None
         self._log = ReplayLog()
         self._thread: ReplayThread | None = None
@@ -89,7 +93,7 @@ class ReplayServer:
                 raise
             raise UsageError(NOT_INSTALLED) from error
         connections = Connections()
-        settings = Settings(self._pace, self._chunk, self._fault, self._hosts, self._gate, self._check)
+        settings = Settings(self._pace, self._chunk, self._fault, self._hosts, self._gate, self._check, self._strict)
         app = ReplayApp(self.recordings, self._log, connections, settings)
         listening = _listening(*self._address)
         host, port = cast("tuple[str, int]", listening.getsockname()[:2])

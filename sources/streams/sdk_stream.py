@@ -9,6 +9,7 @@ from typing import Any, Self, TypeAlias, cast
 
 from ...events.errors import ProviderError
 from ..recordings.taps import AsyncTap, Tap, TappedStart
+from .both_ways import goes_async
 
 Translate: TypeAlias = Callable[[Exception], ProviderError | None]
 """Returns our error for an exception of the SDK, or None if it is raised unchanged."""
@@ -54,7 +55,7 @@ def _checked(stream: Any, check: Check) -> Any:
 
 
 def _wrapped(stream: Any, translate: Translate) -> Any:
-    if hasattr(stream, "__anext__"):
+    if hasattr(stream, "__anext__") and goes_async(stream):
         return _AsyncStream(stream, translate)
     if hasattr(stream, "__next__"):
         return _Stream(stream, translate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, TypeAlias
 
 from reactivex import Observable, abc
@@ -17,6 +17,7 @@ from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, Failed
 from ..machine.machine import Machine
 from ..machine.provider_error import provider_error
+from .both_ways import goes_async
 
 _LOGGER = logging.getLogger("penstock")
 
@@ -257,7 +258,7 @@ _NOTHING: set[asyncio.Task[None]] = set()
 
 
 def _is_async(stream: object) -> bool:
-    return inspect.isawaitable(stream) or isinstance(stream, AsyncIterable)
+    return inspect.isawaitable(stream) or goes_async(stream)
 
 
 def _async_iterator(stream: Any) -> AsyncIterator[Any]:

@@ -585,9 +585,10 @@ def test_cancel_stops_one_run_or_all():
 
 def test_cancel_of_a_run_that_has_ended_changes_nothing():
     run = Pipeline().stream(one_call())
-    list(run)
+    events = list(run)
     run.cancel()
-    assert list(run) == []
+    assert next(run, None) is None
+    assert run.answer.status == events[-1].status == "complete"
 
 
 @pytest.mark.parametrize("how", ["close", "with", "dropped"])
@@ -701,7 +702,8 @@ def test_several_streams_at_once_in_tasks_share_no_state():
 def test_a_run_is_looped_over_once():
     run = Pipeline().stream(one_call())
     assert len(list(run)) == 8
-    assert list(run) == []
+    with pytest.raises(UsageError, match="this run was used"):
+        list(run)
 
 
 # Sinks

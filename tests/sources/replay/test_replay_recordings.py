@@ -79,3 +79,12 @@ def test_timing_that_does_not_fit_is_a_usage_error(tmp_path: Path, timing: str):
     (tmp_path / "one.timing.json").write_text(timing)
     with pytest.raises(UsageError, match=r"one\."):
         Recordings(tmp_path)
+
+
+def test_a_strict_choice_refuses_a_model_that_no_recording_is_named_like():
+    recordings = Recordings({"gpt-5.sse": CHAT, "other.sse": CHAT}, "openai-chat")
+    assert recordings.choose("openai-chat", model="gpt-5", strict=True).name == "gpt-5.sse"
+    assert recordings.choose("openai-chat", model="gpt-4", name="other", strict=True).name == "other.sse"
+    assert recordings.choose("openai-chat", model="gpt-4").name == "gpt-5.sse"
+    with pytest.raises(UsageError, match=r"named like the model 'gpt-4' of openai-chat; there is gpt-5.sse, other.sse"):
+        recordings.choose("openai-chat", model="gpt-4", strict=True)

@@ -26,7 +26,8 @@ def terminal_view(
         Pipeline(sinks=[terminal_view()])
 
     Full rows of text go to the scrollback. A file is a panel with its path, its number of lines and its last rows in
-    colour; files written at the same time are side by side if the terminal is wide enough. Changes are drawn at most
+    colour; files written at the same time are side by side if the terminal is wide enough. Once they have ended, the
+    whole files stay, with their long lines wrapped. Changes are drawn at most
     twelve times a second and never fill the screen; finished parts stay. If the output is not a terminal, or one
     without cursor movement, the lines of `plain_view` are printed instead.
 

@@ -8,6 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from rich.console import Console
 from rich.style import Style
 from rich.syntax import ANSI_LIGHT, ANSISyntaxTheme, Syntax
 from rich.text import Text
@@ -19,6 +20,8 @@ CONTEXT = 60
 """The lines above the shown ones that are read to find the colours."""
 PATCHES = frozenset(("edit_file", "patch_file"))
 TAB = 4
+COLOURED = 200_000
+"""The most characters of a whole file that are coloured: it is done at once, when the file has ended."""
 
 
 def code_rows(tail: FileTail, rows: int, lexer: str, theme: str | None) -> list[Text]:
@@ -40,6 +43,21 @@ def code_rows(tail: FileTail, rows: int, lexer: str, theme: str | None) -> list[
     width = len(str(tail.count))
     numbers = range(tail.count - shown + 1, tail.count + 1)
     return [Text.assemble((f"{number:>{width}} ", "dim"), line) for number, line in zip(numbers, coloured, strict=True)]
+
+
+def whole_rows(text: str, lexer: str, theme: str | None, width: int, console: Console) -> list[Text]:
+    """Return all rows of a file with their numbers; a line that is too long goes on in rows without a number."""
+    lines = [harmless(line.removesuffix("\r")).expandtabs(TAB) for line in text.removesuffix("\n").split("\n")]
+    code = "\n".join(lines)
+    plain = lexer == "default" or len(code) > COLOURED
+    coloured = (Text(code) if plain else _syntax(lexer, theme).highlight(code)).split("\n", allow_blank=True)
+    digits = len(str(len(lines)))
+    rows: list[Text] = []
+    for number, line in enumerate(coloured[: len(lines)], 1):
+        pieces = line.wrap(console, max(1, width - digits - 1), overflow="fold") or [Text("")]
+        for place, piece in enumerate(pieces):
+            rows.append(Text.assemble((f"{'' if place else number:>{digits}} ", "dim"), piece))
+    return rows
 
 
 def lexer_of(kind: str, path: str) -> str:

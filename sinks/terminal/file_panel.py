@@ -14,14 +14,14 @@ from rich.text import Text
 
 from ..wording.event_words import ending, subject
 from ..wording.printable import harmless, in_a_line
-from .code_rows import code_rows, lexer_of
+from .code_rows import code_rows, lexer_of, whole_rows
 from .file_tail import FileTail
 from .terminal_region import Line
 from .wrap_rows import last_cells
 
 
 class FilePanel:
-    """A framed file with its path, its number of lines, and its last rows in colour."""
+    """A framed file with its path, its number of lines, and its last rows in colour; all rows once it has ended."""
 
     def __init__(self, console: Console, kind: str, theme: str | None) -> None:
         self.ended = False
@@ -30,12 +30,14 @@ class FilePanel:
         self._about = ""
         self._lexer = "default"
         self._tail = FileTail()
+        self._pieces: list[str] = []
         self._ending = ""
         self._version = 0
         self._drawn: tuple[tuple[int, int, int], list[Line]] | None = None
 
     def feed(self, delta: str) -> None:
         self._tail.feed(delta)
+        self._pieces.append(delta)
         self._version += 1
 
     def know(self, metadata: dict[str, Any]) -> None:
@@ -60,6 +62,11 @@ class FilePanel:
             self._drawn = state, self._draw(width, rows)
         return self._drawn[1]
 
+    def whole(self, width: int) -> list[Line]:
+        """Return the panel with the whole file, its long lines wrapped: what stays when it has ended."""
+        rows = whole_rows("".join(self._pieces), self._lexer, self._theme, width - 4, self._console)
+        return self._framed(Text("\n").join(rows), width, None)
+
     def one_line(self, width: int) -> Line:
         """Return the panel in one line, without its content, for lack of room."""
         line = [
@@ -70,15 +77,17 @@ class FilePanel:
         return Segment.adjust_line_length(line, width, pad=False)
 
     def _draw(self, width: int, rows: int) -> list[Line]:
+        code = code_rows(self._tail, rows - 2, self._lexer, self._theme)
+        return self._framed(Text("\n", no_wrap=True, overflow="ellipsis").join(code), width, rows)
+
+    def _framed(self, code: Text, width: int, rows: int | None) -> list[Line]:
         kind = harmless(self._kind)
         about = in_a_line(self._about)
         room = width - cell_len(kind) - 8
         if cell_len(about) > room:
             about = "…" + last_cells(about, room - 1)
         panel = Panel(
-            Text("\n", no_wrap=True, overflow="ellipsis").join(
-                code_rows(self._tail, rows - 2, self._lexer, self._theme)
-            ),
+            code,
             box.ROUNDED,
             title=Text.assemble((kind, "dim"), "  ", (about, "bold default")) if about else Text(kind, style="dim"),
             title_align="left",

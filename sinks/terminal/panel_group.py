@@ -15,7 +15,7 @@ LOWEST = 3
 
 
 class PanelGroup:
-    """Panels side by side; they keep their places until the last one has ended."""
+    """Panels side by side until the last one has ended; then whole files, one below the other."""
 
     kind: Kind = "box"
 
@@ -26,10 +26,8 @@ class PanelGroup:
     def ended(self) -> bool:
         return all(panel.ended for panel in self.panels)
 
-    def settled(self, width: int, rows: int) -> list[Line]:
-        if not self.ended:
-            return []
-        return [line for row in self._rows(width) for line in _side_by_side(row, width, min(_wanted(row), rows))]
+    def settled(self, width: int, rows: int) -> list[Line]:  # noqa: ARG002 - a whole file has as many as it needs
+        return [line for panel in self.panels for line in panel.whole(width)] if self.ended else []
 
     def live(self, width: int, rows: int) -> list[Line]:
         grid = self._rows(width)

@@ -56,7 +56,7 @@ class Choice(Stateful):
     @property
     def holds_text(self) -> bool:
         """Whether a surrogate is held."""
-        return bool(self._held)
+        return bool(self.held)
 
     def add(self, **said: Any) -> None:
         """Add texts, as whole characters, and other fields; first flush surrogates held for texts that end here."""

@@ -22,14 +22,13 @@ from .calls.known_file_tools import KNOWN_FILE_TOOLS
 from .calls.same_arguments import arguments_digest, value_digest
 from .calls.segment_end import error_detail
 from .calls.segment_metadata import called_name, spec_by_type, told_arguments
-from .engine.growing_text import GrowingText
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
 from .engine.state import Stateful
 from .engine.straight_way import StraightWay
 from .fields.specs_by_tool import specs_by_tool
-from .machines.fragment_aggregator import FragmentAggregator
+from .machines.fragment_aggregator import FragmentAggregator, GrowingText
 from .machines.whole_json import decode_json
 from .schemas.tool_parameters import known_name
 from .schemas.validated import validated

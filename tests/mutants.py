@@ -150,9 +150,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "a growing text loses the pieces behind its last block",
         (
             Edit(
-                "operators/engine/growing_text.py",
-                "        self.join()\n        if len(self._blocks) > 1",
-                "        if len(self._blocks) > 1",
+                "operators/machines/fragment_aggregator.py",
+                "        self.join()\n        if len(self.blocks) > 1",
+                "        if len(self.blocks) > 1",
             ),
         ),
         (f"{STRAIGHT} in_the_invocation",),
@@ -843,7 +843,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a token that ends an answer is text at its end",
-        (Edit("operators/text/outside_text.py", "        if marker in END_TOKENS:\n", "        if marker in ():\n"),),
+        (
+            Edit(
+                "operators/text/outside_text.py",
+                "        if marker in END_TOKENS and not ends_reasoning:\n",
+                "        if marker in ():\n",
+            ),
+        ),
         ("tests/operators/dialects/test_dialect_slips.py token",),
     ),
     Mutant(

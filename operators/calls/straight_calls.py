@@ -10,8 +10,8 @@ from msgspec.structs import force_setattr
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.fragment import Fragment
 from ...events.segment_event import SegmentContent
-from ..engine.growing_text import MANY, GrowingText
 from ..engine.straight_way import Offer, StraightWay
+from ..machines.fragment_aggregator import MANY, GrowingText
 
 if TYPE_CHECKING:
     from .native_call import NativeCall

@@ -8,10 +8,12 @@ from stage to stage as events. Both ways have the same results.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...events.fragment import Fragment, Path
-from .growing_text import GrowingText
+
+if TYPE_CHECKING:
+    from ..machines.fragment_aggregator import GrowingText
 
 FurtherEvent: TypeAlias = Callable[[str, Fragment], Any]
 """Returns an event for a source text and its TEXT."""

@@ -1,14 +1,71 @@
-"""Join fragments to a value."""
+"""Join fragments to a value, whose open string is a text that grows."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from ...events.fragment import Fragment, JsonError, Path
-from ..engine.growing_text import GrowingText
 from ..engine.state import Stateful
+
+MANY: Final = 64
+"""So many pieces are joined at once: joining costs little for each, and few small strings are held."""
+
+
+class GrowingText(Stateful):
+    """A text held in blocks of joined pieces, so that a short piece costs the memory of its characters only.
+
+    >>> text = GrowingText()
+    >>> for piece in ("a", "b"):
+    ...     text.add(piece)
+    >>> text.joined()
+    'ab'
+
+    `blocks` are joined, and `pieces` are not yet. Code that appends to `pieces` itself calls `join` at `MANY` of them;
+    the list stays the same object until `load`.
+    """
+
+    STATE = ()
+    PIECES = ("blocks",)
+    __slots__ = (*PIECES, "pieces")
+
+    def __init__(self) -> None:
+        self.blocks: list[str] = []
+        self.pieces: list[str] = []
+
+    def add(self, piece: str) -> None:
+        pieces = self.pieces
+        pieces.append(piece)
+        if len(pieces) >= MANY:
+            self.join()
+
+    def join(self) -> None:
+        """Join the last pieces to a block."""
+        if self.pieces:
+            self.blocks.append("".join(self.pieces))
+            self.pieces.clear()
+
+    def joined(self) -> str:
+        """Return the whole text, which from now on is one block."""
+        self.join()
+        if len(self.blocks) > 1:
+            self.blocks[:] = ["".join(self.blocks)]
+        return self.blocks[0] if self.blocks else ""
+
+    def clear(self) -> None:
+        self.blocks.clear()
+        self.pieces.clear()
+
+    def dump(self) -> object:
+        """Return the state as plain data."""
+        self.join()
+        return super().dump()
+
+    def load(self, state: object, /) -> None:
+        """Go on from a dumped state."""
+        super().load(state)
+        self.pieces = []
 
 
 class FragmentAggregator(Stateful):
@@ -55,7 +112,7 @@ class FragmentAggregator(Stateful):
         if len(fragments) == 1:
             only = fragments[0]
             if type(only) is Fragment and only.kind == "TEXT":
-                self.text.add(only.value)
+                self._grow(only.value)
                 return
         for fragment in fragments:
             self.feed(fragment)
@@ -66,7 +123,7 @@ class FragmentAggregator(Stateful):
             return
         kind = fragment.kind
         if kind == "TEXT":
-            self.text.add(fragment.value)
+            self._grow(fragment.value)
         elif kind == "DONE":
             self._close(fragment.path)
         elif kind == "SCALAR":
@@ -75,7 +132,7 @@ class FragmentAggregator(Stateful):
         elif fragment.value == '"':
             if not self._containers or len(fragment.path) <= len(self.path):
                 self._put(fragment.path, None)
-            self.text.clear()
+            self._taken()
             self._open = "text"
             self._text_path = fragment.path
         else:
@@ -117,10 +174,26 @@ class FragmentAggregator(Stateful):
         for key in self._keys:
             self._containers.append(self._containers[-1][key])
 
+    def _grow(self, piece: str) -> None:
+        pieces = self.text.pieces
+        pieces.append(piece)
+        if len(pieces) >= MANY:
+            self.text.join()
+
+    def _taken(self) -> str:
+        """Return the open string, and forget it; a short one has no blocks."""
+        text = self.text
+        if text.blocks:
+            whole = text.joined()
+            text.clear()
+        else:
+            whole = "".join(text.pieces)
+            text.pieces.clear()
+        return whole
+
     def _close(self, path: Path) -> None:
         if self._open == "text":
-            self._put(path, self.text.joined())
-            self.text.clear()
+            self._put(path, self._taken())
             self._open = ""
         elif self._open:
             self._open = ""

@@ -50,7 +50,7 @@ from penstock.operators import (
     to_segments,
     within,
 )
-from penstock.operators.engine.growing_text import MANY
+from penstock.operators.machines.fragment_aggregator import MANY
 from penstock.operators.partial_arguments import PartialArguments, partial_arguments
 
 CONTRACT = (
@@ -419,7 +419,7 @@ def test_a_hundred_thousand_characters_unread_are_neither_joined_nor_shown():
             values = event.arguments._values
             joins.append(values._open)
     assert len(joins) >= 100_000
-    assert {len(block) for block in values.text._blocks} == {MANY}
+    assert {len(block) for block in values.text.blocks} == {MANY}
     assert values.value == {"path": "a"}
     assert event.arguments["content"] == "x" * 100_000
 

@@ -152,7 +152,7 @@ def test_a_text_is_read_once_it_has_a_name_or_is_long(length: int, monkeypatch: 
         made.append(given)
         return TextEngine(*given)
 
-    monkeypatch.setattr(import_module("penstock.operators.to_segments"), "TextEngine", counted)
+    monkeypatch.setattr(import_module("penstock.operators.text.text_engine"), "TextEngine", counted)
     chain = stage(to_segments(tools=TOOLS))
     for _ in range(length // 50):
         chain.feed(ChunkResponse("fruit [x] `run_bashed` {} <b> of_f\n".ljust(50)))

@@ -9,8 +9,7 @@ from hypothesis import given
 from strategies.json_texts import SAMPLE, json_texts, loads
 
 from penstock.events import Fragment
-from penstock.operators.engine.growing_text import MANY
-from penstock.operators.machines.fragment_aggregator import FragmentAggregator
+from penstock.operators.machines.fragment_aggregator import MANY, FragmentAggregator
 from penstock.operators.machines.json_machine import JsonMachine
 from penstock.operators.machines.live_view import ArrayView, ObjectView
 
@@ -130,12 +129,12 @@ def test_the_open_string_is_joined_only_when_somebody_reads_and_more_has_come():
     for _ in range(1000):
         growing.feed("x")
     values: Any = growing.values
-    assert 1000 / MANY < len([*values.text._blocks, *values.text.pieces]) < 1000 / MANY + MANY
+    assert 1000 / MANY < len([*values.text.blocks, *values.text.pieces]) < 1000 / MANY + MANY
     first = growing.view["a"]
     assert first == "x" * 1000
     assert growing.view["a"] is first
-    assert values.text._blocks == [first]
-    assert values.text._blocks[0] is first
+    assert values.text.blocks == [first]
+    assert values.text.blocks[0] is first
 
 
 def test_depth_does_not_recur():

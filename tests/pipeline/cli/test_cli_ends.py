@@ -48,6 +48,7 @@ READING = {
     "replay": ("replay", "-"),
     "parse": ("parse",),
     "inspect": ("inspect", "-"),
+    "record": ("record", "--json", "-o", os.devnull),
     "run": ASK,
     "run -": (*ASK, "-"),
 }
@@ -74,7 +75,7 @@ def working_for(output: str) -> list[str]:
 
 
 def test_every_command_is_tried():
-    tried = (*WORKING.values(), ASK)
+    tried = (*WORKING.values(), *READING.values())
     assert {words[0] for words in tried if not words[0].startswith("-")} == set(COMMANDS)
 
 

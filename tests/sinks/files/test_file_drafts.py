@@ -52,6 +52,7 @@ def test_where_no_thread_starts_at_all_the_call_says_so_and_the_stream_goes_on(t
     assert on_disk(tmp_path) == {"b": b"y"}
 
 
+@pytest.mark.laws
 def test_a_part_that_no_thread_can_keep_is_removed(
     tmp_path: Path, refused: list[int], caplog: pytest.LogCaptureFixture
 ):

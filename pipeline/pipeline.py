@@ -260,7 +260,8 @@ class Pipeline:
             message = "record= takes a stream; record what the Observable is made of with record(path)(stream)"
             raise UsageError(message)
         decode: Decode = self._decode
-        given: Any = raw_bytes(source) or source
+        anything = cast("Any", source)
+        given: Any = raw_bytes(anything) or anything
         if self._tap is not None:  # what is recorded is what is read, so it is opened as it will be read
             decode, given = "sdk", self._opened(source)
         chunks = decode_through(machines)(given) if is_decoded else stream_through(given, machines, decode)

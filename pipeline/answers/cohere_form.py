@@ -23,8 +23,9 @@ def _sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
             sent[key] = value
         elif key != "role" and value:
             left_out(notices, key, _NAME)
-    if isinstance(content := sent.get("content"), list):
-        said = [part for part in content if any(value for key, value in part.items() if key != "type")]
+    if isinstance(sent.get("content"), list):
+        parts: list[dict[str, Any]] = sent["content"]
+        said = [part for part in parts if any(value for key, value in part.items() if key != "type")]
         sent["content"] = said
         if not said:
             del sent["content"]

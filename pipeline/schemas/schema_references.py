@@ -111,7 +111,7 @@ def lone_reference(schema: Schema) -> Schema:
 
 def _copy(value: Any) -> Any:
     """Return a deep copy of what is JSON, in a fifth of the time of `deepcopy`, which copies the rest."""
-    kind = type(value)
+    kind: Any = type(cast("object", value))
     if kind is dict:
         return {key: _copy(each) for key, each in value.items()}
     if kind is list:

@@ -81,7 +81,9 @@ class AssistantsMessage(Stateful):
 
 def _annotation(given: Any) -> Any:
     plain = set_json(given)
-    return {name: each for name, each in plain.items() if name != "index"} if isinstance(plain, dict) else plain
+    if (fields := fields_of(plain)) is None:
+        return plain
+    return {name: each for name, each in fields.items() if name != "index"}
 
 
 def _whole_part(part: Joined) -> dict[str, Any]:

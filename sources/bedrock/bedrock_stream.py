@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self, cast
 
 from ...events.errors import ProviderError
+from ..machine.sdk_fields import fields_of
 from .bedrock_fields import STATUSES
 
 _TRANSPORT = frozenset({"HTTPClientError", "ConnectionError", "IncompleteReadError", "ReadTimeoutError"})
@@ -35,7 +36,8 @@ def bedrock_exception(error: Exception) -> ProviderError | None:
     answer = cast("Mapping[str, Any]", response)
     body: Any = answer.get("Error") or answer
     code = str(body.get("Code") or "")
-    status: Any = (answer.get("ResponseMetadata") or {}).get("HTTPStatusCode")
+    metadata: dict[str, Any] = answer.get("ResponseMetadata") or {}
+    status: Any = metadata.get("HTTPStatusCode")
     code = "" if code.isdigit() else code
     kind = next((name for name in STATUSES if name.lower() == code.lower()), code) or None
     is_status = isinstance(status, int) and 400 <= status < 600
@@ -69,7 +71,9 @@ async def _awaited(opening: Any) -> Any:
 
 
 def _events_of(source: Any) -> Any:
-    stream: Any = cast("dict[str, Any]", source).get("stream") if isinstance(source, dict) else source
+    stream: Any = source
+    if (answer := fields_of(source)) is not None and hasattr(source, "get"):
+        stream = answer.get("stream")
     if type(stream).__module__ != "botocore.eventstream":
         return source
     return _Events(stream)

@@ -137,7 +137,7 @@ def _whole_call(call: Joined) -> dict[str, Any]:
 
 
 def _parameters(call: Fields) -> dict[str, Any]:
-    parameters = call.get("parameters")
+    parameters: Any = call.get("parameters")
     if isinstance(parameters, str):
         parameters = json_as_far_as_it_came(parameters) if parameters.strip() else {}
     rest: dict[str, Any] = set_json({name: each for name, each in call.items() if name != "parameters"})

@@ -15,7 +15,8 @@ def fields_of(value: Any) -> Fields | None:
     """
     if isinstance(value, dict):
         # Hugging Face's objects are dicts, whose attributes alone have what their classes do not know.
-        return cast("Fields", value if type(value) is dict else {**value, **getattr(value, "__dict__", {})})
+        fields = cast("Fields", value)
+        return fields if type(fields) is dict else {**fields, **getattr(fields, "__dict__", {})}
     if value is None:
         return None
     extras: Fields | None = getattr(value, "__pydantic_extra__", None)

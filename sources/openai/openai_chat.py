@@ -108,7 +108,7 @@ class OpenAIChat(ChatLane):
 
         None for any other chunk, which `feed` then reads key by key.
         """
-        choices = chunk.get("choices")
+        choices: list[Any] | None = chunk.get("choices")
         if not isinstance(choices, list) or len(choices) != 1 or chunk.get("object") == "error":
             return None
         if not _has_only(chunk, _SILENT_OF_CHUNK):
@@ -157,7 +157,7 @@ def _has_only(fields: Fields, silent: frozenset[str]) -> bool:
     return silent.issuperset(fields) or all(key in silent or fields[key] is None for key in fields)
 
 
-def _argument_piece(calls: Any) -> tuple[Key, str]:
+def _argument_piece(calls: list[Any] | None) -> tuple[Key, str]:
     """Return the key and the text of a single call that has a piece of arguments and nothing else."""
     call = fields_of(calls[0]) if isinstance(calls, list) and len(calls) == 1 else None
     if call is None or not _has_only(call, _SILENT_OF_CALL):

@@ -20,10 +20,10 @@ def tapped(source: Any, new: Callable[[], RecordingFile]) -> Any:
 
     What is no stream is returned as it is, and refused by whoever gets it, in its own words.
     """
-    if isinstance(source, bytes):
-        return _tap_of([source], new())
     if callable(source):
         return TappedStart(source, new)
+    if type(source) is bytes:
+        return _tap_of([source], new())
     return _tap_of(source, new()) if _is_stream(source) else source
 
 
@@ -33,7 +33,7 @@ def _is_stream(value: object) -> bool:
 
 
 def _tap_of(stream: Any, file: RecordingFile) -> Tap | AsyncTap:
-    return AsyncTap(stream, file) if isinstance(stream, AsyncIterable) else Tap(stream, file)
+    return AsyncTap(stream, file) if hasattr(stream, "__aiter__") else Tap(stream, file)
 
 
 class TappedStart:

@@ -588,6 +588,7 @@ def test_cancel_of_a_run_that_has_ended_changes_nothing():
     events = list(run)
     run.cancel()
     assert next(run, None) is None
+    assert isinstance(events[-1], AnswerEnd)
     assert run.answer.status == events[-1].status == "complete"
 
 

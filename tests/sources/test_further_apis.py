@@ -184,8 +184,10 @@ def test_it_goes_on_from_its_dumped_state_after_any_piece(api: str, path: Path):
                     messages.feed(json.loads(data))
             old = decoder, machine, messages
             decoder, machine = chain.new_decoder(), chain.new_machine(choices=0, turn_id="t", limits=DEFAULT_LIMITS)
+            assert chain.new_messages is not None
             messages = chain.new_messages(0)
-            for part, before in zip((decoder, machine, messages), old, strict=True):
+            parts: list[tuple[Any, Any]] = list(zip((decoder, machine, messages), old, strict=True))
+            for part, before in parts:
                 part.load(msgspec.json.decode(msgspec.json.encode(before.dump())))
         chunks += machine.close(Completed())
         said = [chunk for chunk in whole if chunk.message is None]

@@ -25,6 +25,11 @@ def is_deep() -> bool:
     return _profile().max_examples >= 50
 
 
+def is_whole() -> bool:
+    """Return whether nothing is shortened but what `make test` shortens, as in `make laws`."""
+    return _name() != "half"
+
+
 def stride(number: int) -> int:
     """Return the step of a loop over all places: in `make test` each so many-th, else each one."""
     return number if _name() == "quick" else 1

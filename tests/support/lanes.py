@@ -110,7 +110,8 @@ class General:
 
 def assert_recut(api: str, body: bytes, random: Random) -> None:
     """Assert that a body cut at random gives the chunks, the failure and the state that the general way gives."""
-    fast, general = (WireMachine(each, api_of(api).new_decoder()) for each in (machine(api), General(machine(api))))
+    both: tuple[Any, Any] = (machine(api), General(machine(api)))
+    fast, general = (WireMachine(each, api_of(api).new_decoder()) for each in both)
     for piece in cut_at_random(body, random):
         assert fast.feed(piece) == general.feed(piece)
     assert fast.close(Completed()) == general.close(Completed())

@@ -59,7 +59,8 @@ class Told(CallArguments):
 
 
 def told(*, keep: bool = False) -> Operator[Any, Any]:
-    return each_call(Told, keep_segments=keep, fields=FILE_TOOLS, limits=Limits())
+    new_machine: Any = Told
+    return each_call(new_machine, keep_segments=keep, fields=FILE_TOOLS, limits=Limits())
 
 
 def start(kind: str = "tool_call", **metadata: Any) -> SegmentEvent:

@@ -19,6 +19,7 @@ from penstock.operators.engine.stage import Completed
 from penstock.sinks import (
     ApprovalRequest,
     Denied,
+    Postponed,
     acp_approval,
     callbacks,
     plain_view,
@@ -118,6 +119,7 @@ def test_acp_asks_the_user_of_the_editor(outcome: dict[str, Any], answer: str | 
 
     call = ToolInvocation("call_1", "t", "deploy", {"where": "here"})
     refused = asyncio.run(gate(call, acp_approval("sess", ask), lambda _: None))
+    assert not isinstance(refused, Postponed)
     assert (refused.denied if refused else None) == answer
     assert (asked[0].session_id, asked[0].tool_call.tool_call_id) == ("sess", "call_1")
     assert asked[0].tool_call.raw_input == {"where": "here"}

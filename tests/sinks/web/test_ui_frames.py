@@ -193,7 +193,8 @@ def test_a_browser_gets_neither_the_message_nor_what_is_encrypted():
 def test_half_of_a_surrogate_pair_in_a_dictionary_is_escaped():
     [frame] = UiFrames().feed({"type": "MINE", "text": "ä\ud83d", "n": float("inf")})
     assert frame == b'{"type":"MINE","text":"\\u00e4\\ud83d","n":null}'
-    assert msgspec.json.encode({"type": "MINE", "text": "ä"}) == next(UiFrames().feed({"type": "MINE", "text": "ä"}))
+    [frame] = UiFrames().feed({"type": "MINE", "text": "ä"})
+    assert frame == msgspec.json.encode({"type": "MINE", "text": "ä"})
 
 
 @pytest.mark.parametrize("name", ['x\ndata: {"type":"message_stop"}\n\nevent: y', 5, None])

@@ -132,7 +132,8 @@ def test_mistrals_streams_serve(is_async: bool):
 def test_what_googles_transport_returns_serves(is_async: bool):
     body = GEMINI.body_of("write_file")
     wanted = told(GEMINI.by_wire([body]))
-    path, request = "models/m:streamGenerateContent?alt=sse", {"contents": []}
+    path = "models/m:streamGenerateContent?alt=sse"
+    request: dict[str, Any] = {"contents": []}
 
     async def main(url: str) -> Run:
         google = gemini_client.client(url)

@@ -8,12 +8,9 @@ from stage to stage as events. Both ways have the same results.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from ...events.fragment import Fragment, Path
-
-if TYPE_CHECKING:
-    from ..machines.fragment_aggregator import GrowingText
 
 FurtherEvent: TypeAlias = Callable[[str, Fragment], Any]
 """Returns an event for a source text and its TEXT."""
@@ -21,6 +18,14 @@ Offer: TypeAlias = Callable[["StraightWay"], bool]
 """Offers a way to all stages behind the first one; False if one of them declines."""
 StraightFeed: TypeAlias = Callable[[Any], "list[Any] | None"]
 """Returns the events of the whole chain for an item; None, with nothing done, if it has to be fed to the stages."""
+
+
+class Kept(Protocol):
+    """A text that is kept in pieces, which `join` joins when there are many."""
+
+    pieces: list[str]
+
+    def join(self) -> None: ...
 
 
 class StraightWay:
@@ -46,7 +51,7 @@ class StraightWay:
         self.is_decoded = False
         self.is_heard = True
         self.further: list[FurtherEvent] = []
-        self.kept: tuple[GrowingText, GrowingText] | None = None
+        self.kept: tuple[Kept, Kept] | None = None
 
 
 def straight_feed(stages: Sequence[Any]) -> StraightFeed | None:

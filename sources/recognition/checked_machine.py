@@ -77,7 +77,9 @@ class CheckedMachine(Stateful):
     def look_at(self, body: bytes) -> None:
         """Pass the beginning of the body, for the error message; must be called before `close`."""
         if not self.is_understood:
-            self._unknown.body = described_body(body, may_be_cut_json=bool(api_of(self._api).served.forms - {"sse"}))
+            self._unknown.body = described_body(
+                body, may_be_cut_json=bool(api_of(self._api).served.forms & {"rows", "array"})
+            )
             self._unknown.apis += [name for name in apis_of_body(body) if name != self._api]
 
     def close(self, how: How, /) -> list[ChunkResponse]:

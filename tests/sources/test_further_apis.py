@@ -246,3 +246,10 @@ def test_a_refusal_of_the_server_is_a_provider_error(sdk: FurtherSdk):
 def test_several_choices_are_refused(api: str):
     with pytest.raises(UsageError, match="one answer only"):
         from_stream([], api, choices=1)
+
+
+def test_rows_of_json_are_no_stream_of_bedrock_and_it_says_whose_they_are():
+    body = (STREAMS / "cohere_v1/plain_text.ndjson").read_bytes()
+    _, [end] = collected(from_wire("bedrock", [body]))
+    assert isinstance(end, UsageError)
+    assert "it looks like cohere-v1" in str(end)

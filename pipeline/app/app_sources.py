@@ -128,4 +128,4 @@ def _providers() -> Iterable[dict[str, Any]]:
                 key_from_environment(name, url_from_environment(name))
             except UsageError as error:
                 missing = str(error).partition(", or name another")[0]
-        yield {"name": name, "missing": missing}
+        yield {"name": name, "missing": missing, "needs_key": bool(provider.keys)}

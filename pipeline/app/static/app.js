@@ -29,7 +29,7 @@ function offer(session) {
   $("provider").replaceChildren(
     ...providers.map(({ name, missing }) => element("option", { value: name, disabled: Boolean(missing) }, missing ? `${name} (no key)` : name)),
   );
-  const ready = providers.find((each) => !each.missing && each.name !== "ollama") ?? providers.find((each) => !each.missing);
+  const ready = providers.find((each) => !each.missing && each.needs_key && each.name !== "ollama") ?? providers.find((each) => !each.missing);
   if (ready) $("provider").value = ready.name;
   $("send").disabled = !ready;
   $("ask-hint").textContent = !ready
@@ -38,7 +38,7 @@ function offer(session) {
   suggest();
   $("recording").replaceChildren(...recordings.map(({ name, title }) => element("option", { value: name }, readable(title))));
   if (recordings.some((each) => each.is_timed)) $("pace").prepend(element("option", { value: "recorded" }, "as it was recorded"));
-  const hasKey = providers.some((each) => !each.missing && each.name !== "ollama");
+  const hasKey = providers.some((each) => !each.missing && each.needs_key && each.name !== "ollama");
   setMode(recordings.length && !hasKey ? "play" : "ask");
   document.querySelector('[name="mode"][value="play"]').disabled = !recordings.length;
   $("offers").replaceChildren(...(session.can.demo ? recordings : recordings.slice(0, 12)).map(offerCard));

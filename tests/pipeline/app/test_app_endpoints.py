@@ -18,7 +18,7 @@ from every_sdk import nothing_left
 from penstock.events import UsageError
 from penstock.pipeline.app.app_command import new_session
 from penstock.pipeline.app.app_guard import LONGEST_REQUEST
-from penstock.pipeline.app.app_sources import Playable
+from penstock.pipeline.app.app_sources import Playable, _providers
 from penstock.pipeline.app.run_command import Commands
 from penstock.sources.replay.replay_recordings import Recording
 from penstock.sources.testing import ReplayServer
@@ -342,3 +342,9 @@ def test_without_a_folder_nothing_is_asked_and_nothing_done(monkeypatch: pytest.
         asked.stream("POST", "/api/runs", json=PLAY) as response,
     ):
         assert not {"TOOL_CALL_STATUS", "FILE_RESULT"} & set(types(received(response)))
+
+
+def test_the_page_is_told_which_providers_need_a_key_so_that_without_one_it_offers_recordings():
+    needs = {each["name"]: each["needs_key"] for each in _providers()}
+    assert needs["openai-chat"]
+    assert not needs["bedrock-converse" if "bedrock-converse" in needs else "bedrock"]

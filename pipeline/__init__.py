@@ -5,8 +5,9 @@ Each name is imported when it is first used, because the command line is here, t
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from .answers.answer import Answer
@@ -70,47 +71,38 @@ __all__ = [
     "tool_schemas",
 ]
 
-_FILES: Final = {
-    "answers.answer": ("Answer",),
-    "outputs.output_options": ("output_options",),
-    "outputs.output_type": ("OutputType",),
-    "pipeline": ("Pipeline",),
-    "runs.async_run": ("AsyncRun",),
-    "runs.run": ("Run",),
-    "settings": ("Settings",),
-    "strategies.strategy": ("PipelineEvent", "StrategyEvent"),
-    "strategies.strategies": ("STRATEGIES", "api_tool_call", "pass_through"),
-    "strategies.text_strategies": (
-        "auto",
-        "harmony",
-        "hermes",
-        "json",
-        "json_answer",
-        "pythonic",
-        "qwen3_coder",
-        "sentinel",
-        "tool_call",
-        "xml",
-    ),
-    "strategies.text_strategy": ("TextStrategy",),
-    "tools.call_tools": ("call_tools",),
-    "tools.file_tools": ("FILE_TOOL_DEFINITIONS",),
-    "tools.streamed": ("Streamed",),
-    "tools.tool": ("Tool", "as_tools", "tool"),
-    "tools.tool_choice": ("tool_choice",),
-    "tools.tool_schemas": ("tool_schemas",),
-}
-"""The module of each public name; `json` and `xml` are left out, as `import *` would then hide Python's modules."""
-
-
-def __getattr__(name: str) -> Any:
-    for file, names in _FILES.items():
-        if name in names:
-            value = globals()[name] = getattr(import_module(f".{file}", __name__), name)
-            return value
-    message = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(message)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *(name for names in _FILES.values() for name in names)})
+# `json` and `xml` are not in `__all__`, as `import *` would then hide Python's modules.
+lazy_names(
+    __name__,
+    __all__,
+    {
+        "answers.answer": ("Answer",),
+        "outputs.output_options": ("output_options",),
+        "outputs.output_type": ("OutputType",),
+        "pipeline": ("Pipeline",),
+        "runs.async_run": ("AsyncRun",),
+        "runs.run": ("Run",),
+        "settings": ("Settings",),
+        "strategies.strategy": ("PipelineEvent", "StrategyEvent"),
+        "strategies.strategies": ("STRATEGIES", "api_tool_call", "pass_through"),
+        "strategies.text_strategies": (
+            "auto",
+            "harmony",
+            "hermes",
+            "json",
+            "json_answer",
+            "pythonic",
+            "qwen3_coder",
+            "sentinel",
+            "tool_call",
+            "xml",
+        ),
+        "strategies.text_strategy": ("TextStrategy",),
+        "tools.call_tools": ("call_tools",),
+        "tools.file_tools": ("FILE_TOOL_DEFINITIONS",),
+        "tools.streamed": ("Streamed",),
+        "tools.tool": ("Tool", "as_tools", "tool"),
+        "tools.tool_choice": ("tool_choice",),
+        "tools.tool_schemas": ("tool_schemas",),
+    },
+)

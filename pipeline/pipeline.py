@@ -23,21 +23,17 @@ from ..operators.interrupt_on import interrupt_on, interruptible
 from ..sinks.acting.step import Step, checked_steps
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
-from ..sources.bedrock.bedrock_stream import bedrock_source
 from ..sources.decode_sdk import decode_through
 from ..sources.from_stream import (
     Decode,
-    any_exception,
-    check_any_stream,
+    any_machine,
     check_decode,
-    sdk_or_wire,
+    opened,
     stream_through,
     stream_to_read,
 )
 from ..sources.machine.choices import Choices
 from ..sources.record import record as recorder
-from ..sources.streams.response_bytes import raw_bytes
-from ..sources.streams.sdk_stream import translated
 from ..sources.streams.wake_stream import wake_stream
 from .chain import Chain, Part, chain_of, dialect_in, is_ours, operator_of, parted, place_of
 from .changed_strategy import Change, ChangedStrategy
@@ -189,7 +185,7 @@ class Pipeline:
             operator_of(self.chain, "sinks= run with stream(...), which")
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread starts a stream
         self._runs: WeakSet[Any] = WeakSet()
-        self._new_machine = sdk_or_wire(
+        self._new_machine = any_machine(
             api, choices=choices, turn_id=turn_id, limits=self._limits, keep_message=keep_answer, logprobs=logprobs
         )
         sink_lines(self.sinks, **self._queue)  # raises for wrong options
@@ -259,17 +255,13 @@ class Pipeline:
         if is_decoded and self._tap is not None:
             message = "record= takes a stream; record what the Observable is made of with record(path)(stream)"
             raise UsageError(message)
-        decode: Decode = self._decode
-        anything = cast("Any", source)
-        given: Any = raw_bytes(anything) or anything
-        if self._tap is not None:  # what is recorded is what is read, so it is opened as it will be read
-            decode, given = "sdk", self._opened(source)
-        chunks = decode_through(machines)(given) if is_decoded else stream_through(given, machines, decode)
+        given: Any = cast("Any", source) if is_decoded else self._opened(source)
+        chunks = decode_through(machines)(given) if is_decoded else stream_through(given, machines)
         attempts = Attempts()
 
         def subscribe(observer: Any, scheduler: Any = None) -> Any:
             signal = self._started(_Signal(None if callable(given) else given))
-            asked = stream_through(signal.noting(given), machines, decode) if callable(given) else chunks
+            asked = stream_through(signal.noting(given), machines) if callable(given) else chunks
             asked = asked.pipe(*before)
             ended = (
                 interrupt_on(signal)(asked) if operator is None else interruptible(signal, operator, asked, attempts)
@@ -441,15 +433,11 @@ class Pipeline:
         if isinstance(source, Observable):
             message = "got an Observable; use observable(...), or subscribe to it"
             raise UsageError(message)
-        read = partial(stream_to_read, decode=self._decode, name="Pipeline")
-        return translated(self._recorded(bedrock_source(source)), read, any_exception)
+        return opened(self._recorded(source), decode=self._decode, name="Pipeline")
 
     def _recorded(self, source: Any) -> Any:
-        if self._tap is None:
-            return source
-        stream = raw_bytes(source) or source
-        check_any_stream(stream, name="Pipeline")  # before a file is made
-        return self._tap(stream)
+        # It is checked before a file is made.
+        return source if self._tap is None else self._tap(stream_to_read(source, name="Pipeline"))
 
     def _without_steps(self, name: str) -> None:
         if self.steps:
@@ -480,8 +468,7 @@ class _Signal(Subject[str]):
 
     def noting(self, source: Callable[[], Any]) -> Callable[[], Any]:
         def opened() -> Any:
-            stream = source()
-            self._stream = raw_bytes(stream) or stream
+            self._stream = source()
             return self._stream
 
         return opened

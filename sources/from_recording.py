@@ -14,12 +14,11 @@ from reactivex import Observable
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
-from .decode_wire import WireMachine
+from .decode_wire import wire_machine
 from .from_stream import any_machine
 from .machine.choices import Choices
 from .machine.machine import Machine
 from .recognition.apis import api_of
-from .recognition.checked_machine import checked_machine
 from .recognition.recognised_api import recognised_api
 from .recordings.cassette import body_in_cassette, is_cassette
 from .recordings.read_recording import StreamRecording, TimedItem, is_recording, read_recording
@@ -81,7 +80,7 @@ def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, 
         if speed is not None:
             message = f"{path} is a body without times; pass pace='instant', or record with record(...)"
             raise UsageError(message)
-        new_machine = _wire_machine(api or recognised_api(recording), options)
+        new_machine = _wire_machines(api or recognised_api(recording), options)
         return bridge(_cut([TimedItem(0.0, recording)], chunk_size), new_machine, _is_checked)
     return _replayed(recording, api, speed, chunk_size, options)
 
@@ -93,7 +92,7 @@ def _replayed(
     items: Sequence[TimedItem] = timed
     named = api or meta.api
     if meta.form == "wire":
-        new_machine = _wire_machine(named or recognised_api(b"".join(each.item for each in items)), options)
+        new_machine = _wire_machines(named or recognised_api(b"".join(each.item for each in items)), options)
         if chunk_size is not None:
             items = _recut(items, chunk_size)
     else:
@@ -140,10 +139,9 @@ def _checked_speed(pace: RecordingPace) -> float | None:
     return speed
 
 
-def _wire_machine(api: str, options: dict[str, Any]) -> Callable[[], Machine]:
-    known = api_of(api)
-    checked_machine(known.name, **options)  # options that the API refuses raise now, not in mid-stream
-    return lambda: WireMachine(checked_machine(known.name, **options), known.new_decoder())
+def _wire_machines(api: str, options: dict[str, Any]) -> Callable[[], Machine]:
+    wire_machine(api, **options)  # options that the API refuses raise now, not in mid-stream
+    return partial(wire_machine, api, **options)
 
 
 def _cut(items: Sequence[TimedItem], chunk_size: int | None) -> list[bytes]:

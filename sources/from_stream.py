@@ -13,15 +13,13 @@ from reactivex import Observable
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import ProviderError, UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
-from .bedrock.bedrock_stream import bedrock_source
+from .bedrock.bedrock_stream import bedrock_events
 from .from_gemini import check_gemini_stream
 from .from_openai_chat import check_choices
 from .machine.choices import Choices
 from .machine.machine import Machine
 from .machine.provider_error import provider_error
-from .recognition.any_provider import AnyProvider
 from .recognition.apis import APIS
-from .recognition.checked_machine import checked_machine
 from .sdk_or_wire import SdkOrWire
 from .streams.response_bytes import bytes_of_stream, raw_bytes
 from .streams.sdk_stream import translated
@@ -69,21 +67,26 @@ def from_stream(
       a stream that was read before, and for one without a response, as Google's and Ollama's are.
     - `choices`, `turn_id`, `limits`, `keep_message`, `logprobs`, `dispose()` and errors: as with the provider's source.
     """
-    new_machine = sdk_or_wire(
+    new_machine = any_machine(
         api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message, logprobs=logprobs
     )
-    return stream_through(source, new_machine, decode)
+    return stream_through(opened(source, decode=decode), new_machine)
 
 
-def stream_through(
-    source: object, new_machine: Callable[[], Machine], decode: Decode = "sdk"
-) -> Observable[ChunkResponse]:
-    """Return `from_stream` with a given function that makes the machine of each subscription."""
-    check = partial(stream_to_read, decode=decode)
-    return bridge(translated(bedrock_source(source), check, any_exception), new_machine, _is_checked)
+def opened(source: Any, *, decode: Decode = "sdk", name: str = "from_stream") -> Any:
+    """Return a source whose streams are read in the right place and raise our errors; `name`: the function that got it.
+
+    `UsageError` for anything but a stream, now or when it is opened.
+    """
+    return translated(source, partial(stream_to_read, decode=decode, name=name), any_exception)
 
 
-def sdk_or_wire(
+def stream_through(source: object, new_machine: Callable[[], Machine]) -> Observable[ChunkResponse]:
+    """Feed what `opened` returned to a new machine for each subscription."""
+    return bridge(source, new_machine, _is_checked)
+
+
+def any_machine(
     api: str | None = None,
     *,
     choices: Choices = 0,
@@ -92,7 +95,10 @@ def sdk_or_wire(
     keep_message: bool = False,
     logprobs: bool = False,
 ) -> Callable[..., SdkOrWire]:
-    """Return a function as `any_machine` does; its machines also take the bytes of a response."""
+    """Return a function that makes the machine of an API; without a name, a machine that detects the API.
+
+    It may be called with another `turn_id=`. The machines take an SDK's items, or the bytes of a response.
+    """
     check_choices(choices)
     new_machine = partial(
         SdkOrWire,
@@ -110,10 +116,15 @@ def sdk_or_wire(
 def stream_to_read(source: Any, *, decode: Decode = "sdk", name: str = "from_stream") -> Any:
     """Return the stream to read of what was passed or opened; raises `UsageError` for anything but a stream."""
     check_decode(decode)
-    if (raw := raw_bytes(source)) is not None:
-        return raw
+    if (within := stream_within(source)) is not None:
+        return within
     check_any_stream(source, name=name)
     return source if decode == "sdk" or callable(source) else bytes_of_stream(source, name=name)
+
+
+def stream_within(answer: Any) -> Any:
+    """Return the stream in a client's answer that is not a stream itself, raw or boto3's; None for anything else."""
+    return raw_bytes(answer) or bedrock_events(answer)
 
 
 def check_decode(decode: object) -> None:
@@ -121,28 +132,6 @@ def check_decode(decode: object) -> None:
     if decode not in ("sdk", "wire"):
         message = f'decode= must be "sdk" or "wire", got {decode!r}'
         raise UsageError(message)
-
-
-def any_machine(
-    api: str | None = None,
-    *,
-    choices: Choices = 0,
-    turn_id: str | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-    keep_message: bool = False,
-    logprobs: bool = False,
-) -> Callable[..., Machine]:
-    """Return a function that makes the machine of an API; without a name, a machine that detects the API.
-
-    It may be called with another `turn_id=`.
-    """
-    check_choices(choices)
-    of_api: Callable[..., Machine] = AnyProvider if api is None else partial(checked_machine, api)
-    new_machine = partial(
-        of_api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message, logprobs=logprobs
-    )
-    new_machine()  # options that the API refuses raise now, not in mid-stream
-    return new_machine
 
 
 def check_any_stream(source: object, *, name: str = "from_stream") -> None:

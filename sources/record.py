@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ..events.errors import UsageError
+from .from_stream import stream_within
 from .recognition.apis import api_of
 from .recordings.recording_file import RecordingFile, Redact, new_file
 from .recordings.taps import tapped
-from .streams.response_bytes import raw_bytes
 
 
 def record(
@@ -54,4 +54,4 @@ def record(
     def opened() -> RecordingFile:
         return RecordingFile(new_file(target, overwrite=overwrite), api=api, redact=redact)
 
-    return lambda source: tapped(raw_bytes(source) or source, opened)
+    return lambda source: tapped(stream_within(source) or source, opened)

@@ -52,17 +52,16 @@ def loaded_once(deltas: Deltas, case: Case) -> Read:
     return read
 
 
-def parsed_each_time(load: Callable[[bytes], Any]) -> Callable[[Deltas, Case], Read]:
-    """Return a reader that parses all bytes so far with each delta."""
+def shown_as_it_grows(new_parser: Callable[[], Callable[[bytes], Any]]) -> Callable[[Deltas, Case], Read]:
+    """Return a reader with a parser for each call, which returns the value so far of each delta."""
 
     def prepare(deltas: Deltas, case: Case) -> Read:
         def read(show: Show) -> list[Any]:
-            texts = [b"" for _ in calls_of(case)]
-            values: list[Any] = [{} for _ in texts]
-            lengths = [0 for _ in texts]
+            parsers = [new_parser() for _ in calls_of(case)]
+            values: list[Any] = [{} for _ in parsers]
+            lengths = [0 for _ in parsers]
             for number, delta in deltas:
-                texts[number] += delta.encode()
-                values[number] = load(texts[number])
+                values[number] = parsers[number](delta.encode())
                 content = values[number].get("content", "")
                 if len(content) > lengths[number]:
                     show((number, content[lengths[number] :]))
@@ -72,6 +71,22 @@ def parsed_each_time(load: Callable[[bytes], Any]) -> Callable[[Deltas, Case], R
         return read
 
     return prepare
+
+
+def parsed_each_time(load: Callable[[bytes], Any]) -> Callable[[Deltas, Case], Read]:
+    """Return a reader that parses all bytes so far with each delta."""
+
+    def new_parser() -> Callable[[bytes], Any]:
+        text = b""
+
+        def parse(delta: bytes) -> Any:
+            nonlocal text
+            text += delta
+            return load(text)
+
+        return parse
+
+    return shown_as_it_grows(new_parser)
 
 
 def jiter_each_time() -> Callable[[Deltas, Case], Read]:
@@ -88,22 +103,11 @@ def rust_parser() -> Callable[[Deltas, Case], Read]:
     import_module("streaming_json_parser_native")  # without it a slower parser in Python would run
     new = import_module("streaming_json_parser").StreamingJsonParser
 
-    def prepare(deltas: Deltas, case: Case) -> Read:
-        def read(show: Show) -> list[Any]:
-            feeds = [new().feed for _ in calls_of(case)]
-            values: list[Any] = [{} for _ in feeds]
-            lengths = [0 for _ in feeds]
-            for number, delta in deltas:
-                values[number] = feeds[number](delta.encode()).value
-                content = values[number].get("content", "")
-                if len(content) > lengths[number]:
-                    show((number, content[lengths[number] :]))
-                    lengths[number] = len(content)
-            return values
+    def new_parser() -> Callable[[bytes], Any]:
+        feed = new().feed
+        return lambda delta: feed(delta).value
 
-        return read
-
-    return prepare
+    return shown_as_it_grows(new_parser)
 
 
 def jsonriver() -> Callable[[Deltas, Case], Read]:

@@ -112,7 +112,7 @@ class FragmentAggregator(Stateful):
         if len(fragments) == 1:
             only = fragments[0]
             if type(only) is Fragment and only.kind == "TEXT":
-                self._grow(only.value)
+                self.text.add(only.value)
                 return
         for fragment in fragments:
             self.feed(fragment)
@@ -123,7 +123,7 @@ class FragmentAggregator(Stateful):
             return
         kind = fragment.kind
         if kind == "TEXT":
-            self._grow(fragment.value)
+            self.text.add(fragment.value)
         elif kind == "DONE":
             self._close(fragment.path)
         elif kind == "SCALAR":
@@ -132,7 +132,7 @@ class FragmentAggregator(Stateful):
         elif fragment.value == '"':
             if not self._containers or len(fragment.path) <= len(self.path):
                 self._put(fragment.path, None)
-            self._taken()
+            self.text.clear()
             self._open = "text"
             self._text_path = fragment.path
         else:
@@ -174,26 +174,10 @@ class FragmentAggregator(Stateful):
         for key in self._keys:
             self._containers.append(self._containers[-1][key])
 
-    def _grow(self, piece: str) -> None:
-        pieces = self.text.pieces
-        pieces.append(piece)
-        if len(pieces) >= MANY:
-            self.text.join()
-
-    def _taken(self) -> str:
-        """Return the open string, and forget it; a short one has no blocks."""
-        text = self.text
-        if text.blocks:
-            whole = text.joined()
-            text.clear()
-        else:
-            whole = "".join(text.pieces)
-            text.pieces.clear()
-        return whole
-
     def _close(self, path: Path) -> None:
         if self._open == "text":
-            self._put(path, self._taken())
+            self._put(path, self.text.joined())
+            self.text.clear()
             self._open = ""
         elif self._open:
             self._open = ""

@@ -8,7 +8,7 @@ from typing import Any
 from ...sinks.wording.result_text import result_text
 from ...sources.machine.sdk_fields import fields_of
 from .answer_parts import AnswerPart
-from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, said_parts, user_message
+from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, text_and_calls, user_message
 
 _NAME = "openai-assistants"
 
@@ -26,15 +26,8 @@ def _sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
 
 
 def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
-    texts: list[str] = []
-    calls: list[dict[str, Any]] = []
-    for part in said_parts(parts, notices, _NAME, ("text", "refusal")):
-        if part.call is None:
-            texts.append(part.text)
-        else:
-            function = {"name": part.call.name, "arguments": part.call.arguments_json}
-            calls.append({"id": part.call.id, "type": "function", "function": function})
-    return {"role": "assistant", "content": "".join(texts), "tool_calls": calls}
+    text, calls = text_and_calls(parts, notices, _NAME)
+    return {"role": "assistant", "content": text, "tool_calls": calls}
 
 
 def _calls(message: dict[str, Any]) -> list[MessageCall]:

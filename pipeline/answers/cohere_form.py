@@ -10,7 +10,7 @@ from ...operators.machines.whole_json import decode_json
 from ...sinks.wording.result_text import result_text
 from ...sources.machine.sdk_fields import fields_of
 from .answer_parts import AnswerPart
-from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, said_parts, user_message
+from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, text_and_calls, user_message
 
 _NAME = "cohere"
 _SENT = ("tool_plan", "content", "tool_calls", "citations")
@@ -47,15 +47,8 @@ def _call(call: dict[str, Any], place: int, notices: Notices) -> dict[str, Any]:
 
 
 def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
-    texts: list[str] = []
-    calls: list[dict[str, Any]] = []
-    for part in said_parts(parts, notices, _NAME, ("text", "refusal")):
-        if part.call is None:
-            texts.append(part.text)
-        else:
-            function = {"name": part.call.name, "arguments": part.call.arguments_json}
-            calls.append({"id": part.call.id, "type": "function", "function": function})
-    return _sendable({"content": "".join(texts), "tool_calls": calls}, notices)
+    text, calls = text_and_calls(parts, notices, _NAME)
+    return _sendable({"content": text, "tool_calls": calls}, notices)
 
 
 def _calls(message: dict[str, Any]) -> list[MessageCall]:

@@ -70,6 +70,19 @@ def said_parts(
             yield part
 
 
+def text_and_calls(parts: Sequence[AnswerPart], notices: Notices, provider: str) -> tuple[str, list[dict[str, Any]]]:
+    """Return what a plain message has: its text, and its calls as functions with an id and their arguments as text."""
+    texts: list[str] = []
+    calls: list[dict[str, Any]] = []
+    for part in said_parts(parts, notices, provider, ("text", "refusal")):
+        if part.call is None:
+            texts.append(part.text)
+        else:
+            function = {"name": part.call.name, "arguments": part.call.arguments_json}
+            calls.append({"id": part.call.id, "type": "function", "function": function})
+    return "".join(texts), calls
+
+
 def fitting_id(call_id: str, accepted: re.Pattern[str]) -> str:
     """Return a call's id if a provider accepts it, else one that most do: nine letters and digits.
 

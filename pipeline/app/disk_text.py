@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import stat
+from contextlib import closing
 from pathlib import Path
+
+from ...events.errors import UsageError
+from ...sinks.files.disk.confined_path import confined_path
+from ...sinks.files.disk.root_folder import RootFolder
+from ...sinks.files.edits.refused import RefusedError
 
 LONGEST = 1024 * 1024
 """The most bytes of a file that is compared while it is written."""
-_READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-"""Opening a pipe must not wait for somebody to write into it."""
 
 
 def disk_text(root: Path, path: str) -> str | None:
-    """Return the text of a file below a folder; None for one that is missing, elsewhere, too long, or not text.
-
-    - `root`: an absolute path without symbolic links, such as that of `Path.resolve`.
-    """
+    """Return the text of a file that `write_files(root)` could write; None if it is missing, too long, or not text."""
     try:
-        file = (root / path).resolve()
-        if not file.is_relative_to(root):
-            return None
-        with os.fdopen(os.open(file, _READING), "rb") as opened:
-            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-                return None
-            content = opened.read(LONGEST + 1)
-        return content.decode() if len(content) <= LONGEST and b"\0" not in content else None
-    except (OSError, ValueError, RuntimeError):  # no such file, no such path, no UTF-8, a loop of links
+        with closing(RootFolder(root)) as folder:
+            found = folder.read(confined_path(folder.relative(path)), LONGEST)
+        content = None if found is None else found.content
+        return None if content is None or b"\0" in content else content.decode()
+    except (RefusedError, UsageError, UnicodeDecodeError):
         return None

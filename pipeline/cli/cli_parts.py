@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ...events.answer_end import AnswerEnd
-from ...events.errors import ProviderError, UsageError
+from ...events.errors import ProviderError
 from ...events.json_form import Event, to_json
 from ...events.url_secrets import without_credentials
 from ...sinks.wording.printable import printable, shortened
@@ -167,9 +167,3 @@ def _without_error(watched: Watched) -> Iterator[Any]:
             yield event
     if watched.error is None:
         yield from ends
-
-
-def check_number(name: str, value: float | None, least: float) -> None:
-    if value is not None and not value >= least:
-        message = f"{name} must be at least {least:g}, got {value:g}"
-        raise UsageError(message)

@@ -20,7 +20,7 @@ class BedrockMessage(Stateful):
     """Joins the blocks of a message, as the Converse API takes them back.
 
     Text with citations becomes `citationsContent`. Bytes are base64, as on the wire. An input that was cut ends with
-    its last whole value; text that is no JSON at all becomes `{"INVALID_JSON": text}`.
+    its last whole value. Text that cannot be read as JSON becomes `{"INVALID_JSON": text}`.
     """
 
     STATE = ("_blocks", "_by_index", "_has_begun")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, Self, cast
 
@@ -13,13 +12,11 @@ from .bedrock_fields import STATUSES
 _TRANSPORT = frozenset({"HTTPClientError", "ConnectionError", "IncompleteReadError", "ReadTimeoutError"})
 
 
-def bedrock_source(source: Any) -> Any:
-    """Return boto3's answer, or a function that asks for one, as a stream of its events; anything else as it is."""
-    if callable(through := getattr(source, "through", None)):  # a tap, which records what the stream in it yields
-        return through(bedrock_source)
-    if callable(source) and not hasattr(source, "__iter__") and not hasattr(source, "__aiter__"):
-        return lambda: _opened(source())
-    return _events_of(source)
+def bedrock_events(answer: Any) -> Iterator[Any] | None:
+    """Return the events of what boto3 returned, the whole answer or the stream in it; None for anything else."""
+    fields = fields_of(answer) if isinstance(answer, dict) else None
+    stream: Any = cast("Any", answer) if fields is None else fields.get("stream")
+    return _Events(stream) if str(type(stream).__module__) == "botocore.eventstream" else None
 
 
 def bedrock_exception(error: Exception) -> ProviderError | None:
@@ -60,20 +57,3 @@ class _Events:
 
     def close(self) -> None:
         self._stream.close()
-
-
-def _opened(stream: Any) -> Any:
-    return _awaited(stream) if inspect.isawaitable(stream) else _events_of(stream)
-
-
-async def _awaited(opening: Any) -> Any:
-    return _events_of(await opening)
-
-
-def _events_of(source: Any) -> Any:
-    stream: Any = source
-    if (answer := fields_of(source)) is not None and hasattr(source, "get"):
-        stream = answer.get("stream")
-    if type(stream).__module__ != "botocore.eventstream":
-        return source
-    return _Events(stream)

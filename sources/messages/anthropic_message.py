@@ -27,8 +27,8 @@ _MESSAGE = "message_start"
 class AnthropicMessage(Stateful):
     """Joins the blocks of a message; those of a second `message_start` follow the first one's.
 
-    An input that was cut ends with its last whole value, as in the SDK's own message; text that is no JSON at all
-    becomes `{"INVALID_JSON": text}`, the form in which Anthropic's documentation passes it on.
+    An input that was cut ends with its last whole value, as in the SDK's own message. Text that cannot be read as
+    JSON becomes `{"INVALID_JSON": text}`, the form in which Anthropic's documentation passes it on.
     """
 
     STATE = ("_blocks", "_by_index", "_has_begun")

@@ -72,18 +72,17 @@ class RecordingFile:
             self._keep(item, raw_form(item), _form_of(item), now)
 
     def end(self, error: Exception | None = None, *, is_closed: bool = False) -> None:
-        """Write how the stream ended, and close the file."""
+        """Write how the stream ended, and close the file; a second end says nothing."""
+        if self._file.closed:
+            return
         now = self._now()
         for event in self._wire.close() if self._wire is not None else ():
             self._keep(event, _wire_text(event), "wire", now)
         if not self._is_begun:
             self._line(RecordingMeta(form="items", api=self._api, start=self._started()))
-        ended = (
-            RecordingEnd(now, "closed")
-            if is_closed
-            else RecordingEnd.of(now, error and (provider_error(error) or error))
-        )
-        self._line(ended)
+        if error is not None:
+            error = provider_error(error) or error
+        self._line(RecordingEnd(now, "closed") if is_closed else RecordingEnd.of(now, error))
         self._file.close()
 
     def discard(self) -> None:

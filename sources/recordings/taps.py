@@ -78,7 +78,6 @@ class Tap:
         self._stream = stream
         self._file = file
         self._items: Iterator[Any] | None = None
-        self._is_over = False
         self.is_given_up = False
         """Whether an end of the items is that of the reader's patience, and not of the stream."""
 
@@ -97,10 +96,10 @@ class Tap:
             item = next(self._items)
             self._file.write(item)
         except StopIteration:
-            self._end(None, is_closed=self.is_given_up)
+            self._file.end(is_closed=self.is_given_up)
             raise
         except Exception as error:
-            self._end(error)
+            self._file.end(error)
             raise
         return item
 
@@ -111,17 +110,11 @@ class Tap:
             if close is not None:
                 close()
         finally:
-            self._end(None, is_closed=True)
+            self._file.end(is_closed=True)
 
     def discard(self) -> None:
         """Leave no file: it was no stream."""
-        self._is_over = True
         self._file.discard()
-
-    def _end(self, error: Exception | None, *, is_closed: bool = False) -> None:
-        if not self._is_over:
-            self._is_over = True
-            self._file.end(error, is_closed=is_closed)
 
 
 class AsyncTap:
@@ -131,7 +124,6 @@ class AsyncTap:
         self._stream = stream
         self._file = file
         self._items: AsyncIterator[Any] | None = None
-        self._is_over = False
 
     def through(self, change: Callable[[Any], Any]) -> Self:
         """Return the tap around what `change` makes of the source."""
@@ -148,10 +140,10 @@ class AsyncTap:
             item = await anext(self._items)
             self._file.write(item)
         except StopAsyncIteration:
-            self._end(None)
+            self._file.end()
             raise
         except Exception as error:
-            self._end(error)
+            self._file.end(error)
             raise
         return item
 
@@ -162,9 +154,4 @@ class AsyncTap:
             if close is not None and inspect.isawaitable(closing := close()):
                 await closing
         finally:
-            self._end(None, is_closed=True)
-
-    def _end(self, error: Exception | None, *, is_closed: bool = False) -> None:
-        if not self._is_over:
-            self._is_over = True
-            self._file.end(error, is_closed=is_closed)
+            self._file.end(is_closed=True)

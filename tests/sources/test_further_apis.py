@@ -25,7 +25,7 @@ from penstock.events import ChunkResponse, ProviderError, ToolInvocation, UsageE
 from penstock.operators import drive, to_invocations, to_segments
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed
-from penstock.sources import decode_wire, from_stream, from_wire
+from penstock.sources import decode_wire, from_recording, from_stream, from_wire, record
 from penstock.sources.bedrock.event_stream import event_stream
 from penstock.sources.recognition.apis import api_of
 from penstock.sources.recognition.recognised_api import recognised_api
@@ -253,3 +253,14 @@ def test_rows_of_json_are_no_stream_of_bedrock_and_it_says_whose_they_are():
     _, [end] = collected(from_wire("bedrock", [body]))
     assert isinstance(end, UsageError)
     assert "it looks like cohere-v1" in str(end)
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("sdk", FURTHER_SDKS, ids=[sdk.api for sdk in FURTHER_SDKS])
+def test_an_answer_of_the_real_sdk_is_recorded_and_replayed(sdk: FurtherSdk, is_open: bool, tmp_path: Path):
+    path = tmp_path / "answer.jsonl"
+    body = next(each for each in sdk.streams() if each.stem == "write_file").read_bytes()
+    with sdk.served(body) as server, sdk.client(server.url) as start:
+        chunks, ends = collected(from_stream(record(path)(start() if is_open else start), sdk.api, turn_id="t"))
+    assert collected(from_recording(path, sdk.api, turn_id="t")) == (chunks, ends)
+    assert chunks

@@ -25,10 +25,11 @@ def test_a_text_below_the_folder_and_nothing_else(tmp_path: Path):
     (root / "longest").write_bytes(b"x" * LONGEST)
     (root / "longer").write_bytes(b"x" * (LONGEST + 1))
     os.mkfifo(root / "pipe")
-    assert disk_text(root, "src/a.py") == disk_text(root, "./src/../src/a.py") == disk_text(root, "inside") == "é\r\n"
+    assert disk_text(root, "src/a.py") == disk_text(root, "./src/a.py") == "é\r\n"
     assert disk_text(root, str(root / "src/a.py")) == "é\r\n"
     assert disk_text(root, "longest") == "x" * LONGEST
     others = ["../secret", str(tmp_path / "secret"), "out", "src", "", ".", "round", "pipe", "/dev/zero", "a" * 5000]
+    others += ["inside", "src/../src/a.py"]  # which write_files refuses, too
     others += ["picture", "zero", "longer", "none", "src/a.py/b", "a\0b", "\ud83d"]
     assert {path: disk_text(root, path) for path in others} == dict.fromkeys(others)
 

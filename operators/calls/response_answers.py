@@ -85,11 +85,7 @@ class ResponseAnswers(Stateful):
         lanes = first.lanes
 
         def feed(chunk: ChunkResponse) -> list[Any] | None:
-            if not lanes or not (deltas := chunk.tool_calls):
-                return None
-            delta = deltas[0]
-            lane = lanes.get(delta.index)
-            if lane is None:
+            if not lanes or not (deltas := chunk.tool_calls) or (lane := lanes.get((delta := deltas[0]).index)) is None:
                 return None
             if lane is lane_to_open and chunk.choice == 0:
                 lane = lanes[delta.index] = self._lane(chunk, first.open[delta.index], offer)

@@ -47,14 +47,14 @@ def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer
     keep_raw, keep_text = way.kept or (GrowingText(), GrowingText())
     raws, texts = keep_raw.pieces, keep_text.pieces
     further = tuple(way.further)
-    is_kept, is_held = way.kept is not None, machine.withheld_length > 0
+    is_kept, is_told = way.kept is not None, is_heard or bool(further)
+    is_held = machine.withheld_length > 0
 
     def lane(chunk: ChunkResponse, text: str) -> list[Any] | None:
         nonlocal is_held
         force_setattr(delta, "arguments_delta", text)
         if chunk != like:
             return None
-        decoded, piece = text, None
         if "\\" in text or is_held:
             piece = escaped_text(text)
             if piece is None:
@@ -67,22 +67,20 @@ def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer
             if '"' in text or not text.isprintable() or not at < end <= longest:
                 return None
             machine.at = end
-            if is_heard or further:
-                piece = Fragment(path, "TEXT", text, at)
+            decoded = text
+            piece = Fragment(path, "TEXT", text, at) if is_told else None
         if is_kept:
             raws.append(text)
             texts.append(decoded)
-            if len(raws) >= MANY or len(texts) >= MANY:
+            if len(raws) >= MANY:
                 keep_raw.join()
                 keep_text.join()
-        if piece is None:
+        if piece is None or not is_told:
             return []
-        events: list[Any] = []
-        if is_heard:
-            said = decoded if is_decoded else text
-            events = [SegmentContent(segment_id, segment_type, said, turn_id=turn_id, raw=text, fragments=(piece,))]
-        if further:
-            events += [make(text, piece) for make in further]
-        return events
+        if not is_heard:
+            return [make(text, piece) for make in further]
+        said = decoded if is_decoded else text
+        content = SegmentContent(segment_id, segment_type, said, turn_id=turn_id, raw=text, fragments=(piece,))
+        return [content, *[make(text, piece) for make in further]] if further else [content]
 
     return lane

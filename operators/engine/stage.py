@@ -18,7 +18,7 @@ from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignme
 from ...events.errors import UsageError
 from .attempts import Attempts
 from .step import Step, stage_name
-from .straight_way import StraightFeed, straight_feed
+from .straight_way import StraightWays, straight_ways
 from .turn_ids import TurnIds
 
 
@@ -112,7 +112,7 @@ AnyOperator: TypeAlias = Operator[Any, Any]
 class StageChain(Generic[In, Out]):
     """A chain of stages, run as one stage; see `stage`."""
 
-    __slots__ = ("_before", "_closed", "_first", "_rest", "_stages", "_straight", "_three", "last_words")
+    __slots__ = ("_closed", "_first", "_is_behind", "_rest", "_stages", "_straight", "_three", "last_words")
 
     def __init__(self, stages: list[Stage[Any, Any]]) -> None:
         self._stages = stages
@@ -121,8 +121,8 @@ class StageChain(Generic[In, Out]):
         # Most chains have three stages; unrolling halves the cost.
         self._three = (self._first, *self._rest) if len(self._rest) == 2 else None
         # A straight way may begin behind one stage, such as the one that decodes a wire.
-        self._before = None if hasattr(stages[0], "offer_straight") or not self._rest else self._first
-        self._straight = self._straight_feed()
+        self._is_behind = len(stages) > 1 and not hasattr(stages[0], "offer_straight")
+        self._straight = self._straight_ways()
         self._closed = False
         self.last_words: list[Out] = []
         """After an exception from `feed` or `close`: the events that are still to be delivered, with the ENDs."""
@@ -136,29 +136,33 @@ class StageChain(Generic[In, Out]):
         if self._closed:
             message = "this chain is closed; make a new one with stage(...)"
             raise UsageError(message)
-        straight, before = self._straight, self._before
+        ways = self._straight
         number = 1
         given: Sequence[Any] = ()
         final: Sequence[Out] = ()
         try:
-            if straight is not None and before is None and (events := straight(item)) is not None:
-                return events
-            final = []
-            if straight is not None and before is not None:
-                for each in before(item):
-                    number, given = 2, ()
-                    events = straight(each)
-                    if events is None:
-                        events = [each]
-                        for number, feed in enumerate(self._rest, 2):
-                            given = []
-                            for event in events:
-                                given += feed(event)
-                            events = given
-                    final += events
-                return final
+            if ways is not None and (straight := ways.current) is not None:
+                if not self._is_behind:
+                    if (events := straight(item)) is not None:
+                        return events
+                else:
+                    final = []
+                    for each in self._first(item):
+                        number, given, events = 2, (), None
+                        if (straight := ways.current) is not None:
+                            events = straight(each)
+                        if events is None:
+                            events = [each]
+                            for number, feed in enumerate(self._rest, 2):
+                                given = []
+                                for event in events:
+                                    given += feed(event)
+                                events = given
+                        final += events
+                    return final
             if self._three is not None:
                 first, second, third = self._three
+                final = []
                 for event in first(item):
                     number = 2
                     for later in second(event):
@@ -177,8 +181,8 @@ class StageChain(Generic[In, Out]):
             raise
         return given if events is given else [*events]
 
-    def _straight_feed(self) -> StraightFeed | None:
-        return straight_feed(self._stages if self._before is None else self._stages[1:])
+    def _straight_ways(self) -> StraightWays | None:
+        return straight_ways(self._stages[self._is_behind :])
 
     def close(self, how: How | None = None) -> list[Out]:
         """Return what the end makes certain; a second close returns nothing."""
@@ -221,7 +225,7 @@ class StageChain(Generic[In, Out]):
         self._closed = closed
         for each, its_state in zip(self._stages, states, strict=True):
             each.load(its_state)
-        self._straight = self._straight_feed()
+        self._straight = self._straight_ways()
 
     def _fail(self, error: Exception, number: int, given: Sequence[Any], final: Sequence[Out]) -> None:
         """Close the stages after stage `number` (from 1), which raised after it had returned `given`."""

@@ -94,7 +94,7 @@ def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, lanes
             piece = escaped_text(text)
             if piece is None:
                 return None
-            is_held = machine.withheld_length > 0
+            is_held = text[-1] == "\\"
             decoded = piece.value
         else:
             at = machine.at

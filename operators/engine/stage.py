@@ -153,7 +153,9 @@ class StageChain(Generic[In, Out]):
                             events = straight(each)
                         if events is None:
                             events = [each]
-                            for number, feed in enumerate(self._rest, 2):
+                            number = 1
+                            for feed in self._rest:
+                                number += 1
                                 given = []
                                 for event in events:
                                     given += feed(event)

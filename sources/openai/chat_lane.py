@@ -149,7 +149,7 @@ class ChatLane(Answers[Choice]):
         if self.response_id is None or chunk.model != self.model:
             self.identify(chunk.id, chunk.model)
         content, calls = delta.content, delta.tool_calls
-        if content.__class__ is list or given.finish_reason or chunk.usage is not None:
+        if isinstance(content, list) or given.finish_reason or chunk.usage is not None:
             return self._put_together(chunk, given, choice)
         reasoning = delta.reasoning_content or delta.reasoning or (_reasoning(delta) if delta.reasoning_details else "")
         new_calls = _calls(choice.calls, calls) if calls else ()

@@ -83,7 +83,6 @@ __all__ = [
     "to_invocations",
     "to_segments",
     "tool_call_updates",
-    "trace",
     "whole_calls",
     "within",
 ]

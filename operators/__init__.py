@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from .to_invocations import to_invocations
     from .to_segments import to_segments
     from .tool_call_updates import tool_call_updates
-    from .tracing.trace import Trace, trace
+    from .tracing.trace import Trace
+    from .tracing.trace import trace as trace
     from .tracing.traced_item import StageTrace, TracedItem
     from .whole_calls import whole_calls
     from .within import within

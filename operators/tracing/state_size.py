@@ -32,8 +32,14 @@ class StateSize:
         self._saved += ALLOWANCE
         if self._saved >= self._size:
             self._saved = 0
-            self._size = len(self._encode(_declared(self._stage)))
+            self._size = self._measure()
         return self._size
+
+    def _measure(self) -> int:
+        try:
+            return len(self._encode(_declared(self._stage)))
+        except (OverflowError, UnicodeEncodeError):  # MessagePack has no such integers, and no halves of surrogates
+            return len(repr(self._stage.dump()))
 
 
 def _declared(part: Any) -> Any:

@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 from contract_cases import CASES
 from counted_calls import counted
-from operator_contract import CHUNKS, TEXT_CALLS, TURN, Outcome, by_step, frozen, raising_after
+from operator_contract import CHUNKS, TEXT_CALLS, TURN, Outcome, by_step, call, frozen, raising_after
 from test_straight_way import CHAINS
 
-from penstock.operators import Trace, parse_text, stage, to_invocations, trace
+from penstock.events import ChunkResponse
+from penstock.operators import Trace, holdback, parse_text, stage, to_invocations, trace
 from penstock.operators.engine.stage import Failed, Operator
 
 by_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+LONG_FILE = call(0, "c", "write_file", '{"path": "a", "content": "', *["word "] * 200)
 LOST = ValueError("the network")
 
 
@@ -76,10 +78,14 @@ def test_a_trace_is_the_same_where_text_goes_straight_through(chain: Operator[An
     ("operator", "items"),
     [
         (CHAINS["the chain"], CHUNKS[1] * 20),
+        (CHAINS["the chain"], LONG_FILE),
+        (CHAINS["the chain with segments"], [ChunkResponse(content="word ")] * 200),
+        (parse_text("hermes"), ["word "] * 200),
+        (holdback("<a>"), ["word "] * 200),
         (CHAINS["the chain with segments"], [*CHUNKS[0], *CHUNKS[2]] * 10),
         (parse_text("hermes", turn_id=TURN), [*"".join(TEXT_CALLS[0])] * 10),
     ],
-    ids=["files", "calls", "text"],
+    ids=["files", "a long file", "prose", "plain text", "markers", "calls", "text"],
 )
 def test_a_trace_takes_at_most_five_times_the_calls(operator: Operator[Any, Any], items: Sequence[Any]) -> None:
     chain, seen = stage(operator), trace(operator)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
-from ..events.errors import ProviderError, UsageError
+from ..events.errors import UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from .decode_wire import wire_machine
 from .from_stream import any_machine
@@ -22,11 +22,11 @@ from .recognition.apis import api_of
 from .recognition.recognised_api import recognised_api
 from .recordings.cassette import body_in_cassette, is_cassette
 from .recordings.read_recording import StreamRecording, TimedItem, is_recording, read_recording
+from .recordings.recut import recut
 from .recordings.timed_replay import timed_replay
 from .streams.stream_bridge import bridge
 
 RecordingPace: TypeAlias = Literal["instant", "original"] | float
-_CUT = "the recording ends here, before the end of the stream"
 
 
 def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, and what every source has
@@ -81,33 +81,31 @@ def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, 
             message = f"{path} is a body without times; pass pace='instant', or record with record(...)"
             raise UsageError(message)
         new_machine = _wire_machines(api or recognised_api(recording), options)
-        return bridge(_cut([TimedItem(0.0, recording)], chunk_size), new_machine, _is_checked)
+        size = chunk_size or max(len(recording), 1)
+        pieces = [recording[start : start + size] for start in range(0, len(recording), size)]
+        return bridge(pieces, new_machine, _is_checked)
     return _replayed(recording, api, speed, chunk_size, options)
 
 
 def _replayed(
     recording: StreamRecording, api: str | None, speed: float | None, chunk_size: int | None, options: dict[str, Any]
 ) -> Observable[ChunkResponse]:
-    meta, timed, end = recording
-    items: Sequence[TimedItem] = timed
+    meta, items, _ = recording
     named = api or meta.api
     if meta.form == "wire":
         new_machine = _wire_machines(named or recognised_api(b"".join(each.item for each in items)), options)
         if chunk_size is not None:
-            items = _recut(items, chunk_size)
+            items = recut(items, chunk_size)
     else:
         if chunk_size is not None:
             message = f"chunk_size= cuts bytes, and this recording has {meta.form}; leave it out"
             raise UsageError(message)
         new_machine = any_machine(named if meta.form == "items" else None, **options)
-    error: Exception | None = None if end is None else end.exception()
-    if error is None and meta.form == "texts" and (end is None or end.end == "closed"):
-        error = ProviderError(_CUT, transport=True)  # the end of a text is the only sign that it is whole
+    error = recording.error
     if speed is None:
         return bridge(partial(_untimed, items, error), new_machine, _is_checked)
-    last = items[-1].at if items else 0.0
-    ends_at = last if end is None else max(end.t_ns / 1e9, last)
-    return timed_replay([TimedItem(at / speed, item) for at, item in items], ends_at / speed, error, new_machine)
+    timed = [TimedItem(at / speed, item) for at, item in items]
+    return timed_replay(timed, recording.ends_at / speed, error, new_machine)
 
 
 def _recording_of(body: bytes, path: str | PathLike[str], interaction: int | None) -> StreamRecording | bytes:
@@ -142,26 +140,6 @@ def _checked_speed(pace: RecordingPace) -> float | None:
 def _wire_machines(api: str, options: dict[str, Any]) -> Callable[[], Machine]:
     wire_machine(api, **options)  # options that the API refuses raise now, not in mid-stream
     return partial(wire_machine, api, **options)
-
-
-def _cut(items: Sequence[TimedItem], chunk_size: int | None) -> list[bytes]:
-    body = b"".join(each.item for each in items)
-    size = chunk_size or max(len(body), 1)
-    return [body[start : start + size] for start in range(0, len(body), size)]
-
-
-def _recut(items: Sequence[TimedItem], chunk_size: int) -> list[TimedItem]:
-    """Cut bytes anew; a chunk comes with its last byte."""
-    ends = [(at, len(item)) for at, item in items]
-    cut: list[TimedItem] = []
-    arrived, taken, number = 0, 0, -1
-    for chunk in _cut(items, chunk_size):
-        taken += len(chunk)
-        while arrived < taken:
-            number += 1
-            arrived += ends[number][1]
-        cut.append(TimedItem(ends[number][0], chunk))
-    return cut
 
 
 def _untimed(items: Sequence[TimedItem], error: Exception | None) -> Any:

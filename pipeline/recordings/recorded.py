@@ -53,23 +53,27 @@ def read_recorded(
         message = f"{path} {error}"
         raise UsageError(message) from error
     try:
-        if is_cassette(body):
-            return _body(body_in_cassette(body, interaction), api)
-        if interaction is not None:
-            message = "--interaction chooses from a cassette of VCR.py; leave it out"
-            raise UsageError(message)
-        if is_recording(body):
-            return recorded_stream(read_recording(body), api)
-        events = _events(body) if api is None else ()
-        if events:
-            return Recorded("events", _untimed(events))
-        return _body(body, api, _timing(Path(path), body) if timed and path != "-" else None)
+        return _content(path, body, api, timed=timed, interaction=interaction)
     except (OSError, ValueError) as error:  # ValueError: a wrong line, or a wrong timing
         message = f"{path} cannot be read: {reason_of(error)}"
         raise UsageError(message) from error
     except UsageError as error:
         message = f"{path}: {error}".replace("interaction=", "--interaction")
         raise UsageError(message) from error
+
+
+def _content(path: str, body: bytes, api: str | None, *, timed: bool, interaction: int | None) -> Recorded:
+    if is_cassette(body):
+        return _body(body_in_cassette(body, interaction), api)
+    if interaction is not None:
+        message = "--interaction chooses from a cassette of VCR.py; leave it out"
+        raise UsageError(message)
+    if is_recording(body):
+        return recorded_stream(read_recording(body), api)
+    events = _events(body) if api is None else ()
+    if events:
+        return Recorded("events", _untimed(events))
+    return _body(body, api, _timing(Path(path), body) if timed and path != "-" else None)
 
 
 def recorded_stream(recording: StreamRecording, api: str | None = None) -> Recorded:

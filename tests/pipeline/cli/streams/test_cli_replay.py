@@ -148,7 +148,7 @@ def test_a_cut_recording_is_no_failure_and_an_error_in_it_is(penstock: Penstock,
         (["--api", "opnai", ONE_CALL], ["'opnai'"]),
         (["nowhere.sse", "--api", "chat"], ["nowhere.sse", "No such file"]),
         ([ONE_CALL.replace("one_call", "one_cal")], ["did you mean", "one_call.sse'?"]),
-        ([str(STREAMS)], ["is a directory", "name a file in it"]),
+        ([str(STREAMS)], ["Is a directory", "name a file in it"]),
         (["--pace", "fast", ONE_CALL], ["'fast'", "original"]),
         (["--pace", "0", ONE_CALL], ["'0'", "a factor above 0"]),
         (["--pace", "original", ONE_CALL], ["one_call.sse has no times", "--every 0.05"]),
@@ -283,7 +283,7 @@ def test_an_error_that_ended_the_recorded_stream_ends_the_replay(penstock: Penst
     file = recorded(tmp_path / "a.jsonl", [(0, first)], 0, **error)
     code, out, err = penstock("replay", "--json", file)
     assert (code, err.splitlines()) == (1, [f"penstock: {file}: connection lost: the connection is lost"])
-    assert json.loads(out.splitlines()[-1])["status"] == "failed"
+    assert json.loads(out.splitlines()[-1])["status"] == "interrupted"
 
 
 def test_texts_chunks_and_the_items_of_an_sdk_play_too(penstock: Penstock, tmp_path: Path) -> None:

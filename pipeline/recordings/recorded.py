@@ -13,9 +13,9 @@ from msgspec import Struct
 from ...events.errors import ProviderError, UsageError
 from ...events.json_form import Event, from_json
 from ...sources.recognition.apis import api_of
-from ...sources.recognition.recognised_api import recognised_api
 from ...sources.recordings.cassette import body_in_cassette, is_cassette
 from ...sources.recordings.read_recording import StreamRecording, TimedItem, is_recording, read_recording
+from ...sources.recordings.wire_of_recording import api_of_recording
 from ...sources.replay.replay_pieces import split_events
 from ...sources.replay.replay_recordings import Timing
 from .checked_stream import checked_stream
@@ -58,13 +58,13 @@ def read_recorded(
         message = f"{path} cannot be read: {reason_of(error)}"
         raise UsageError(message) from error
     except UsageError as error:
-        message = f"{path}: {error}".replace("interaction=", "--interaction")
+        message = f"{path}: {error}"
         raise UsageError(message) from error
 
 
 def _content(path: str, body: bytes, api: str | None, *, timed: bool, interaction: int | None) -> Recorded:
     if is_cassette(body):
-        return _body(body_in_cassette(body, interaction), api)
+        return _body(cassette_body(body, interaction), api)
     if interaction is not None:
         message = "--interaction chooses from a cassette of VCR.py; leave it out"
         raise UsageError(message)
@@ -76,16 +76,21 @@ def _content(path: str, body: bytes, api: str | None, *, timed: bool, interactio
     return _body(body, api, _timing(Path(path), body) if timed and path != "-" else None)
 
 
+def cassette_body(body: bytes, interaction: int | None) -> bytes:
+    """Return a cassette's response; `UsageError` names the option of the command that chooses another one."""
+    try:
+        return body_in_cassette(body, interaction)
+    except UsageError as error:
+        raise UsageError(str(error).replace("interaction=", "--interaction")) from error
+
+
 def recorded_stream(recording: StreamRecording, api: str | None = None) -> Recorded:
     """Return what a recording holds; `api` overrides the recorded one."""
-    form, items = recording.meta.form, tuple(recording.items)
-    name = api or recording.meta.api
-    if form == "wire":
-        name = name or recognised_api(b"".join(each.item for each in items))
+    form = recording.meta.form
     return Recorded(
         "wire" if form == "wire" else "items",
-        items,
-        name if form in ("wire", "items") else None,
+        tuple(recording.items),
+        None if form in ("texts", "chunks") else api or api_of_recording(recording),
         has_times=True,
         ends_at=recording.ends_at,
         error=recording.error,

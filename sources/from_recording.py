@@ -52,8 +52,8 @@ def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, 
       told. A recording that was broken off is replayed up to its last whole line.
     - `api`: as in `from_wire`; without it, what the recording says, else it is detected.
     - `pace`: "instant"; "original", at the recorded times; or a factor: 2.0 is twice as fast. The scheduler is that of
-      `subscribe(scheduler=...)`: a `TestScheduler` needs no time for it, and without one the thread sleeps. Bodies and
-      cassettes have no times, so another pace than "instant" raises a `UsageError`.
+      `subscribe(scheduler=...)`: a `TestScheduler` needs no time for it, and without one the thread sleeps. Bodies,
+      cassettes, and what was converted from them have no times, so another pace than "instant" raises a `UsageError`.
     - `chunk_size`: cuts the bytes anew, into so many a chunk. Recorded items of an SDK cannot be cut.
     - The rest is as with `from_stream`. An error that ended the recorded stream ends the replay.
     """
@@ -77,14 +77,20 @@ def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, 
         "logprobs": logprobs,
     }
     if isinstance(recording, bytes):
-        if speed is not None:
-            message = f"{path} is a body without times; pass pace='instant', or record with record(...)"
-            raise UsageError(message)
+        _check_untimed(path, speed)
         new_machine = _wire_machines(api or recognised_api(recording), options)
         size = chunk_size or max(len(recording), 1)
         pieces = [recording[start : start + size] for start in range(0, len(recording), size)]
         return bridge(pieces, new_machine, _is_checked)
+    if not recording.has_times:
+        _check_untimed(path, speed)
     return _replayed(recording, api, speed, chunk_size, options)
+
+
+def _check_untimed(path: str | PathLike[str], speed: float | None) -> None:
+    if speed is not None:
+        message = f"{path} has no times; pass pace='instant', or record with record(...)"
+        raise UsageError(message)
 
 
 def _replayed(

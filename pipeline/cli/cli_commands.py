@@ -50,6 +50,9 @@ COMMANDS = {
     "inspect": _Command(
         "inspect", "Summarise recorded answers: text, calls, when each call came, how they ended.", STREAMS
     ),
+    "convert": _Command(
+        "convert", "Convert a recording to the body of its response, and a body or a cassette to a recording.", STREAMS
+    ),
     "app": _Command("app", "Serve a page on this machine that shows answers while they stream: text, files, commands."),
     "serve-recordings": _Command(
         "serve", "Replay recorded answers to the clients of OpenAI, Anthropic, Google and Ollama."

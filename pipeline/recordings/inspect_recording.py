@@ -54,7 +54,7 @@ def inspect_recording(
     if is_recording(body):
         recording = read_recording(body)
         if via == "wire":
-            return _by_time(recorded_stream(recording, api), strategy, progress)
+            return _by_items(recorded_stream(recording, api), strategy, progress)
         recorded = wire_of(recording, api)
         body, api = b"".join(recorded.pieces), recorded.api
     name = checked_stream(body, api)
@@ -62,8 +62,8 @@ def inspect_recording(
         return name, inspect_chunks(chunks, strategy())
 
 
-def _by_time(recorded: Recorded, strategy: Strategy, progress: Progress | None) -> tuple[str, Inspected]:
-    """Inspect what has times: each chunk comes when its item did."""
+def _by_items(recorded: Recorded, strategy: Strategy, progress: Progress | None) -> tuple[str, Inspected]:
+    """Inspect a recording: each chunk comes when its item did."""
     now = 0.0
 
     def items() -> Iterator[Any]:
@@ -76,11 +76,12 @@ def _by_time(recorded: Recorded, strategy: Strategy, progress: Progress | None) 
         if recorded.error is not None:
             raise recorded.error
 
+    clock = (lambda: now) if recorded.has_times else None
     if recorded.kind == "wire":
         chunks = from_wire(recorded.api or "", items(), choices="all")
     else:
         chunks = from_stream(items(), recorded.api, choices="all")
-    return recorded.api or "unknown", inspect_chunks(chunks, strategy(), lambda: now)
+    return recorded.api or "unknown", inspect_chunks(chunks, strategy(), clock)
 
 
 @contextmanager

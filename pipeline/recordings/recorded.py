@@ -91,7 +91,7 @@ def recorded_stream(recording: StreamRecording, api: str | None = None) -> Recor
         "wire" if form == "wire" else "items",
         tuple(recording.items),
         None if form in ("texts", "chunks") else api or api_of_recording(recording),
-        has_times=True,
+        has_times=recording.has_times,
         ends_at=recording.ends_at,
         error=recording.error,
     )

@@ -35,6 +35,11 @@ class StreamRecording(NamedTuple):
     end: RecordingEnd | None
 
     @property
+    def has_times(self) -> bool:
+        """Whether the times of the items are known; of a converted body they are not."""
+        return self.meta.start is not None
+
+    @property
     def ends_at(self) -> float:
         """The seconds until the end; of a recording that was broken off, until the last item."""
         last = self.items[-1].at if self.items else 0.0

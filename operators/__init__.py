@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .holdback import holdback
     from .interrupt_on import interrupt_on
     from .json_fragments import json_fragments
+    from .marble_diagrams.marble_picture import MarblePicture
+    from .marble_diagrams.marbles import marbles
     from .parse_text import parse_text
     from .partial_arguments import PartialArguments, partial_arguments
     from .partial_output import PartialOutput, partial_output
@@ -46,6 +48,7 @@ __all__ = [
     "FieldSpec",
     "Interrupted",
     "Limits",
+    "MarblePicture",
     "ModelDialect",
     "Operator",
     "PartialArguments",
@@ -65,6 +68,7 @@ __all__ = [
     "interrupt_on",
     "json_fragments",
     "lift",
+    "marbles",
     "parse_text",
     "partial_arguments",
     "partial_output",
@@ -93,6 +97,8 @@ lazy_names(
         "engine.stage": ("Completed", "Failed", "Interrupted", "Operator", "Stage", "compose", "lift", "stage"),
         "grammar.dialect": ("Dialect",),
         "grammar.model_dialect": ("ModelDialect",),
+        "marble_diagrams.marble_picture": ("MarblePicture",),
+        "marble_diagrams.marbles": ("marbles",),
         "partial_arguments": ("PartialArguments",),
         "partial_output": ("PartialOutput",),
         "schemas.value_typing": ("TypingRules",),

@@ -14,19 +14,21 @@ class Mark(Struct, frozen=True):
     """One item of a lane, or the lane's end.
 
     - `column`: the moment, as a number from 0.
+    - `short`: the label where there is little room; empty if the label's beginning will do.
     - `kind`: the type of the segment, which decides the colour; empty for what belongs to no segment.
     - `title`: the longer text for people who point at the mark.
     """
 
     column: int
     label: str = ""
+    short: str = ""
     kind: str = ""
     title: str = ""
     shape: Shape = "item"
 
 
 class Band(Struct, frozen=True):
-    """A segment from its START to its END; `end` is None while it is open."""
+    """A segment, from the mark of its START to that of its END, as their numbers; `end` is None while it is open."""
 
     begin: int
     end: int | None
@@ -43,12 +45,13 @@ class Held(Struct, frozen=True):
 
 
 class Lane(Struct, frozen=True):
-    """A row of the picture."""
+    """A row of the picture; `is_part` if it is a part of a stream, such as one segment."""
 
     name: str
     marks: tuple[Mark, ...]
     bands: tuple[Band, ...] = ()
     held: tuple[Held, ...] = ()
+    is_part: bool = False
 
 
 class Diagram(Struct, frozen=True):

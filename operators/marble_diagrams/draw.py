@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from math import floor, log10
 from zlib import crc32
@@ -113,19 +114,18 @@ def _axis(diagram: Diagram, at: Sequence[float], width: float, y: float, *, by_t
     yield element("path", d=f"M{LEFT} {y:.1f}h{width:.1f}", stroke="currentColor", opacity="0.5")
     for x, label in _ticks(diagram, at, by_time=by_time):
         yield element("path", d=f"M{LEFT + x:.1f} {y:.1f}v4", stroke="currentColor")
-        yield _text(label, LEFT + x, y + 16, font_size=10)
+        yield _text(label, LEFT + x, y + 16, font_size=10, text_anchor="middle" if x else "start")
 
 
 def _ticks(diagram: Diagram, at: Sequence[float], *, by_time: bool) -> Iterator[tuple[float, str]]:
     """Yield about ten places with what stands there: seconds or frames, or the number of the item."""
-    if by_time and diagram.times and diagram.times[-1] > diagram.times[0]:
-        first, last = diagram.times[0], diagram.times[-1]
-        per_unit = (at[-1] - at[0]) / (last - first)
-        step = _step((last - first) / 10)
+    times = diagram.times
+    if by_time and times and times[-1] > times[0]:
+        first = 0.0 if diagram.unit == "s" else times[0]
+        step = _step((times[-1] - times[0]) / 10)
         unit = " s" if diagram.unit == "s" else ""
-        for number in range(int((last - first) / step) + 1):
-            label = f"{first + number * step:.6g}{unit if number else (unit or ' frames')}"
-            yield at[0] + number * step * per_unit, label
+        for number in range(int((times[-1] - times[0]) / step) + 1):
+            yield _between(times, at, times[0] + number * step), f"{first + number * step:.6g}{unit}"
         return
     step = max(1, int(_step(len(at) / 12)))
     reached = float("-inf")
@@ -135,6 +135,17 @@ def _ticks(diagram: Diagram, at: Sequence[float], *, by_time: bool) -> Iterator[
         if at[column] >= reached:
             yield at[column], label
             reached = at[column] + len(label) * CHARACTER
+
+
+def _between(times: Sequence[float], at: Sequence[float], time: float) -> float:
+    """Return where a time stands among the moments."""
+    after = bisect_left(times, time)
+    if after == 0:
+        return at[0]
+    if after == len(times):
+        return at[-1]
+    share = (time - times[after - 1]) / (times[after] - times[after - 1])
+    return at[after - 1] + share * (at[after] - at[after - 1])
 
 
 def _step(rough: float) -> float:
@@ -149,6 +160,8 @@ def _keys(diagram: Diagram, hatch: str, *, is_overview: bool) -> Iterator[tuple[
     for kind in sorted(kinds, key=lambda kind: (known_kinds().index(kind) if kind in known_kinds() else 99, kind))[:12]:
         if kind or is_overview:
             yield one_line(kind or "of no segment", 24), element("rect", y=-9, width=10, height=10, rx=5, fill=colour_of(kind))
+    if not is_overview and any(lane.bands for lane in diagram.lanes):
+        yield "start and end of a segment", _text("S E", 0, 0, font_weight="600")
     if any(lane.held for lane in diagram.lanes):
         box = {"y": -10, "width": 22, "height": 12, "rx": 3, "stroke": "currentColor", "stroke_opacity": "0.5"}
         yield "held back", element("rect", fill=hatch, **box)
@@ -163,7 +176,7 @@ def _legend(keys: Sequence[tuple[str, Markup]], note: str, y: float, width: floa
     drawn: list[Markup] = []
     x, line = float(LEFT), y + 14
     for said, sign in keys:
-        sign_width = 28 if said == "held back" else 18
+        sign_width = 28 if said in ("held back", "start and end of a segment") else 18
         needed = sign_width + columns(said) * CHARACTER + 16
         if x + needed > width and x > LEFT:
             x, line = float(LEFT), line + 18

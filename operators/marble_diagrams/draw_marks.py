@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from .colours import BAD, GOOD, WARNING, colour_of
 from .diagram import Diagram, Held, Lane, Mark
-from .place import GAP, Places, held_text, mark_width
+from .place import GAP, Places, held_text, mark_width, written
 from .svg import Markup, element, one_line
 
-LEFT, RIGHT = 14, 24
+LEFT, RIGHT = 14, 34
 NAME, ROW, HELD, BETWEEN = 20, 30, 26, 10
 """Heights: of a lane's name, of its marks, of the text that it holds back, and of the space below it."""
 
@@ -31,9 +31,9 @@ def _lane(lane: Lane, places: Places, hatch: str, y: float) -> Iterator[Markup]:
     right = LEFT + places.width
     spots = _spots(lane, places)
     has_end = any(mark.shape != "item" for mark in lane.marks)
-    end = max((x for mark, x in spots if mark.shape != "item"), default=right)
-    yield _line(LEFT, middle, end, middle, opacity="0.45")
-    if not has_end:
+    until = spots[-1][1] if spots and (has_end or lane.is_part) else right
+    yield _line(spots[0][1] if lane.is_part else LEFT, middle, until, middle, opacity="0.45")
+    if not has_end and not lane.is_part:
         yield element("path", d=f"M{right:.0f} {middle - 4:.0f}l6 4l-6 4z", fill="currentColor", opacity="0.45")
     yield from _bands(lane, places, spots, middle)
     for mark, x in spots:
@@ -60,14 +60,12 @@ def _spots(lane: Lane, places: Places) -> list[tuple[Mark, float]]:
 
 
 def _bands(lane: Lane, places: Places, spots: list[tuple[Mark, float]], middle: float) -> Iterator[Markup]:
-    first: dict[int, float] = {}
-    last: dict[int, float] = {}
-    for mark, x in spots:
-        first.setdefault(mark.column, x)
-        last[mark.column] = x + mark_width(mark, places.label)
     for band in lane.bands:
-        begin = first[band.begin]
-        until = LEFT + places.width if band.end is None else last[band.end]
+        begin = spots[band.begin][1]
+        until = LEFT + places.width
+        if band.end is not None:
+            mark, x = spots[band.end]
+            until = x + mark_width(mark, places.label)
         yield element(
             "rect",
             x=begin - 3,
@@ -92,7 +90,7 @@ def _mark(mark: Mark, x: float, middle: float, label: int) -> Markup:
         "g",
         title,
         element("rect", x=x, y=middle - 11, width=width, height=22, rx=11, fill=colour),
-        element("text", one_line(mark.label, label), x=x + width / 2, y=middle + 4, text_anchor="middle", fill="#fff"),
+        element("text", written(mark, label), x=x + width / 2, y=middle + 4, text_anchor="middle", fill="#fff"),
     )
 
 

@@ -16,9 +16,10 @@ from .svg import CHARACTER, FONT_SIZE, Markup, columns, element, number
 
 WIDTH = 1000
 BINS = 200
-BARS, STRIP, HELD = 40, 15, 16
-"""Heights: of the tallest bar, of the strip of a segment, of the tallest bar of text that is held back."""
+BARS, LOW_BARS, STRIP, HELD = 40, 20, 15, 16
+"""Heights: of the tallest bar, the same where there are many lanes, of the strip of a segment, of the tallest bar of text that is held back."""
 ROWS = 3
+MANY = 8
 LABELS = 16
 _SMALL = 10
 
@@ -29,10 +30,11 @@ def draw_overview(
     """Return the lanes as SVG, and where they end; `fractions` says where each moment stands, from 0 to 1."""
     drawn: list[Markup] = []
     y = top
+    bars = BARS if len(diagram.lanes) <= MANY else LOW_BARS
     for lane in diagram.lanes:
-        overview = _Overview(lane, fractions, bins)
+        overview = _Overview(lane, fractions, bins, bars)
         drawn.append(element("g", *overview.drawn(hatch, y), class_="lane"))
-        y += NAME + BARS + overview.below + BETWEEN
+        y += NAME + bars + overview.below + BETWEEN
     return drawn, y
 
 
@@ -47,18 +49,19 @@ def fractions_of(diagram: Diagram, *, by_time: bool) -> list[float]:
 class _Overview:
     """One lane, with at most `bins` bars."""
 
-    def __init__(self, lane: Lane, fractions: Sequence[float], bins: int) -> None:
+    def __init__(self, lane: Lane, fractions: Sequence[float], bins: int, bars: int) -> None:
         self._lane = lane
         self._fractions = fractions
         self._bins = bins
         self._bin = WIDTH / bins
+        self._height = bars
         self._strips = self._placed()
         rows = 1 + max((strip.row for strip in self._strips), default=-1)
         self.below = rows * STRIP + (HELD + 6 if lane.held else 0)
         """The height of what stands below the bars."""
 
     def drawn(self, hatch: str, y: float) -> Iterator[Markup]:
-        lane, base = self._lane, y + NAME + BARS
+        lane, base = self._lane, y + NAME + self._height
         items = [mark for mark in lane.marks if mark.shape == "item"]
         yield element("title", f"{lane.name}: {counted(len(items), 'item')} ({joined_kinds(each.kind for each in items)})")
         yield lane_name(lane.name, y)
@@ -87,7 +90,7 @@ class _Overview:
         paths: dict[str, list[str]] = {}
         for place, kinds in sorted(bins.items()):
             count = sum(kinds.values())
-            y, height = base, max(BARS * sqrt(count / tallest), 3)
+            y, height = base, max(self._height * sqrt(count / tallest), 3)
             for kind, its in sorted(kinds.items()):
                 piece = height * its / count
                 y -= piece
@@ -100,8 +103,8 @@ class _Overview:
         ends = [float("-inf")] * ROWS
         strips: list[_Strip] = []
         for band in sorted(self._lane.bands, key=lambda band: band.begin):
-            begin = self._x(band.begin)
-            end = LEFT + WIDTH if band.end is None else max(self._x(band.end), begin + 1)
+            begin = self._x(self._lane.marks[band.begin].column)
+            end = LEFT + WIDTH if band.end is None else max(self._x(self._lane.marks[band.end].column), begin + 1)
             row = next((row for row in range(ROWS) if ends[row] <= begin), ROWS - 1)
             if end - ends[row] < self._bin / 2:
                 continue  # it would not be seen beside its neighbour

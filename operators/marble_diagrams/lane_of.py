@@ -8,7 +8,7 @@ from typing import Any
 from ...events.segment_event import SegmentEnd, SegmentEvent, SegmentStart
 from ..engine.stage import Completed, Failed, How, Interrupted
 from .diagram import Band, Held, Lane, Mark, Shape
-from .mark_of import kind_of, label_of, title_of
+from .mark_of import kind_of, label_of, short_label_of, title_of
 from .svg import one_line
 
 _SHAPES: dict[type[Any], Shape] = {Completed: "completed", Failed: "failed", Interrupted: "interrupted"}
@@ -20,6 +20,8 @@ def lane_of(
     ended: tuple[int, How] | None = None,
     held: Iterable[Held] = (),
     known: dict[str, str] | None = None,
+    *,
+    is_part: bool = False,
 ) -> Lane:
     """Return a lane of items, each with its moment; `known` has the types of segments that other lanes have told."""
     kinds: dict[str, str] = {} if known is None else known
@@ -28,22 +30,23 @@ def lane_of(
     begun: dict[tuple[str | None, str], Band] = {}
     for column, item in items:
         kind = kind_of(item, kinds)
-        marks.append(Mark(column, label_of(item), kind, title_of(item)))
+        marks.append(Mark(column, label_of(item), short_label_of(item), kind, title_of(item)))
         if isinstance(item, SegmentEvent):
             key = item.turn_id, item.segment_id
             if isinstance(item, SegmentStart):
-                begun[key] = Band(column, None, kind, band_label(item))
+                begun[key] = Band(len(marks) - 1, None, kind, band_label(item))
             elif isinstance(item, SegmentEnd) and key in begun:
                 band = begun.pop(key)
-                bands.append(Band(band.begin, column, band.kind, band.label))
+                bands.append(Band(band.begin, len(marks) - 1, band.kind, band.label))
     if ended is not None:
         marks.append(end_mark(*ended))
-    return Lane(name, tuple(marks), (*bands, *begun.values()), tuple(held))
+    return Lane(name, tuple(marks), (*bands, *begun.values()), tuple(held), is_part)
 
 
 def band_label(start: SegmentStart) -> str:
-    path = start.metadata.get("path") or start.metadata.get("tool_name") or ""
-    return one_line(" ".join(each for each in (start.segment_type, str(path)) if each), 40)
+    """Return the type of a segment, and its path or its tool."""
+    more = start.metadata.get("path") or start.metadata.get("tool_name") or ""
+    return one_line(" ".join(dict.fromkeys(each for each in (start.segment_type, str(more)) if each)), 40)
 
 
 def end_mark(column: int, how: How) -> Mark:

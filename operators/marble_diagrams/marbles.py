@@ -16,7 +16,7 @@ from .of_trace import By, TraceLike, diagram_of_trace
 from .rows import Row, diagram_of_rows, observed, read_lines, read_row, row_of
 
 Axis: TypeAlias = Literal["items", "time"]
-MOST_LANES = 40
+MOST_LANES = 24
 
 
 def marbles(

@@ -31,6 +31,23 @@ def label_of(item: Any) -> str:
     return one_line(_label(item), LABEL)
 
 
+def short_label_of(item: Any) -> str:
+    """Return the label where there is room for three characters; empty if it is the beginning of the long one."""
+    match item:
+        case SegmentStart():
+            return "S"
+        case SegmentEnd():
+            return "E"
+        case AnswerEnd():
+            return "end"
+        case ToolInvocation() | Output():
+            return "→"
+        case InvocationFailed() | OutputFailed() | JsonError():
+            return "✗"
+        case _:
+            return ""
+
+
 def title_of(item: Any) -> str:
     """Return what is told of an item to people who point at it."""
     if isinstance(item, SegmentContent):
@@ -111,8 +128,10 @@ def _path(path: Path) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text as it is; in quotes, where its blanks would not be seen."""
-    return f'"{text}"' if text[:1].isspace() or text[-1:].isspace() and text[-1:] != "\n" else text
+    """Return a text with its first and its last space as a dot, which is seen."""
+    if text.endswith(" "):
+        text = text[:-1] + "·"
+    return "·" + text[1:] if text.startswith(" ") else text
 
 
 def _represented(item: Any) -> str:

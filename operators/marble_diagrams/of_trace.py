@@ -113,7 +113,14 @@ def _by_segment(trace: TraceLike, ended: tuple[int, How] | None) -> list[Lane]:
     known: dict[str, str] = {}
     in_order = sorted(marks, key=lambda key: (key is None, marks[key][0][0]))
     return [
-        lane_of(names.get(key, key or _REST), sorted(marks[key], key=itemgetter(0)), ended, held.get(key, ()), known)
+        lane_of(
+            names.get(key, key or _REST),
+            sorted(marks[key], key=itemgetter(0)),
+            ended if key is None else None,
+            held.get(key, ()),
+            known,
+            is_part=key is not None,
+        )
         for key in in_order
     ]
 

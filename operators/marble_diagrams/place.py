@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from msgspec import Struct
 
 from .diagram import Diagram, Lane, Mark
@@ -18,6 +16,8 @@ _MOMENT = 10
 _PADDING = 14
 _DOT = 10
 _GLYPH = 12
+_FAR = 50
+"""The most pixels that a moment may stand to the right of its time."""
 
 
 class Places(Struct, frozen=True):
@@ -30,11 +30,11 @@ class Places(Struct, frozen=True):
 
 def places(diagram: Diagram, *, by_time: bool) -> Places | None:
     """Return the places with the longest labels that fit; None if there are too many marks even without labels."""
-    if diagram.columns * _DOT > WIDTH:
+    if not diagram.columns or diagram.columns * _DOT > WIDTH:
         return None
     for label in LABELS:
         needs = _needs(diagram, label)
-        found = _by_time(diagram, needs) if by_time else _in_order(needs)
+        found = _by_time(diagram.times or (), needs) if by_time else _in_order(needs)
         if found[-1] <= WIDTH:
             return Places(tuple(found[:-1]), found[-1], label)
     return None
@@ -43,7 +43,12 @@ def places(diagram: Diagram, *, by_time: bool) -> Places | None:
 def mark_width(mark: Mark, label: int) -> float:
     if mark.shape != "item":
         return _GLYPH
-    return max(columns(one_line(mark.label, label)) * CHARACTER + _PADDING, 22) if label else _DOT
+    return max(columns(written(mark, label)) * CHARACTER + _PADDING, 22) if label else _DOT
+
+
+def written(mark: Mark, label: int) -> str:
+    """Return what is written on a mark with room for so many columns."""
+    return mark.short if mark.short and columns(mark.label) > label else one_line(mark.label, label)
 
 
 def held_text(text: str, label: int) -> str:
@@ -79,12 +84,25 @@ def _in_order(needs: list[float]) -> list[float]:
     return found
 
 
-def _by_time(diagram: Diagram, needs: list[float]) -> list[float]:
-    """Return places in proportion to the times, as close together as the marks allow."""
-    times = diagram.times or ()
-    gaps = [later - earlier for earlier, later in pairwise(times)]
-    if any(gap <= 0 for gap in gaps):
-        return [float("inf")]
-    scale = max((need / gap for need, gap in zip(needs, gaps, strict=False)), default=1.0)
-    found = [(time - times[0]) * scale for time in times]
-    return [*found, found[-1] + needs[-1]]
+def _by_time(times: tuple[float, ...], needs: list[float]) -> list[float]:
+    """Return places in proportion to the times, with as little room as the marks need; none if some are too far off.
+
+    Where several moments nearly coincide, the later ones stand a little to the right of their time.
+    """
+    span = times[-1] - times[0]
+    low, high = 0.0, (WIDTH / span if span else 1.0)
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _pushed(times, needs, middle)[-1] > WIDTH else (middle, high)
+    found = _pushed(times, needs, low)
+    is_true = all(at - (time - times[0]) * low <= _FAR for at, time in zip(found, times, strict=False))
+    return found if is_true and (low or not span) else [float("inf")]
+
+
+def _pushed(times: tuple[float, ...], needs: list[float], scale: float) -> list[float]:
+    found: list[float] = []
+    free = 0.0
+    for time, need in zip(times, needs, strict=True):
+        found.append(max((time - times[0]) * scale, free))
+        free = found[-1] + need
+    return [*found, free]

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from ...sources.replay.replay_pieces import checked_chunk, checked_pace
-from ..recordings.emitted import Emit
-from ..recordings.event_lines import short_line
-from ..recordings.play_recording import Player
-from ..recordings.recorded import read_recorded
-from .cli_parts import (
+from ....sources.replay.replay_pieces import checked_chunk, checked_pace
+from ...recordings.emitted import Emit
+from ...recordings.event_lines import short_line
+from ...recordings.play_recording import Player
+from ...recordings.recorded import read_recorded
+from ..cli_parts import (
     ApiName,
     AsJson,
     StrategyName,

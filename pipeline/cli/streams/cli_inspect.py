@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from ...events.errors import UsageError
-from ...sinks.wording.printable import printable
-from ...sources.recognition.apis import api_of
-from ..recordings.inspect_recording import Progress, Via, inspect_recording
-from ..strategies.strategies import strategy_named
-from .cli_parts import ApiName, StrategyName, complain, strategy_name
+from ....events.errors import UsageError
+from ....sinks.wording.printable import printable
+from ....sources.recognition.apis import api_of
+from ...recordings.inspect_recording import Progress, Via, inspect_recording
+from ...strategies.strategies import strategy_named
+from ..cli_parts import ApiName, StrategyName, complain, strategy_name
 
 INSPECT_EXAMPLES = """\b
 Examples:
@@ -44,7 +44,7 @@ def inspect(
     """
     from rich.console import Console  # noqa: PLC0415 - help needs no rich
 
-    from ..recordings.inspect_view import json_line, report  # noqa: PLC0415
+    from ...recordings.inspect_view import json_line, report  # noqa: PLC0415
 
     chosen = strategy_named(strategy_name(strategy))
     if api is not None:

@@ -63,7 +63,7 @@ def _drawn(diagram: Diagram, by_time: bool, inherit: bool, bins: int) -> str:  #
         fractions = fractions_of(diagram, by_time=by_time)
         lanes, bottom = draw_overview(diagram, fractions, hatch, top, bins)
         width, at = float(WIDTH), [fraction * WIDTH for fraction in fractions]
-    keys = list(_keys(diagram, hatch, is_overview=found is None))
+    keys = list(_keys(diagram, hatch, is_overview=found is None, has_labels=found is not None and found.label > 0))
     wide = max([width + LEFT + RIGHT, LEFT + RIGHT + columns(title) * CHARACTER * 1.1, *_lane_widths(diagram)])
     legend, height = _legend(keys, diagram.note, bottom + AXIS, wide)
     wide, height = round(wide), round(height)
@@ -154,13 +154,13 @@ def _step(rough: float) -> float:
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
 
 
-def _keys(diagram: Diagram, hatch: str, *, is_overview: bool) -> Iterator[tuple[str, Markup]]:
+def _keys(diagram: Diagram, hatch: str, *, is_overview: bool, has_labels: bool) -> Iterator[tuple[str, Markup]]:
     """Yield what the legend has: each kind of segment, text that is held back, and the ends."""
     kinds = {mark.kind for lane in diagram.lanes for mark in lane.marks if mark.shape == "item"}
     for kind in sorted(kinds, key=lambda kind: (known_kinds().index(kind) if kind in known_kinds() else 99, kind))[:12]:
         if kind or is_overview:
             yield one_line(kind or "of no segment", 24), element("rect", y=-9, width=10, height=10, rx=5, fill=colour_of(kind))
-    if not is_overview and any(lane.bands for lane in diagram.lanes):
+    if has_labels and any(lane.bands for lane in diagram.lanes):
         yield "start and end of a segment", _text("S E", 0, 0, font_weight="600")
     if any(lane.held for lane in diagram.lanes):
         box = {"y": -10, "width": 22, "height": 12, "rx": 3, "stroke": "currentColor", "stroke_opacity": "0.5"}

@@ -10,9 +10,11 @@ from reactivex import Observable
 from reactivex.scheduler import VirtualTimeScheduler
 
 from ...events.errors import UsageError
+from ...events.showing.card import MimeBundle
+from ..tracing.trace import Trace
 from .diagram import Diagram
 from .marble_picture import MarblePicture
-from .of_trace import By, TraceLike, diagram_of_trace
+from .of_trace import By, diagram_of_trace
 from .rows import Row, diagram_of_rows, observed, read_lines, read_row, row_of
 
 Axis: TypeAlias = Literal["items", "time"]
@@ -51,8 +53,8 @@ def marbles(
     """
     _check(axis, ("items", "time"), "axis")
     _check(by, ("operator", "segment"), "by")
-    if _is_trace(stream):
-        diagram = diagram_of_trace(cast("TraceLike", stream), by, title)
+    if isinstance(stream, Trace):
+        diagram = diagram_of_trace(stream, by, title)
     else:
         named: Any = read_lines(stream) if isinstance(stream, str) and "  " in stream.strip() else stream
         rows = named if isinstance(named, Mapping) else {_name(stream): named}
@@ -63,10 +65,6 @@ def marbles(
         message = 'axis="time" needs the times of the items, and they are not known; use axis="items"'
         raise UsageError(message)
     return MarblePicture(_with_few_lanes(diagram), by_time=axis == "time")
-
-
-def _is_trace(stream: object) -> bool:
-    return all(hasattr(stream, name) for name in ("stages", "items", "dropped"))
 
 
 def _row(stream: Any, lookup: Mapping[Any, Any] | None, seconds: float, scheduler: VirtualTimeScheduler | None) -> Row:
@@ -101,3 +99,8 @@ def _check(value: str, known: tuple[str, ...], name: str) -> None:
     if value not in known:
         message = f"{name}= must be {' or '.join(map(repr, known))}, got {value!r}"
         raise UsageError(message)
+
+
+def trace_bundle(trace: Trace) -> MimeBundle:
+    """Return a trace for a notebook: its picture, and itself in words."""
+    return {**marbles(trace)._repr_mimebundle_(), "text/plain": repr(trace)}

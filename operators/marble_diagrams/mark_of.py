@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
@@ -106,7 +106,17 @@ def _label(item: Any) -> str:  # noqa: PLR0911 - one line for each type
         case _ if isinstance(changed := getattr(item, "changed", None), tuple):  # a view: what it shows has grown since
             return "+ " + ", ".join(map(_path, changed)) if changed else getattr(item, "status", None) or "+"
         case _:
-            return _represented(item)
+            return _thing(item)
+
+
+def _thing(item: Any) -> str:
+    """Return the label of what is not ours: of an event of a wire or an SDK its type."""
+    if isinstance(item, dict):
+        found = cast("dict[Any, Any]", item)
+        kind = found.get("type") or found.get("event") or found.get("object")
+    else:
+        kind = getattr(item, "type", None) or getattr(item, "object", None)
+    return kind if isinstance(kind, str) else _represented(item)
 
 
 def _chunk(chunk: ChunkResponse) -> str:

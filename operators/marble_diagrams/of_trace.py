@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ...events.segment_event import SegmentEvent, SegmentStart
 from ..engine.stage import How
+from ..engine.withheld import Withheld
+from ..tracing.trace import Trace
+from ..tracing.traced_item import TracedItem
 from .diagram import Diagram, Held, Lane
 from .lane_of import band_label, lane_of
 from .svg import one_line
@@ -17,52 +20,12 @@ FEW = 5
 _REST = "everything else"
 
 
-class Withheld(Protocol):
-    @property
-    def text(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def could_become(self) -> tuple[str, ...]: ...
-    @property
-    def segment_id(self) -> str | None: ...
-
-
-class TracedStage(Protocol):
-    @property
-    def outputs(self) -> tuple[Any, ...]: ...
-    @property
-    def withheld(self) -> tuple[Withheld, ...]: ...
-
-
-class Traced(Protocol):
-    @property
-    def t_ns(self) -> int | None: ...
-    @property
-    def item(self) -> Any: ...
-    @property
-    def stages(self) -> tuple[TracedStage, ...]: ...
-    @property
-    def ended(self) -> How | None: ...
-
-
-class TraceLike(Protocol):
-    """What is drawn of a trace."""
-
-    @property
-    def stages(self) -> tuple[str, ...]: ...
-    @property
-    def items(self) -> Sequence[Traced]: ...
-    @property
-    def dropped(self) -> int: ...
-
-
-def diagram_of_trace(trace: TraceLike, by: By, title: str) -> Diagram:
+def diagram_of_trace(trace: Trace, by: By, title: str) -> Diagram:
     """Return the lanes of a trace: the input, then one for each operator, or one for each segment."""
     known: dict[str, str] = {}
     items = trace.items
     ended = next(((column, each.ended) for column, each in enumerate(items) if each.ended is not None), None)
-    source = ((column, each.item) for column, each in enumerate(items) if each.item is not None)
+    source = ((column, each.item) for column, each in enumerate(items) if each.ended is None or each.item is not None)
     lanes = [lane_of("source", source, ended)]
     if by == "operator":
         lanes += [
@@ -75,11 +38,11 @@ def diagram_of_trace(trace: TraceLike, by: By, title: str) -> Diagram:
     return Diagram(title, tuple(lanes), len(items), _times(items), "s", note)
 
 
-def _outputs(items: Sequence[Traced], number: int) -> Iterator[tuple[int, Any]]:
+def _outputs(items: Sequence[TracedItem], number: int) -> Iterator[tuple[int, Any]]:
     return ((column, output) for column, each in enumerate(items) for output in each.stages[number].outputs)
 
 
-def _held(items: Sequence[Traced], number: int) -> Iterator[Held]:
+def _held(items: Sequence[TracedItem], number: int) -> Iterator[Held]:
     for column, each in enumerate(items):
         for withheld in each.stages[number].withheld:
             yield _held_of(column, withheld)
@@ -92,7 +55,7 @@ def _held_of(column: int, withheld: Withheld) -> Held:
     return Held(column, withheld.text, one_line(f"held back: {withheld.text[:FEW * 10]!r}, {withheld.reason}{may}"))
 
 
-def _by_segment(trace: TraceLike, ended: tuple[int, How] | None) -> list[Lane]:
+def _by_segment(trace: Trace, ended: tuple[int, How] | None) -> list[Lane]:
     """Return a lane for each segment, with its result, as the last stage told it that had it."""
     last: dict[tuple[str | None, type[Any]], int] = {}
     for number, _, output in _all_outputs(trace):
@@ -125,7 +88,7 @@ def _by_segment(trace: TraceLike, ended: tuple[int, How] | None) -> list[Lane]:
     ]
 
 
-def _all_outputs(trace: TraceLike) -> Iterator[tuple[int, int, Any]]:
+def _all_outputs(trace: Trace) -> Iterator[tuple[int, int, Any]]:
     """Yield the outputs of each stage, with its number and their moment."""
     for number in range(len(trace.stages)):
         for column, output in _outputs(trace.items, number):
@@ -141,7 +104,7 @@ def _segment_of(output: Any) -> str | None:
     return None
 
 
-def _times(items: Sequence[Traced]) -> tuple[float, ...] | None:
+def _times(items: Sequence[TracedItem]) -> tuple[float, ...] | None:
     """Return the seconds of each moment; the end has none of its own where nobody measured it."""
     times: list[float] = []
     for each in items:

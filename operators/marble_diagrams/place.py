@@ -7,7 +7,7 @@ from msgspec import Struct
 from .diagram import Diagram, Lane, Mark
 from .svg import CHARACTER, columns, one_line
 
-WIDTH = 1100
+WIDTH = 1280
 """The most pixels of a picture with a mark for each item."""
 LABELS = (16, 12, 8, 5, 3, 0)
 """The columns of a label that are tried, from the most readable to none."""
@@ -16,7 +16,7 @@ _MOMENT = 10
 _PADDING = 14
 _DOT = 10
 _GLYPH = 12
-_FAR = 50
+_FAR = 90
 """The most pixels that a moment may stand to the right of its time."""
 
 

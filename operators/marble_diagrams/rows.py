@@ -59,16 +59,21 @@ def messages_of(
 def row_of(messages: Iterable[Any]) -> Row:
     """Return the row of what `reactivex.testing` recorded, or of pairs of a time and a notification."""
     items: list[tuple[float, Any]] = []
-    for each in messages:
-        time, notification = each if isinstance(each, tuple) else (each.time, each.value)
+    for time, notification in map(pair_of, messages):
         match notification.kind:
             case "N":
-                items.append((float(time), notification.value))
+                items.append((time, notification.value))
             case "E":
-                return Row(tuple(items), (float(time), Failed(notification.exception)))
+                return Row(tuple(items), (time, Failed(notification.exception)))
             case _:
-                return Row(tuple(items), (float(time), Completed()))
+                return Row(tuple(items), (time, Completed()))
     return Row(tuple(items))
+
+
+def pair_of(message: Any) -> tuple[float, Notification[Any]]:
+    """Return the time and the notification of a recorded message."""
+    time, notification = message if isinstance(message, tuple) else (message.time, message.value)
+    return float(time), notification
 
 
 def read_lines(text: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from reactivex import Observable, abc
 
 from ...events.errors import UsageError
+from ...events.showing.shown_by import shown_by
 from ..engine.drive import adrive, drive
 from ..engine.stage import Completed, Failed, How, Operator, StageChain, checked_operators, lift
 from .traced_item import TracedItem
@@ -44,6 +45,8 @@ class Trace(Sequence[TracedItem]):
     - `stages`: the stages as code, one text each.
     - `dropped`: the number of items that came after the limit.
     """
+
+    _repr_mimebundle_ = shown_by("penstock.operators.marble_diagrams.marbles", "trace_bundle")
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from ..events.showing.card import Card, MimeBundle, first_of, mime_bundle
 from ..events.showing.excerpt import Excerpt, counted
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ..events.tool_result import ToolResult
-from .collect import Collected, Segment
+from .collected.collected import Collected, Segment
 from .wording.event_words import subject
 
 FOR_PROGRAMS = frozenset(("native", "kind", "error", "call_id", "streamed"))

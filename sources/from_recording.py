@@ -47,9 +47,9 @@ def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, 
         from_recording("answer.jsonl", pace="original").pipe(to_segments()).subscribe(print)
         from_recording("answer.sse").pipe(to_segments()).subscribe(print)
 
-    - `path`: what `record` wrote; or the body of a streamed HTTP response; or a cassette of VCR.py (extra `cassettes`),
-      of which `interaction` chooses a response, from 0. `UsageError` if it cannot be read or its provider cannot be
-      told. A recording that was broken off is replayed up to its last whole line.
+    - `path`: what `record` wrote; or the body of a streamed HTTP response; or a cassette of VCR.py
+      (`pip install ".[cassettes]"`), of which `interaction` chooses a response, from 0. `UsageError` if it cannot be
+      read or its provider cannot be told. A recording that was broken off is replayed up to its last whole line.
     - `api`: as in `from_wire`; without it, what the recording says, else it is detected.
     - `pace`: "instant"; "original", at the recorded times; or a factor: 2.0 is twice as fast. The scheduler is that of
       `subscribe(scheduler=...)`: a `TestScheduler` needs no time for it, and without one the thread sleeps. Bodies and

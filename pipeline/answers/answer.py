@@ -12,7 +12,8 @@ from ...events.errors import UsageError
 from ...events.provider_event import ProviderEvent
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...events.tool_result import ToolResult
-from ...sinks.collect import Collected, Segment, collect
+from ...sinks.collect import collect
+from ...sinks.collected.collected import Collected, Segment
 from .answer_calls import CallsOfMessage, in_text
 from .answer_parts import parts_of
 from .message_form import MessageForm, Notices, left_out

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .interrupt_on import interrupt_on
     from .json_fragments import json_fragments
     from .marble_diagrams.marble_picture import MarblePicture
+    from .marble_diagrams.marble_string import MarbleString, marble_string
     from .marble_diagrams.marbles import marbles
     from .parse_text import parse_text
     from .partial_arguments import PartialArguments, partial_arguments
@@ -55,6 +56,7 @@ __all__ = [
     "Interrupted",
     "Limits",
     "MarblePicture",
+    "MarbleString",
     "ModelDialect",
     "Operator",
     "PartialArguments",
@@ -79,6 +81,7 @@ __all__ = [
     "interrupt_on",
     "json_fragments",
     "lift",
+    "marble_string",
     "marbles",
     "parse_text",
     "partial_arguments",
@@ -110,6 +113,7 @@ lazy_names(
         "grammar.dialect": ("Dialect",),
         "grammar.model_dialect": ("ModelDialect",),
         "marble_diagrams.marble_picture": ("MarblePicture",),
+        "marble_diagrams.marble_string": ("MarbleString", "marble_string"),
         "marble_diagrams.marbles": ("marbles",),
         "partial_arguments": ("PartialArguments",),
         "partial_output": ("PartialOutput",),

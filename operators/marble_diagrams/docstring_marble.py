@@ -155,7 +155,10 @@ def _run(inputs: Mapping[str, list[Recorded[Any]]], source: str, calls: list[str
     operators = [eval(call, {**names, **streams}) for call in calls]  # noqa: S307 - as above
     last = max(each.time for messages in inputs.values() for each in messages)
     seen = scheduler.start(
-        lambda: streams[source].pipe(*operators, ops.map(_frozen)), created=_CREATED, subscribed=_SUBSCRIBED, disposed=last + 1
+        lambda: streams[source].pipe(*operators, ops.map(_frozen)),
+        created=_CREATED,
+        subscribed=_SUBSCRIBED,
+        disposed=last + 1,
     )
     return row_of([(each.time - _FIRST, each.value) for each in seen.messages])
 

@@ -159,7 +159,10 @@ def _keys(diagram: Diagram, hatch: str, *, is_overview: bool, has_labels: bool) 
     kinds = {mark.kind for lane in diagram.lanes for mark in lane.marks if mark.shape == "item"}
     for kind in sorted(kinds, key=lambda kind: (known_kinds().index(kind) if kind in known_kinds() else 99, kind))[:12]:
         if kind or is_overview:
-            yield one_line(kind or "of no segment", 24), element("rect", y=-9, width=10, height=10, rx=5, fill=colour_of(kind))
+            yield (
+                one_line(kind or "of no segment", 24),
+                element("rect", y=-9, width=10, height=10, rx=5, fill=colour_of(kind)),
+            )
     if has_labels and any(lane.bands for lane in diagram.lanes):
         yield "start and end of a segment", _text("S E", 0, 0, font_weight="600")
     if any(lane.held for lane in diagram.lanes):
@@ -175,7 +178,7 @@ def _legend(keys: Sequence[tuple[str, Markup]], note: str, y: float, width: floa
     """Return the legend in as many lines as it needs, and where it ends."""
     drawn: list[Markup] = []
     x, line = float(LEFT), y + 14
-    for said, sign in keys:
+    for said, sign in keys if len(keys) > 1 else ():
         sign_width = 28 if said in ("held back", "start and end of a segment") else 18
         needed = sign_width + columns(said) * CHARACTER + 16
         if x + needed > width and x > LEFT:

@@ -112,9 +112,7 @@ def glyph(shape: str, x: float, middle: float, reach: float = 12) -> Markup:
             sign = element("path", d=f"M{x:.1f} {middle - 5:.1f}l5 5l-5 5l-5 -5z", fill=WARNING)
             return element("g", bar, sign, stroke=WARNING, stroke_width="2.5", class_="interrupted")
         case _:
-            return element(
-                "path", d=f"M{x:.1f} {up:.1f}V{down:.1f}", stroke=GOOD, stroke_width=3, class_="completed"
-            )
+            return element("path", d=f"M{x:.1f} {up:.1f}V{down:.1f}", stroke=GOOD, stroke_width=3, class_="completed")
 
 
 def _held_together(held: tuple[Held, ...]) -> dict[int, list[Held]]:
@@ -141,5 +139,3 @@ def _guide(x: float, top: float, bottom: float) -> Markup:
 
 def _line(x1: float, y1: float, x2: float, y2: float, **more: str) -> Markup:
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke="currentColor", **more)
-
-

@@ -63,7 +63,9 @@ class _Overview:
     def drawn(self, hatch: str, y: float) -> Iterator[Markup]:
         lane, base = self._lane, y + NAME + self._height
         items = [mark for mark in lane.marks if mark.shape == "item"]
-        yield element("title", f"{lane.name}: {counted(len(items), 'item')} ({joined_kinds(each.kind for each in items)})")
+        yield element(
+            "title", f"{lane.name}: {counted(len(items), 'item')} ({joined_kinds(each.kind for each in items)})"
+        )
         yield lane_name(lane.name, y)
         yield element("line", x1=LEFT, y1=base, x2=LEFT + WIDTH, y2=base, stroke="currentColor", opacity="0.45")
         yield from self._bars(items, base)

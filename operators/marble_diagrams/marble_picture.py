@@ -26,6 +26,12 @@ class MarblePicture:
         return draw(self._diagram, by_time=self._by_time)
 
     @property
+    def html(self) -> str:
+        """The picture for a page: its texts have the colour of the page's, and it scrolls where it is too wide."""
+        svg = draw(self._diagram, by_time=self._by_time, inherit=True)
+        return f'<div style="color:inherit;overflow-x:auto">{svg}</div>'
+
+    @property
     def description(self) -> str:
         """The picture in words, as readers of screens hear it."""
         return describe(self._diagram)
@@ -46,9 +52,4 @@ class MarblePicture:
         return self.svg
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> MimeBundle:  # noqa: ARG002 - IPython passes both, and filters by itself
-        svg = draw(self._diagram, by_time=self._by_time, inherit=True)
-        return {
-            "text/plain": repr(self),
-            "text/html": f'<div style="color:inherit;overflow-x:auto">{svg}</div>',
-            "image/svg+xml": self.svg,
-        }
+        return {"text/plain": repr(self), "text/html": self.html, "image/svg+xml": self.svg}

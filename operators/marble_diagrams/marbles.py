@@ -57,9 +57,11 @@ def marbles(
         diagram = diagram_of_trace(stream, by, title)
     else:
         named: Any = read_lines(stream) if isinstance(stream, str) and "  " in stream.strip() else stream
-        rows = named if isinstance(named, Mapping) else {_name(stream): named}
-        observables = any(isinstance(each, Observable) for each in cast("Mapping[str, Any]", rows).values())
-        made = {str(name): _row(each, lookup, seconds, scheduler) for name, each in rows.items()}
+        rows: Mapping[Any, Any] = named if isinstance(named, Mapping) else {_name(stream): named}
+        streams: dict[str, Any] = {str(name): each for name, each in rows.items()}
+        observables = {name: each for name, each in streams.items() if isinstance(each, Observable)}
+        seen = observed(observables, seconds, scheduler) if observables else {}
+        made = {name: seen[name] if name in seen else _row(each, lookup) for name, each in streams.items()}
         diagram = diagram_of_rows(made, title, "s" if observables else "frames")
     if axis == "time" and diagram.times is None:
         message = 'axis="time" needs the times of the items, and they are not known; use axis="items"'
@@ -67,11 +69,9 @@ def marbles(
     return MarblePicture(_with_few_lanes(diagram), by_time=axis == "time")
 
 
-def _row(stream: Any, lookup: Mapping[Any, Any] | None, seconds: float, scheduler: VirtualTimeScheduler | None) -> Row:
+def _row(stream: Any, lookup: Mapping[Any, Any] | None) -> Row:
     if isinstance(stream, str):
         return read_row(stream, lookup)
-    if isinstance(stream, Observable):
-        return observed(cast("Observable[Any]", stream), seconds, scheduler)
     if isinstance(stream, Iterable):
         messages = list(cast("Iterable[Any]", stream))
         if all(hasattr(each, "time") and hasattr(each.value, "kind") for each in messages):

@@ -13,6 +13,9 @@ from ...events.provider_event import ProviderEvent
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ...events.showing.excerpt import value_text
 from ...events.tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
+from ..aggregate_fragments import PathValue
+from ..partial_arguments import PartialArguments
+from ..partial_output import PartialOutput
 from .svg import one_line
 
 LABEL = 16
@@ -65,8 +68,8 @@ def kind_of(item: Any, known: dict[str, str]) -> str:
         return known.get(item.segment_id, "")
     if isinstance(item, ToolInvocation | InvocationFailed):
         return known.get(item.id, "tool_call")
-    if isinstance(item, ToolCallUpdate | ToolCallArgumentProgress):
-        return known.get(item.tool_call_id, "tool_call")
+    if isinstance(call_id := getattr(item, "tool_call_id", None), str):
+        return known.get(call_id, "tool_call")
     segment_id = getattr(item, "segment_id", None)
     return known.get(segment_id, "") if isinstance(segment_id, str) else ""
 
@@ -92,7 +95,7 @@ def _label(item: Any) -> str:  # noqa: PLR0911 - one line for each type
         case ToolCallArgumentProgress():
             return _fragment(item.fragment)
         case ToolCallUpdate():
-            return item.status or "" if item.is_complete else _text(item.arguments)
+            return _update(item)
         case Fragment():
             return _fragment(item)
         case Output():
@@ -103,10 +106,27 @@ def _label(item: Any) -> str:  # noqa: PLR0911 - one line for each type
             return f"! {item.code}"
         case ProviderEvent():
             return item.kind
-        case _ if isinstance(changed := getattr(item, "changed", None), tuple):  # a view: what it shows has grown since
-            return "+ " + ", ".join(map(_path, changed)) if changed else getattr(item, "status", None) or "+"
+        case PathValue():
+            return f"{_path(item.path)} {value_text(item.value, LABEL)}"
+        case PartialArguments():
+            return item.status or _view(item.arguments, item.changed)
+        case PartialOutput():
+            return _view(item.live, item.changed)
         case _:
             return _thing(item)
+
+
+def _view(view: Any, changed: tuple[Path, ...]) -> str:
+    """Return a value that no longer changes; of a live view, which shows more by now, the paths that had changed."""
+    if isinstance(view, str | int | float | list | dict | None):
+        return value_text(view, TITLE)
+    return "+ " + ", ".join(map(_path, changed))
+
+
+def _update(update: ToolCallUpdate) -> str:
+    if update.is_complete:
+        return update.status or "complete"
+    return _text(update.arguments) if update.arguments else f"S {update.tool_name}"
 
 
 def _thing(item: Any) -> str:

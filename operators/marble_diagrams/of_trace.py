@@ -52,7 +52,7 @@ def _held_of(column: int, withheld: Withheld) -> Held:
     could = ", ".join(repr(each) for each in withheld.could_become[:FEW])
     more = f" and {len(withheld.could_become) - FEW:,} more" if len(withheld.could_become) > FEW else ""
     may = f"; it may still become {could}{more}" if could else ""
-    return Held(column, withheld.text, one_line(f"held back: {withheld.text[:FEW * 10]!r}, {withheld.reason}{may}"))
+    return Held(column, withheld.text, one_line(f"held back: {withheld.text[: FEW * 10]!r}, {withheld.reason}{may}"))
 
 
 def _by_segment(trace: Trace, ended: tuple[int, How] | None) -> list[Lane]:

@@ -9,7 +9,7 @@ from .svg import CHARACTER, columns, one_line
 
 WIDTH = 1280
 """The most pixels of a picture with a mark for each item."""
-LABELS = (16, 12, 8, 5, 3, 0)
+LABELS = (16, 14, 12, 10, 8, 6, 5, 4, 3, 0)
 """The columns of a label that are tried, from the most readable to none."""
 GAP = 5
 _MOMENT = 10

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from threading import Event
 from time import perf_counter
 from typing import Any, cast
@@ -20,6 +21,7 @@ from .diagram import Diagram, Unit
 from .lane_of import lane_of
 
 MOST_ITEMS = 20_000
+_TOO_MANY = Interrupted(f"at most {MOST_ITEMS:,} items are drawn")
 _LINE = re.compile(r"^(\S.*?)\s{2,}(\S+)$")
 
 
@@ -92,34 +94,54 @@ def read_lines(text: str) -> dict[str, str]:
     return found
 
 
-def observed(observable: Observable[Any], seconds: float, scheduler: VirtualTimeScheduler | None) -> Row:
-    """Subscribe and return what comes within `seconds`, in virtual time if there is a scheduler for it."""
-    items: list[tuple[float, Any]] = []
-    ended: list[tuple[float, How]] = []
-    over = Event()
-    start = perf_counter() if scheduler is None else float(scheduler.clock)
-
-    def now() -> float:
-        return (perf_counter() if scheduler is None else float(scheduler.clock)) - start
-
-    def end(how: How) -> None:
-        ended.append((now(), how))
-        over.set()
-
-    subscription = observable.pipe(ops.take(MOST_ITEMS)).subscribe(
-        lambda item: items.append((now(), item)),
-        lambda error: end(Failed(error)),
-        lambda: end(Completed() if len(items) < MOST_ITEMS else Interrupted(f"at most {MOST_ITEMS:,} items are drawn")),
-        scheduler=scheduler,
-    )
+def observed(
+    streams: Mapping[str, Observable[Any]], seconds: float, scheduler: VirtualTimeScheduler | None
+) -> dict[str, Row]:
+    """Subscribe to all, and return what each brings within `seconds`: virtual ones, if there is a scheduler for it."""
+    clock = perf_counter if scheduler is None else partial(_virtual_time, scheduler)
+    start = clock()
+    watched = {name: _Watched(stream, clock, start, scheduler) for name, stream in streams.items()}
     try:
         if scheduler is not None:
             scheduler.advance_to(start + seconds)
         else:
-            over.wait(seconds)
+            for each in watched.values():
+                each.over.wait(max(start + seconds - clock(), 0))
     finally:
-        subscription.dispose()
-    return Row(tuple(items), ended[0] if ended else (seconds, Interrupted(f"disposed after {seconds:g} s")))
+        for each in watched.values():
+            each.subscription.dispose()
+    return {name: each.row(seconds) for name, each in watched.items()}
+
+
+class _Watched:
+    def __init__(
+        self,
+        stream: Observable[Any],
+        clock: Callable[[], float],
+        start: float,
+        scheduler: VirtualTimeScheduler | None,
+    ) -> None:
+        self.over = Event()
+        self._items: list[tuple[float, Any]] = []
+        self._ended: tuple[float, How] | None = None
+        self._now = lambda: clock() - start
+        self.subscription = stream.pipe(ops.take(MOST_ITEMS)).subscribe(
+            lambda item: self._items.append((self._now(), item)),
+            lambda error: self._end(Failed(error)),
+            lambda: self._end(Completed() if len(self._items) < MOST_ITEMS else _TOO_MANY),
+            scheduler=scheduler,
+        )
+
+    def row(self, seconds: float) -> Row:
+        return Row(tuple(self._items), self._ended or (seconds, Interrupted(f"disposed of after {seconds:g} s")))
+
+    def _end(self, how: How) -> None:
+        self._ended = self._now(), how
+        self.over.set()
+
+
+def _virtual_time(scheduler: VirtualTimeScheduler) -> float:
+    return scheduler.to_seconds(scheduler.now)
 
 
 def diagram_of_rows(rows: Mapping[str, Row], title: str, unit: Unit) -> Diagram:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .holdback import holdback
     from .interrupt_on import interrupt_on
     from .json_fragments import json_fragments
+    from .marble_diagrams.marble_picture import MarblePicture
+    from .marble_diagrams.marble_string import MarbleString, marble_string
+    from .marble_diagrams.marbles import marbles
     from .parse_text import parse_text
     from .partial_arguments import PartialArguments, partial_arguments
     from .partial_output import PartialOutput, partial_output
@@ -32,7 +35,9 @@ if TYPE_CHECKING:
     from .to_invocations import to_invocations
     from .to_segments import to_segments
     from .tool_call_updates import tool_call_updates
-    from .tracing.trace import Trace, trace
+    from .tracing.first_divergence import Divergence, first_divergence
+    from .tracing.trace import Trace
+    from .tracing.trace import trace as trace
     from .tracing.traced_item import StageTrace, TracedItem
     from .whole_calls import whole_calls
     from .within import within
@@ -45,10 +50,13 @@ __all__ = [
     "MARKED_FILE_TOOLS",
     "Completed",
     "Dialect",
+    "Divergence",
     "Failed",
     "FieldSpec",
     "Interrupted",
     "Limits",
+    "MarblePicture",
+    "MarbleString",
     "ModelDialect",
     "Operator",
     "PartialArguments",
@@ -68,10 +76,13 @@ __all__ = [
     "dialect_instructions",
     "drive",
     "extract_json_fields",
+    "first_divergence",
     "holdback",
     "interrupt_on",
     "json_fragments",
     "lift",
+    "marble_string",
+    "marbles",
     "parse_text",
     "partial_arguments",
     "partial_output",
@@ -83,7 +94,6 @@ __all__ = [
     "to_invocations",
     "to_segments",
     "tool_call_updates",
-    "trace",
     "whole_calls",
     "within",
 ]
@@ -102,9 +112,13 @@ lazy_names(
         "engine.withheld": ("Withheld",),
         "grammar.dialect": ("Dialect",),
         "grammar.model_dialect": ("ModelDialect",),
+        "marble_diagrams.marble_picture": ("MarblePicture",),
+        "marble_diagrams.marble_string": ("MarbleString", "marble_string"),
+        "marble_diagrams.marbles": ("marbles",),
         "partial_arguments": ("PartialArguments",),
         "partial_output": ("PartialOutput",),
         "schemas.value_typing": ("TypingRules",),
+        "tracing.first_divergence": ("Divergence", "first_divergence"),
         "tracing.trace": ("Trace", "trace"),
         "tracing.traced_item": ("StageTrace", "TracedItem"),
         "writing.dialect_instructions": ("dialect_instructions",),

@@ -22,27 +22,34 @@ REST = 9
 
 
 def new_target(
-    console: Console | None, theme: str | None, scheduler: SchedulerBase | None
+    console: Console | None, theme: str | None, scheduler: SchedulerBase | None, *, markdown: bool = True
 ) -> TerminalTarget | PlainTarget:
     """Return a target that draws on a console, or prints plain lines if its cursor cannot be moved."""
     if console is None:
         # FORCE_COLOR wants colours in a log, not a cursor that moves.
         console = Console(highlight=False, force_interactive=None if sys.stdout.isatty() else False)
     if console.is_interactive and not console.is_dumb_terminal and not console.legacy_windows:
-        return TerminalTarget(console, theme, scheduler)
+        return TerminalTarget(console, theme, scheduler, markdown=markdown)
     return PlainTarget(console.file)
 
 
 class TerminalTarget:
     """Draws at once if the last frame is long enough ago, else at the time of the next frame."""
 
-    def __init__(self, console: Console, theme: str | None = None, scheduler: SchedulerBase | None = None) -> None:
+    def __init__(
+        self,
+        console: Console,
+        theme: str | None = None,
+        scheduler: SchedulerBase | None = None,
+        *,
+        markdown: bool = True,
+    ) -> None:
         Syntax.guess_lexer("first.py")  # loads what colours files: better before the answer begins
         self._console = console
         self._own = EventLoopScheduler() if scheduler is None else None
         self._scheduler: SchedulerBase = scheduler or self._own or EventLoopScheduler()
         self._lock = RLock()
-        self._page = TerminalPage(console, theme)
+        self._page = TerminalPage(console, theme, markdown=markdown)
         self._region = LiveRegion(console, self._lock, self._draw)
         self._due = self._now()
         self._waiting = False  # a frame is on its way

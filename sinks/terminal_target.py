@@ -19,6 +19,8 @@ FRAME = 1 / 12
 """Seconds from one frame to the next, at least."""
 REST = 9
 """After a slow frame, the pause before the next one, as a multiple of the frame's time."""
+LEAST = 8
+"""The rows that are drawn again where half of the screen has fewer."""
 
 
 def new_target(
@@ -31,6 +33,18 @@ def new_target(
     if console.is_interactive and not console.is_dumb_terminal and not console.legacy_windows:
         return TerminalTarget(console, theme, scheduler, markdown=markdown)
     return PlainTarget(console.file)
+
+
+def rows_of_region(height: int) -> int:
+    """Return the most rows that are drawn again, on a screen of a height.
+
+    In a window of half the width each may be wrapped once, and they and the cursor's row must still be on the screen:
+    what has left it upwards cannot be erased. A low screen is used all the same.
+
+    >>> rows_of_region(24), rows_of_region(12), rows_of_region(4)
+    (11, 8, 3)
+    """
+    return max(1, (height - 1) // 2, min(height - 1, LEAST))
 
 
 class TerminalTarget:
@@ -96,8 +110,7 @@ class TerminalTarget:
     def _draw(self) -> None:
         begun = self._now()
         width, height = self._console.size
-        # What came before stays in sight; one row is the cursor's.
-        self._region.draw(*self._page.take(width, max(1, min(height - 1, height * 2 // 3))))
+        self._region.draw(*self._page.take(width, rows_of_region(height)))
         ended = self._now()
         self._due = ended + max(FRAME, REST * (ended - begun))
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .engine.drive import adrive, drive
     from .engine.limits import Limits
     from .engine.stage import Completed, Failed, Interrupted, Operator, Stage, compose, lift, stage
+    from .engine.withheld import Withheld
     from .extract_json_fields import extract_json_fields
     from .grammar.dialect import Dialect
     from .grammar.model_dialect import ModelDialect
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from .to_invocations import to_invocations
     from .to_segments import to_segments
     from .tool_call_updates import tool_call_updates
+    from .tracing.trace import Trace, trace
+    from .tracing.traced_item import StageTrace, TracedItem
     from .whole_calls import whole_calls
     from .within import within
     from .writing.dialect_instructions import dialect_instructions
@@ -52,7 +55,11 @@ __all__ = [
     "PartialOutput",
     "PathValue",
     "Stage",
+    "StageTrace",
+    "Trace",
+    "TracedItem",
     "TypingRules",
+    "Withheld",
     "adrive",
     "aggregate_fragments",
     "argument_progress",
@@ -76,6 +83,7 @@ __all__ = [
     "to_invocations",
     "to_segments",
     "tool_call_updates",
+    "trace",
     "whole_calls",
     "within",
 ]
@@ -91,11 +99,14 @@ lazy_names(
         "engine.drive": ("adrive", "drive"),
         "engine.limits": ("Limits",),
         "engine.stage": ("Completed", "Failed", "Interrupted", "Operator", "Stage", "compose", "lift", "stage"),
+        "engine.withheld": ("Withheld",),
         "grammar.dialect": ("Dialect",),
         "grammar.model_dialect": ("ModelDialect",),
         "partial_arguments": ("PartialArguments",),
         "partial_output": ("PartialOutput",),
         "schemas.value_typing": ("TypingRules",),
+        "tracing.trace": ("Trace", "trace"),
+        "tracing.traced_item": ("StageTrace", "TracedItem"),
         "writing.dialect_instructions": ("dialect_instructions",),
         "writing.render_call": ("render_call",),
     },

@@ -48,6 +48,7 @@ COMMANDS = {
         "parse", "Find the calls and the reasoning in a model's text, and show them while the text arrives."
     ),
     "inspect": _Command("inspect", "Summarise recorded answers: text, calls, how they ended.", STREAMS),
+    "explore": _Command("explore", "Look through recorded answers in your browser, item by item.", STREAMS),
     "app": _Command("app", "Serve a page on this machine that shows answers while they stream: text, files, commands."),
     "serve-recordings": _Command(
         "serve", "Replay recorded answers to the clients of OpenAI, Anthropic, Google and Ollama."

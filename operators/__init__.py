@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from .to_invocations import to_invocations
     from .to_segments import to_segments
     from .tool_call_updates import tool_call_updates
-    from .tracing.trace import Trace, trace
+    from .tracing.first_divergence import Divergence, first_divergence
+    from .tracing.trace import Trace
+    from .tracing.trace import trace as trace
     from .tracing.traced_item import StageTrace, TracedItem
     from .whole_calls import whole_calls
     from .within import within
@@ -45,6 +47,7 @@ __all__ = [
     "MARKED_FILE_TOOLS",
     "Completed",
     "Dialect",
+    "Divergence",
     "Failed",
     "FieldSpec",
     "Interrupted",
@@ -68,6 +71,7 @@ __all__ = [
     "dialect_instructions",
     "drive",
     "extract_json_fields",
+    "first_divergence",
     "holdback",
     "interrupt_on",
     "json_fragments",
@@ -83,7 +87,6 @@ __all__ = [
     "to_invocations",
     "to_segments",
     "tool_call_updates",
-    "trace",
     "whole_calls",
     "within",
 ]
@@ -105,6 +108,7 @@ lazy_names(
         "partial_arguments": ("PartialArguments",),
         "partial_output": ("PartialOutput",),
         "schemas.value_typing": ("TypingRules",),
+        "tracing.first_divergence": ("Divergence", "first_divergence"),
         "tracing.trace": ("Trace", "trace"),
         "tracing.traced_item": ("StageTrace", "TracedItem"),
         "writing.dialect_instructions": ("dialect_instructions",),

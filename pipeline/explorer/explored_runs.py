@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...events.errors import UsageError
+from ...events.json_form import Event
+from ...operators.tracing.first_divergence import Divergence, first_divergence
 from ...operators.tracing.trace import Trace
+from ...sinks.wording.printable import shortened
 from ..pipeline import Pipeline
+from ..recordings.event_lines import LONGEST, short_line
 from ..strategies.strategies import STRATEGIES
 from .explored_stream import ExploredStream, stream_of
+from .plain_event import json_text, plain_event
 from .trace_data import trace_data
 
 LONGEST_CHUNK = 1_000_000
@@ -51,6 +56,7 @@ class ExploredRuns:
 
     def data(self, choice: Choice, traced: Trace) -> bytes:
         """Return the data of a run's trace, with the choices that there are and the difference to the first run."""
+        divergence = None if traced is self.first else first_divergence(self.first, traced)
         return trace_data(
             traced,
             title=self._title,
@@ -59,7 +65,7 @@ class ExploredRuns:
             strategy=choice.strategy,
             chunk_size=choice.chunk_size,
             is_changed=choice != Choice(),
-            divergence=None if choice == Choice() else self._divergence(traced),
+            divergence=None if divergence is None else _told(divergence, is_cut_alike=not choice.chunk_size),
         )
 
     @property
@@ -69,9 +75,19 @@ class ExploredRuns:
             return ""
         return "characters" if self.stream.form == "texts" else "bytes"
 
-    def _divergence(self, traced: Trace) -> dict[str, Any] | None:
-        """Return where the run first differs from the first one, and how, in a sentence."""
-        return None
+
+def _told(found: Divergence, *, is_cut_alike: bool) -> dict[str, Any]:
+    """Return a difference in a sentence, and the item at which it is in the new run, if there is one."""
+    before, now = _said(found.number_a, found.output_a), _said(found.number_b, found.output_b)
+    item = found.number_a if found.number_b is None and is_cut_alike else found.number_b
+    return {"text": f"First difference, in {found.label}. Before: {before}. Now: {now}.", "item": item}
+
+
+def _said(number: int | None, output: Any) -> str:
+    if number is None:
+        return "nothing more"
+    said = short_line(output) if isinstance(output, Event) else shortened(json_text(plain_event(output)), LONGEST)
+    return f"item {number + 1}, {said}"
 
 
 def runs_of_stream(stream: ExploredStream, pipeline: Pipeline | None = None) -> ExploredRuns:

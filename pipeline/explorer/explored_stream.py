@@ -97,14 +97,11 @@ def stream_of(traced: Trace, title: str) -> ExploredStream | None:
     )
 
 
+_FORMS: tuple[tuple[type, Form], ...] = ((bytes, "wire"), (str, "texts"), (ChunkResponse, "chunks"))
+
+
 def _form_of(items: Sequence[Any], *, has_machine: bool) -> Form | None:
-    kinds = {type(item) for item in items}
-    if len(kinds) == 1:
-        (kind,) = kinds
-        if issubclass(kind, bytes):
-            return "wire"
-        if issubclass(kind, str):
-            return "texts"
-        if issubclass(kind, ChunkResponse):
-            return "chunks"
-    return "items" if has_machine and kinds else None
+    for kind, form in _FORMS:
+        if items and all(isinstance(item, kind) for item in items):
+            return form
+    return "items" if has_machine and items else None

@@ -39,8 +39,8 @@ def item_text(item: Any) -> str:
     match item:
         case str():
             return item
-        case bytes() | bytearray() | memoryview():
-            return bytes(item).decode(errors="backslashreplace")
+        case bytes() | bytearray():
+            return item.decode(errors="backslashreplace")
         case _:
             return json_text(plain_event(item))
 

@@ -236,8 +236,8 @@ def _last_words(raised: Stage[Any, Out]) -> Iterable[Out]:
 def lift(stage_factory: Callable[[], Stage[In, Out]]) -> Operator[In, Out]:
     """Make an operator from a stage; `stage_factory` is called once for each subscription.
 
-        source    --1--2--3--|
-        lift(M)   --a--b-----|    M().feed(1) == [a], .feed(2) == [b], .feed(3) == []
+        source         --1------2------|
+        lift(Doubled)  --(1,1)--(2,2)--|
 
     >>> from penstock.operators import drive
     >>> class Doubled:
@@ -279,6 +279,9 @@ def compose(
 ) -> AnyOperator: ...
 def compose(*operators: Operator[Any, Any]) -> Operator[Any, Any]:
     """Make one operator from several: one Rx hop for the whole chain.
+
+        source                                       --a<--b>c<-----end>---|
+        compose(holdback("<b>"), holdback("<end>"))  --a---(<b>,c)--<end>--|
 
     >>> from penstock.operators import holdback
     >>> compose(holdback("<a>"), holdback("<b>"))

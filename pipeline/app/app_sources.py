@@ -133,7 +133,7 @@ def _providers() -> Iterable[dict[str, Any]]:
     for name, provider in PROVIDERS.items():
         missing = ""
         if not is_sdk_installed(name):
-            missing = f"needs its SDK: pip install {provider.package}"
+            missing = f"needs its SDK; {provider.install}"
         else:
             try:
                 key_from_environment(name, url_from_environment(name))

@@ -1,4 +1,4 @@
-"""The command `penstock` with all its commands, each of which is imported when it runs. Needs the extra `cli`."""
+"""The command `penstock` with all its commands, each imported when it runs. Needs `pip install ".[cli]"`."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...events.errors import install_command
 from ...events.segment_event import SegmentContent, SegmentStart
 from ...sinks.running.sink import SyncSink
 from ...sources.replay.replay_log import Write
@@ -42,7 +43,7 @@ ANTHROPIC = Answer("anthropic-messages", "anthropic, Messages", "demo_anthropic.
 GEMINI = Answer("gemini", "google-genai, streamed function calls", "demo_gemini.sse")
 RESPONSES = Answer(
     "openai-responses",
-    'openai, Responses (in place of google-genai: pip install ".[gemini]")',
+    f"openai, Responses (for google-genai: {install_command('gemini')})",
     "demo_responses.sse",
 )
 

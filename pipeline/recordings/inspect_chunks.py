@@ -12,7 +12,8 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError
 from ...events.segment_event import SegmentContent
 from ...operators.engine.stage import Operator
-from ...sinks.collect import Collector, Segment
+from ...sinks.collect import Collector
+from ...sinks.collected.collected import Segment
 from ..strategies.strategy import StrategyEvent
 from .pieces_joined import pieces_joined
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from ...events.errors import UsageError
+from ...events.errors import UsageError, how_to_install
 from ...operators.tracing.trace import Trace
 from ..pipeline import Pipeline
 from .explored_runs import runs_of_stream, runs_of_trace
@@ -14,7 +14,7 @@ from .read_stream import read_stream
 if TYPE_CHECKING:
     from .explorer_widget import Explorer
 
-_NOT_INSTALLED = 'explore(...) needs anywidget; from a clone, pip install ".[notebook]"'
+_NOT_INSTALLED = f"explore(...) needs anywidget; {how_to_install('notebook')}"
 
 
 def explore(
@@ -43,4 +43,6 @@ def explore(
             message = "a trace has been run already; leave pipeline= out, or pass the stream in place of the trace"
             raise UsageError(message)
         return Explorer(runs_of_trace(source))
-    return Explorer(runs_of_stream(read_stream(source, api), pipeline))
+    if isinstance(source, str | PathLike):
+        return Explorer(runs_of_stream(read_stream(cast("str | PathLike[str]", source), api), pipeline))
+    return Explorer(runs_of_trace((pipeline or Pipeline(api=api)).trace(source)))

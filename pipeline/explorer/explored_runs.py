@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...events.errors import UsageError
 from ...events.json_form import Event
+from ...operators.engine.stage import Operator
 from ...operators.tracing.first_divergence import Divergence, first_divergence
 from ...operators.tracing.trace import Trace
 from ...sinks.wording.printable import shortened
+from ..chain import operator_of
 from ..pipeline import Pipeline
 from ..recordings.event_lines import LONGEST, short_line
+from ..settings import DEFAULT_IN_TEXT
 from ..strategies.strategies import STRATEGIES
-from .explored_stream import ExploredStream, stream_of
+from .explored_stream import ExploredStream, has_machine, stream_of
 from .plain_event import json_text, plain_event
 from .trace_data import trace_data
 
@@ -30,16 +34,24 @@ class ExploredRuns:
     """Runs a stream as it was chosen; the first run is what the others are compared with.
 
     - `stream`: None if a trace cannot be run again; then there are no choices.
-    - `first`: the trace of the first run, which `pipeline` made if it was a pipeline.
+    - `first`: the trace of the first run; `given`: its operators behind the provider's machine.
+    - `is_decoded`: whether the first run had no machine.
     """
 
     def __init__(
-        self, stream: ExploredStream | None, first: Trace, title: str, pipeline: Pipeline | None = None
+        self,
+        stream: ExploredStream | None,
+        first: Trace,
+        title: str,
+        given: Sequence[Operator[Any, Any]],
+        *,
+        is_decoded: bool,
     ) -> None:
         self.stream = stream
         self.first = first
         self._title = title
-        self._pipeline = pipeline
+        self._given = given
+        self._is_decoded = is_decoded
 
     def traced(self, choice: Choice) -> Trace:
         """Return the trace of a run; `UsageError` for an unknown strategy or a size that cannot be."""
@@ -49,10 +61,12 @@ class ExploredRuns:
             message = "this trace cannot be run again: it does not have all items of a provider's stream"
             raise UsageError(message)
         if not 0 <= choice.chunk_size <= LONGEST_CHUNK:
-            message = f"chunk_size= must be from 1 to {LONGEST_CHUNK:,}, or 0 for as it came, got {choice.chunk_size}"
+            message = f"the size of a chunk must be from 1 to {LONGEST_CHUNK:,}, got {choice.chunk_size}"
             raise UsageError(message)
         stream = self.stream.cut(choice.chunk_size) if choice.chunk_size else self.stream
-        return stream.traced(Pipeline(choice.strategy) if choice.strategy else self._pipeline)
+        if choice.strategy:
+            return stream.traced(_chain_of(Pipeline(choice.strategy)))
+        return stream.traced(self._given, is_decoded=self._is_decoded)
 
     def data(self, choice: Choice, traced: Trace) -> bytes:
         """Return the data of a run's trace, with the choices that there are and the difference to the first run."""
@@ -61,19 +75,12 @@ class ExploredRuns:
             traced,
             title=self._title,
             strategies=[] if self.stream is None else ["", *STRATEGIES],
-            can_cut=self._unit,
+            can_cut="" if self.stream is None else self.stream.unit,
             strategy=choice.strategy,
             chunk_size=choice.chunk_size,
             is_changed=choice != Choice(),
             divergence=None if divergence is None else _told(divergence, is_cut_alike=not choice.chunk_size),
         )
-
-    @property
-    def _unit(self) -> str:
-        """Return what a chunk size counts; empty if the stream cannot be cut."""
-        if self.stream is None or not self.stream.can_be_cut:
-            return ""
-        return "characters" if self.stream.form == "texts" else "bytes"
 
 
 def _told(found: Divergence, *, is_cut_alike: bool) -> dict[str, Any]:
@@ -91,8 +98,18 @@ def _said(number: int | None, output: Any) -> str:
 
 
 def runs_of_stream(stream: ExploredStream, pipeline: Pipeline | None = None) -> ExploredRuns:
-    return ExploredRuns(stream, stream.traced(pipeline), stream.title, pipeline)
+    """Run a stream through a pipeline; by default through that of the environment, plain text through `auto`."""
+    if pipeline is None:
+        pipeline = Pipeline(DEFAULT_IN_TEXT) if stream.form == "texts" else Pipeline()
+    given = _chain_of(pipeline)
+    return ExploredRuns(stream, stream.traced(given), stream.title, given, is_decoded=False)
 
 
 def runs_of_trace(traced: Trace, title: str = "a traced stream") -> ExploredRuns:
-    return ExploredRuns(stream_of(traced, title), traced, title)
+    is_decoded = not has_machine(traced)
+    given = traced.operators if is_decoded else traced.operators[1:]
+    return ExploredRuns(stream_of(traced, title), traced, title, given, is_decoded=is_decoded)
+
+
+def _chain_of(pipeline: Pipeline) -> list[Operator[Any, Any]]:
+    return [operator_of((each,), "explore(...)") for each in pipeline.chain]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -14,13 +14,17 @@ from ...operators.engine.stage import Completed, How, Operator
 from ...operators.tracing.trace import Trace, trace
 from ...sources.decode_sdk import decode_sdk
 from ...sources.decode_wire import decode_wire
+from ...sources.machine.choices import Choices
 from ...sources.recognition.recognised_api import recognised_api
-from ..chain import operator_of
-from ..pipeline import Pipeline
-from ..settings import DEFAULT_IN_TEXT
+from ...sources.recordings.raw_form import raw_form
+from ...sources.recordings.read_recording import StreamRecording, TimedItem
+from ...sources.recordings.recording_format import RecordingEnd, RecordingMeta
+from ...sources.recordings.wire_of_recording import wire_of
 
 Form: TypeAlias = Literal["wire", "items", "texts", "chunks"]
 """What the items are: bytes of a response, objects of an SDK or of the wire's JSON, texts, or ChunkResponses."""
+Unit: TypeAlias = Literal["bytes", "characters", ""]
+"""What the size of a chunk counts; empty if a stream cannot be cut."""
 
 
 class ExploredStream(Struct, frozen=True):
@@ -28,6 +32,7 @@ class ExploredStream(Struct, frozen=True):
 
     - `times`: when each came, in nanoseconds; None if that is not known.
     - `end`: how it ended.
+    - `choices`: which of several answers are read, as in `from_wire`.
     """
 
     title: str
@@ -36,26 +41,39 @@ class ExploredStream(Struct, frozen=True):
     times: Sequence[int] | None = None
     api: str | None = None
     end: How = Completed()
+    choices: Choices = "all"
 
     @property
-    def can_be_cut(self) -> bool:
-        return self.form in ("wire", "texts")
+    def unit(self) -> Unit:
+        match self.form:
+            case "wire":
+                return "bytes"
+            case "texts":
+                return "characters"
+            case "items":
+                return "bytes" if self._on_the_wire() is not None else ""
+            case "chunks":
+                return ""
 
     def cut(self, size: int) -> ExploredStream:
-        """Return the stream in chunks of so many bytes or characters; they have no times."""
-        if not self.can_be_cut:
+        """Return the stream in chunks of so many bytes or characters, which have no times.
+
+        Items of an SDK are written as the bytes that a server sends. `UsageError` for what cannot be cut.
+        """
+        stream = self._on_the_wire() if self.form == "items" else self
+        if stream is None or stream.form == "chunks":
             message = f"a chunk size cuts bytes and text, and this stream has {self.form}; leave it out"
             raise UsageError(message)
-        whole: Any = (b"" if self.form == "wire" else "").join(self.items)
+        whole: Any = (b"" if stream.form == "wire" else "").join(stream.items)
         chunks = [whole[start : start + size] for start in range(0, len(whole), size)]
-        return replace(self, items=chunks, times=None)
+        return replace(stream, items=chunks, times=None)
 
-    def traced(self, pipeline: Pipeline | None = None) -> Trace:
-        """Run all items through the provider's machine and a pipeline's chain.
+    def traced(self, operators: Iterable[Operator[Any, Any]], *, is_decoded: bool = False) -> Trace:
+        """Run all items through the provider's machine, unless they are decoded already, and through a chain.
 
         An exception of a stage ends the trace, as one of the stream does.
         """
-        traced = trace(*self._source(), *self._chain(pipeline))
+        traced = trace(*(() if is_decoded else self._source()), *operators)
         try:
             for number, item in enumerate(self.items):
                 traced.feed(item, t_ns=None if self.times is None else self.times[number])
@@ -68,33 +86,38 @@ class ExploredStream(Struct, frozen=True):
     def _source(self) -> list[Operator[Any, Any]]:
         match self.form:
             case "wire":
-                return [decode_wire(self.api or recognised_api(b"".join(self.items)))]
+                return [decode_wire(self.api or recognised_api(b"".join(self.items)), choices=self.choices)]
+            case "items" | "texts":
+                return [decode_sdk(self.api, choices=self.choices)]
             case "chunks":
                 return []
-            case "items" | "texts":
-                return [decode_sdk(self.api)]
 
-    def _chain(self, pipeline: Pipeline | None) -> list[Operator[Any, Any]]:
-        if pipeline is None:
-            pipeline = Pipeline(DEFAULT_IN_TEXT) if self.form == "texts" else Pipeline()
-        return [operator_of((each,), "explore(...)") for each in pipeline.chain]
+    def _on_the_wire(self) -> ExploredStream | None:
+        """Return items of an SDK as the bytes that a server sends; None if its API is sent in another form."""
+        items = [TimedItem(0.0, raw_form(item)) for item in self.items]
+        meta = RecordingMeta(form="items", api=self.api, start="")
+        try:
+            api, pieces, _ = wire_of(StreamRecording(meta, items, RecordingEnd(0, "complete")))
+        except UsageError:
+            return None
+        return replace(self, form="wire", items=pieces, api=api)
 
 
 def stream_of(traced: Trace, title: str) -> ExploredStream | None:
-    """Return the stream that a trace ran; None if strategies cannot run it, or not all of it was kept."""
+    """Return the stream that a trace ran; None if strategies cannot read it, or not all of it was kept."""
     kept = [each for each in traced.items if each.item is not None]
-    form = _form_of([each.item for each in kept], has_machine=any(each.raw is not None for each in kept))
+    items = [each.item for each in kept]
+    form = _form_of(items, has_machine=has_machine(traced))
     if form is None or traced.dropped:
         return None
-    times = [each.t_ns for each in kept]
-    known = [time for time in times if time is not None]
-    return ExploredStream(
-        title,
-        form,
-        [each.item for each in kept],
-        known if len(known) == len(times) else None,
-        end=traced.ended or Completed(),
-    )
+    times = [each.t_ns for each in kept if each.t_ns is not None]
+    known = times if len(times) == len(items) else None
+    return ExploredStream(title, form, items, known, end=traced.ended or Completed(), choices=0)
+
+
+def has_machine(traced: Trace) -> bool:
+    """Return whether the first stage of a trace is a provider's machine."""
+    return any(each.read_raw is not None for each in traced.items[:1]) or traced.stages[0].startswith("decode_")
 
 
 _FORMS: tuple[tuple[type, Form], ...] = ((bytes, "wire"), (str, "texts"), (ChunkResponse, "chunks"))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ....events.errors import UsageError
+from ....events.errors import UsageError, how_to_install
 from ..cli_parts import ApiName
 
 EXPLORE_EXAMPLES = """\b
@@ -16,7 +16,7 @@ Examples:
   penstock explore answer.jsonl
   penstock explore tests/streams/openai_chat/*.sse --no-browser
 """
-NOT_INSTALLED = 'penstock explore needs starlette and uvicorn; from a clone, pip install ".[cli]"'
+NOT_INSTALLED = f"penstock explore needs starlette and uvicorn; {how_to_install('cli')}"
 
 
 def explore(

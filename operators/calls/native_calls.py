@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from ...events.answer_end import AnswerEnd
@@ -14,6 +14,8 @@ from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
+from ..engine.withheld import Withheld, tail_of
+from ..machines.held_by import held_by
 from ..machines.whole_json import decode_json
 from .native_call import BLANKS, NativeCall
 from .segment_end import error_detail
@@ -223,6 +225,14 @@ class NativeCalls(Stateful):
                 self.end(call, events, status, reason)
         for call in list(self.waiting.values()):
             self._end_nameless(call, JsonError("malformed", 0, "a tool's name before the end of the answer"), events)
+
+    def withheld(self) -> Iterator[Withheld]:
+        """Yield what is withheld of each call."""
+        for waiting in self.waiting.values():
+            if text := tail_of(waiting.texts):
+                yield Withheld(text, "the START of the call waits for its name")
+        for call in self.open.values():
+            yield from held_by(call.machine, call.segment_id, in_raw=True)
 
     def _wait(self, delta: ToolCallDelta, events: Events) -> None:
         text = delta.arguments_delta

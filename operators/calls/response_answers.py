@@ -13,6 +13,7 @@ from ..engine.stage import Completed, Failed, How
 from ..engine.state import Stateful
 from ..engine.straight_way import Offer, StraightFeed
 from ..engine.turn_ids import TurnIds
+from ..engine.withheld import Withheld
 from .answer_segments import AnswerSegments, Segment
 from .native_call import NativeCall
 from .straight_calls import Lane, lane_to_open, open_lane
@@ -107,6 +108,9 @@ class ResponseAnswers(Stateful):
         if not events:  # an empty answer ends, too
             events.append(self._end_of(self._answers[0], how, "stop" if self._text_only else None))
         return events
+
+    def withheld(self) -> list[Withheld]:
+        return [withheld for answer in self._answers.values() for withheld in answer.withheld()]
 
     def dump(self) -> Any:
         return {**super().dump(), "answer": self._answer.number}

@@ -20,6 +20,7 @@ from .attempts import Attempts
 from .step import Step, stage_name
 from .straight_way import straight_feed
 from .turn_ids import TurnIds
+from .withheld import Withheld, withheld_by
 
 
 class Completed(Struct, frozen=True):
@@ -59,6 +60,10 @@ class Stage(Protocol[In_contra, Out_co]):
     data that msgspec can encode, and `load` restores it. Configuration is not state. A stage is called by `StageChain`,
     which feeds nothing after the close and closes only once. A stage that raises may leave the events that are still to
     be delivered in an attribute `last_words`, as the chain itself does.
+
+    A stage may say what it withholds, for `trace`, with a method `withheld() -> Iterable[Withheld]`: the text that it
+    keeps back after the last `feed`, why, and what the text may still become. It changes nothing. For a stage without
+    it, `trace` finds the withheld text itself, and does not know the reason.
 
     A stage may offer text in the middle of a string a straight way to the end of the chain, with a method
     `offer_straight`, and take part in one with `take_straight`; see straight_way.py. Without them it declines.
@@ -171,6 +176,10 @@ class StageChain(Generic[In, Out]):
     def ids(self) -> TurnIds | None:
         """The ids of the turn, if a stage generates them."""
         return next((ids for each in self._stages if isinstance(ids := getattr(each, "ids", None), TurnIds)), None)
+
+    def withheld(self) -> list[Withheld]:
+        """Return what the stages withhold, in their order."""
+        return [withheld for each in self._stages for withheld in withheld_by(each)]
 
     def dump(self) -> Any:
         """Return the state as plain data, to be restored elsewhere with `load`."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from ...events.segment_event import SegmentEnd, SegmentEvent, SegmentStart
 from ..engine.stage import Completed, Failed, How, Interrupted
-from .diagram import Band, Held, Lane, Mark, Shape
+from .drawing.diagram import Band, Held, Lane, Mark, Shape
+from .drawing.svg import one_line
 from .mark_of import kind_of, label_of, short_label_of, title_of
-from .svg import one_line
 
 _SHAPES: dict[type[Any], Shape] = {Completed: "completed", Failed: "failed", Interrupted: "interrupted"}
 

@@ -11,9 +11,9 @@ from ..engine.stage import How
 from ..engine.withheld import Withheld
 from ..tracing.trace import Trace
 from ..tracing.traced_item import TracedItem
-from .diagram import Diagram, Held, Lane
+from .drawing.diagram import Diagram, Held, Lane
+from .drawing.svg import one_line
 from .lane_of import band_label, lane_of
-from .svg import one_line
 
 By: TypeAlias = Literal["operator", "segment"]
 FEW = 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from html import escape
 
-from ...events.showing.excerpt import shown
+from ....events.showing.excerpt import shown
 
 CHARACTER = 7.2
 """The width of a character in pixels, in a monospaced font of `FONT_SIZE`."""

@@ -55,6 +55,7 @@ COMMANDS = {
     "convert": _Command(
         "convert", "Convert a recording to the body of its response, and a body or a cassette to a recording.", STREAMS
     ),
+    "explore": _Command("explore", "Look through recorded answers in your browser, item by item.", STREAMS),
     "app": _Command("app", "Serve a page on this machine that shows answers while they stream: text, files, commands."),
     "serve-recordings": _Command(
         "serve", "Replay recorded answers to the clients of OpenAI, Anthropic, Google and Ollama."

@@ -22,11 +22,12 @@ WATCHED = "write_file"
 
 
 class Answer(NamedTuple):
-    """A recorded answer, and the API whose SDK plays it."""
+    """A recorded answer, and the API whose SDK plays it; `note`: why it is this one."""
 
     api: str
     title: str
     file: str
+    note: str = ""
 
     @property
     def body(self) -> bytes:
@@ -42,8 +43,9 @@ ANTHROPIC = Answer("anthropic-messages", "anthropic, Messages", "demo_anthropic.
 GEMINI = Answer("gemini", "google-genai, streamed function calls", "demo_gemini.sse")
 RESPONSES = Answer(
     "openai-responses",
-    'openai, Responses (in place of google-genai: pip install ".[gemini]")',
+    "openai, Responses",
     "demo_responses.sse",
+    'in place of google-genai: pip install ".[gemini]"',
 )
 
 

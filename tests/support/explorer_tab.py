@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import penstock.pipeline.explorer
 from browser import Tab
 from playwright.sync_api import Locator, Page, Route, expect
+
+import penstock.pipeline.explorer
 
 STATIC = Path(penstock.pipeline.explorer.__file__).with_name("static")
 ORIGIN = "http://explorer.test"

@@ -734,7 +734,7 @@ class Explorer {
     this.slider = element("input", { type: "range", min: 0, max: Math.max(0, story.last), step: 1, value: 0, class: "pe-slider", "aria-label": "Item of the stream", "data-keep": "slider" });
     this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
     this.button = element("button", { type: "button", class: "pe-play", "data-keep": "play", onclick: () => this.play(!this.isPlaying) });
-    this.place = element("output", { class: "pe-place" });
+    this.place = element("span", { class: "pe-place", "aria-hidden": "true" }); // the slider says the same
     this.pace = element("select", { "aria-label": "Pace", onchange: () => this.save("speed", Number(this.pace.value)) }, ...PACES.map(([value, name]) => element("option", { value }, data.times ? name : name.replace("original pace", "10 items a second"))));
     this.pace.value = String(this.store.get("speed") ?? 1);
     const step = (by, name, sign) => element("button", { type: "button", "aria-label": name, title: name, onclick: () => this.go(this.item + by) }, sign);

@@ -186,5 +186,10 @@ class Answer:
     def _joined(self, kind: str) -> str:
         return "".join(part.text for part in self._parts if part.type == kind)
 
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        from ...sinks.segment_card import answer_bundle  # noqa: PLC0415 - for notebooks only
+
+        return answer_bundle(self.segments, (*self.invocations, *self.failures), self.end)
+
     def __repr__(self) -> str:
         return f"<Answer {self.status}: {len(self.text)} characters, {len(self.invocations)} calls to run>"

@@ -9,7 +9,7 @@ from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, 
 from ..events.showing.card import Card, MimeBundle
 from ..events.showing.excerpt import Excerpt, counted, ending
 from ..events.url_secrets import without_credentials
-from .collect import Segment
+from .collected.collected import Segment
 from .segment_card import segment_card
 
 LINES_OPEN, CHARACTERS_OPEN = 16, 4_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..events.answer_end import AnswerEnd
 from ..events.event_card import PROSE, TONES, brief_card, short_value
@@ -13,7 +13,7 @@ from ..events.showing.card import Card, MimeBundle, first_of, mime_bundle
 from ..events.showing.excerpt import Excerpt, counted
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ..events.tool_result import ToolResult
-from .collect import Collected, Segment
+from .collected.collected import Collected, Segment
 from .wording.event_words import subject
 
 FOR_PROGRAMS = frozenset(("native", "kind", "error", "call_id", "streamed"))
@@ -67,6 +67,19 @@ def collected_bundle(collected: Collected) -> MimeBundle:
         counted(len(collected.failures), "failure"),
     )
     return mime_bundle(_cards(collected), " · ".join(numbers))
+
+
+def answer_bundle(
+    segments: Iterable[Segment], results: Iterable[ToolInvocation | InvocationFailed], end: AnswerEnd
+) -> MimeBundle:
+    """Return the cards of one answer: its segments, each call followed by what became of it, and its end."""
+    by_call = {each.id: each for each in results}
+    cards: list[Card] = []
+    for segment in segments:
+        cards.append(segment_card(segment))
+        if (result := by_call.get(segment.id)) is not None:
+            cards.append(brief_card(result))
+    return mime_bundle((*cards, brief_card(end)))
 
 
 def _cards(collected: Collected) -> Iterator[Card]:

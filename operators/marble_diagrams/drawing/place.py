@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from .diagram import Diagram, Lane, Mark
+from .diagram import MOST_COLUMNS, Diagram, Lane, Mark
 from .svg import CHARACTER, columns, one_line
 
 WIDTH = 1280
@@ -30,7 +30,7 @@ class Places(Struct, frozen=True):
 
 def places(diagram: Diagram, *, by_time: bool) -> Places | None:
     """Return the places with the longest labels that fit; None if there are too many marks even without labels."""
-    if not diagram.columns or diagram.columns * _DOT > WIDTH:
+    if not 0 < diagram.columns <= MOST_COLUMNS:
         return None
     for label in LABELS:
         needs = _needs(diagram, label)

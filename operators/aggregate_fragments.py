@@ -11,6 +11,7 @@ from ..events.fragment import Fragment, JsonError, Path
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
+from .engine.withheld import Withheld, tail_of
 from .machines.fragment_aggregator import FragmentAggregator
 
 
@@ -79,6 +80,10 @@ class _AggregateFragments(Stateful):
         self._inside = False
         value, aggregator.value = aggregator.value, None
         return (PathValue(aggregator.path, value),) if self._depth else (value,)
+
+    def withheld(self) -> Sequence[Withheld]:
+        text = tail_of(self._aggregator.text.last_pieces) if self._inside else ""
+        return (Withheld(text, "the value is emitted when it is whole"),) if text else ()
 
     def close(self, how: How) -> Sequence[Any]:  # noqa: ARG002 - nothing depends on it
         return ()

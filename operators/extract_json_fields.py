@@ -13,6 +13,8 @@ from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Completed, How, Operator, lift
 from .engine.state import Stateful
+from .engine.withheld import Withheld
+from .machines.held_by import held_by
 from .machines.json_machine import JsonMachine
 from .machines.path_tree import FieldPath, PathNode, following, path_tree
 
@@ -96,6 +98,11 @@ class _ExtractJsonFields(Stateful):
             if type(only) is Fragment and only.kind == "TEXT":
                 return fragments if self._passing else ()
         return self._select(fragments) if fragments else fragments
+
+    def withheld(self) -> Sequence[Withheld]:
+        if self._failed or (self._depth >= 0 and not self._passing):
+            return ()
+        return held_by(self._machine)
 
     def close(self, how: How) -> Sequence[Fragment | JsonError]:
         if self._failed:

@@ -9,6 +9,8 @@ from ..events.fragment import Fragment, JsonError
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Completed, How, Operator, lift
+from .engine.withheld import Withheld
+from .machines.held_by import held_by
 from .machines.json_machine import JsonMachine
 
 
@@ -44,6 +46,9 @@ class _JsonFragments:
         self.feed = machine.feed
         self.dump = machine.dump
         self.load = machine.load
+
+    def withheld(self) -> Sequence[Withheld]:
+        return held_by(self._machine)
 
     def close(self, how: How) -> Sequence[Fragment | JsonError]:
         return self._machine.close(cut=not isinstance(how, Completed))

@@ -20,6 +20,7 @@ from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift, stage
 from .engine.straight_way import StraightWay
+from .engine.withheld import Withheld
 from .fields.field_call import (
     FieldCall,
     free_form_pieces,
@@ -163,6 +164,9 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
             return False
         way.segment_type, way.is_decoded = call.segment_type, True
         return True
+
+    def withheld(self) -> Sequence[Withheld]:
+        return [each for call in self._calls.values() for each in call.withheld()]
 
     def new_part(self, _name: str, state: Any, /) -> FieldCall | StreamedArguments:
         return self._followed(self._tool(state["name"]), SegmentStart("", None), "")

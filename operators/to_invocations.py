@@ -27,6 +27,7 @@ from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
 from .engine.state import Stateful
 from .engine.straight_way import StraightWay
+from .engine.withheld import Withheld, tail_of
 from .fields.specs_by_tool import specs_by_tool
 from .machines.fragment_aggregator import FragmentAggregator, GrowingText
 from .machines.whole_json import decode_json
@@ -188,6 +189,13 @@ class _ToInvocations(CallFollower[_Call]):
             return self._border(event)
         return (event,)
 
+    def withheld(self) -> Sequence[Withheld]:
+        return [
+            Withheld(text, _unsealed(call), (), call.segment_id, self._keep)
+            for call in self._calls.values()
+            if (text := tail_of(call.raw.last_pieces))
+        ]
+
     def take_straight(self, way: StraightWay) -> bool:
         """Keep the text of a call, whose fragments an earlier operator parsed, and emit its event only if asked to."""
         call = self._calls.get((way.turn_id, way.segment_id))
@@ -321,6 +329,11 @@ class _ToInvocations(CallFollower[_Call]):
         validate = validator.model_validate if isinstance(validator, type) else validator.validate
         model, errors = validated(validate, arguments)
         return ("", [], model) if errors is None else ("invalid", errors, None)
+
+
+def _unsealed(call: _Call) -> str:
+    is_whole = call.values is not None and call.values.done
+    return "the arguments are whole, and the call has not ended" if is_whole else "the call has not ended"
 
 
 def _refuses(spec: FieldSpec, call: _Call) -> bool:

@@ -20,6 +20,8 @@ from .wording.printable import harmless
 
 _Identity: TypeAlias = tuple[str | None, str]
 _SLICE = 65536
+MARGINS = {"text": "", "reasoning": "  | "}
+"""For segment types other than calls: what is before each line."""
 
 
 def plain_view(file: IO[str] | None = None) -> TwinSink[None]:
@@ -35,7 +37,7 @@ def plain_view(file: IO[str] | None = None) -> TwinSink[None]:
         print(x)
     → write_file(path='a.py')
 
-    Text starts at the margin. Content of a call is indented below its name and path, and a command has a `$`. If
+    Text starts at the margin. Reasoning has a heading and a bar. Content of a call is indented below its name and path, and a command has a `$`. If
     several calls are open, each line begins with its call's name. An answer that is not complete has a line that says
     why. Control characters are escaped. Written to standard
     output, or to `file`, and flushed line by line; characters outside its encoding are written as `\u2192`. An error of
@@ -147,10 +149,8 @@ class PlainTarget:
         calls = sum(each.type not in PROSE for each in self._open.values())
         owner = f"{segment.label} | " if calls > 1 and segment.type not in PROSE else ""
         for line in lines:
-            margin = owner or "    "
-            if segment.type == "text":
-                margin = ""
-            elif segment.type == "run_bash":
+            margin = owner or MARGINS.get(segment.type, "    ")
+            if segment.type == "run_bash":
                 margin = f"{owner}  " if segment.begun else f"{owner}$ "
             segment.begun = True
             self._print(margin + line.removesuffix("\r"))

@@ -19,30 +19,51 @@ FRAME = 1 / 12
 """Seconds from one frame to the next, at least."""
 REST = 9
 """After a slow frame, the pause before the next one, as a multiple of the frame's time."""
+LEAST = 8
+"""The rows that are drawn again where half of the screen has fewer."""
 
 
 def new_target(
-    console: Console | None, theme: str | None, scheduler: SchedulerBase | None
+    console: Console | None, theme: str | None, scheduler: SchedulerBase | None, *, markdown: bool = True
 ) -> TerminalTarget | PlainTarget:
     """Return a target that draws on a console, or prints plain lines if its cursor cannot be moved."""
     if console is None:
         # FORCE_COLOR wants colours in a log, not a cursor that moves.
         console = Console(highlight=False, force_interactive=None if sys.stdout.isatty() else False)
     if console.is_interactive and not console.is_dumb_terminal and not console.legacy_windows:
-        return TerminalTarget(console, theme, scheduler)
+        return TerminalTarget(console, theme, scheduler, markdown=markdown)
     return PlainTarget(console.file)
+
+
+def rows_of_region(height: int) -> int:
+    """Return the most rows that are drawn again, on a screen of a height.
+
+    In a window of half the width each may be wrapped once, and they and the cursor's row must still be on the screen:
+    what has left it upwards cannot be erased. A low screen is used all the same.
+
+    >>> rows_of_region(24), rows_of_region(12), rows_of_region(4)
+    (11, 8, 3)
+    """
+    return max(1, (height - 1) // 2, min(height - 1, LEAST))
 
 
 class TerminalTarget:
     """Draws at once if the last frame is long enough ago, else at the time of the next frame."""
 
-    def __init__(self, console: Console, theme: str | None = None, scheduler: SchedulerBase | None = None) -> None:
+    def __init__(
+        self,
+        console: Console,
+        theme: str | None = None,
+        scheduler: SchedulerBase | None = None,
+        *,
+        markdown: bool = True,
+    ) -> None:
         Syntax.guess_lexer("first.py")  # loads what colours files: better before the answer begins
         self._console = console
         self._own = EventLoopScheduler() if scheduler is None else None
         self._scheduler: SchedulerBase = scheduler or self._own or EventLoopScheduler()
         self._lock = RLock()
-        self._page = TerminalPage(console, theme)
+        self._page = TerminalPage(console, theme, markdown=markdown)
         self._region = LiveRegion(console, self._lock, self._draw)
         self._due = self._now()
         self._waiting = False  # a frame is on its way
@@ -89,8 +110,7 @@ class TerminalTarget:
     def _draw(self) -> None:
         begun = self._now()
         width, height = self._console.size
-        # What came before stays in sight; one row is the cursor's.
-        self._region.draw(*self._page.take(width, max(1, min(height - 1, height * 2 // 3))))
+        self._region.draw(*self._page.take(width, rows_of_region(height)))
         ended = self._now()
         self._due = ended + max(FRAME, REST * (ended - begun))
 

@@ -17,6 +17,7 @@ def terminal_view(
     console: Console | None = None,
     *,
     theme: str | None = None,
+    markdown: bool = True,
     scheduler: SchedulerBase | None = None,
 ) -> TwinSink[None]:
     """Show an answer on a terminal while it arrives: text, files in panels, commands and calls.
@@ -45,4 +46,4 @@ def terminal_view(
             raise
         message = f"the terminal view needs rich; {how_to_install('terminal')}"
         raise UsageError(message) from error
-    return each_event(partial(new_target, console, theme, scheduler))
+    return each_event(partial(new_target, console, theme, scheduler, markdown=markdown))

@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
 from msgspec import Struct
+
+MOST: Final = 1000
+"""The most characters of a withheld text that are told."""
 
 
 class Withheld(Struct, frozen=True):
     """Text that came in and has not gone on yet.
 
+    - `text`: what is withheld; of more than 1,000 characters the last ones, behind a `…`.
     - `reason`: why, as a sentence.
-    - `could_become`: what the text may still turn out to be, such as the markers that it may begin. It is empty if the
-      stage does not say it.
+    - `could_become`: what the text may still turn out to be: texts that begin with it, such as the markers. Of many
+      possible ones it has some. It is empty if the text is withheld whatever it may be.
     - `segment_id`: the segment to which the text belongs, if it is known.
+    - `in_raw`: whether the text has gone on in the `raw` of an event, and only what it means is kept back.
     """
 
     text: str
     reason: str
     could_become: tuple[str, ...] = ()
     segment_id: str | None = None
+    in_raw: bool = False
+
+
+def tail_of(pieces: Sequence[str]) -> str:
+    """Return a text in pieces, as far as `Withheld` has it; the work does not grow with the text.
+
+    >>> tail_of(["a", "b"]), len(tail_of(["a" * 2000]))
+    ('ab', 1001)
+    """
+    length = 0
+    for count, piece in enumerate(reversed(pieces), 1):
+        length += len(piece)
+        if length > MOST:
+            return "…" + "".join(pieces[-count:])[-MOST:]
+    return "".join(pieces)
+
+
+def withheld_by(part: Any) -> Iterable[Withheld]:
+    """Return what a stage withholds; nothing if it does not say it."""
+    told = getattr(part, "withheld", None)
+    return () if told is None else told()

@@ -53,6 +53,11 @@ class GrowingText(Stateful):
             self.blocks[:] = ["".join(self.blocks)]
         return self.blocks[0] if self.blocks else ""
 
+    @property
+    def last_pieces(self) -> list[str]:
+        """The pieces of the text, of a long one its end: the last block and all that is not joined yet."""
+        return [*self.blocks[-MANY:], *self.pieces]
+
     def clear(self) -> None:
         self.blocks.clear()
         self.pieces.clear()

@@ -32,7 +32,11 @@ class StateSize:
         self._saved += ALLOWANCE
         if self._saved >= self._size:
             self._saved = 0
-            self._size = len(self._encode(_declared(self._stage)))
+            state = _declared(self._stage)
+            try:
+                self._size = len(self._encode(state))
+            except UnicodeEncodeError:  # half of a surrogate pair, whose other half may come with the next item
+                self._size = len(str(state))
         return self._size
 
 

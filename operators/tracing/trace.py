@@ -16,10 +16,12 @@ from ..engine.stage import Completed, Failed, How, Operator, StageChain, checked
 from .traced_item import TracedItem
 from .watched_stage import WatchedStage
 
-Clock: TypeAlias = Callable[[], int]
-"""Returns a time in nanoseconds."""
+Clock: TypeAlias = Callable[[], int | None]
+"""Returns a time in nanoseconds; None if it is not known."""
 LIMIT = 20_000
 """The most items that a trace keeps by default."""
+_LONGEST = 60
+"""The most characters of a stage's code in the repr; of a longer one it has the name."""
 
 
 def trace(*operators: Operator[Any, Any], limit: int = LIMIT) -> Trace:
@@ -42,7 +44,7 @@ def trace(*operators: Operator[Any, Any], limit: int = LIMIT) -> Trace:
 class Trace(Sequence[TracedItem]):
     """The items of one run in order, its end last, and what each stage did with them; `trace` makes it.
 
-    - `stages`: the stages as code, one text each.
+    - `operators`: those that it runs. `stages`: the stages as code, one text each.
     - `dropped`: the number of items that came after the limit.
     """
 
@@ -53,9 +55,10 @@ class Trace(Sequence[TracedItem]):
         operators: Iterable[Operator[Any, Any]],
         *,
         limit: int = LIMIT,
-        raw_of: Callable[[Any], Any] | None = None,
+        read_raw: Callable[[Any], Any] | None = None,
     ) -> None:
-        steps = [step for each in operators for step in each.steps]
+        self.operators = tuple(operators)
+        steps = [step for each in self.operators for step in each.steps]
         stages = [factory() for step in steps for factory in step.factories]
         self.stages: tuple[str, ...] = tuple(str(step) for step in steps for _ in step.factories)
         self.dropped = 0
@@ -63,7 +66,7 @@ class Trace(Sequence[TracedItem]):
         """After an exception from `feed` or `close`: the events that are still to be delivered, with the ENDs."""
         self._items: list[TracedItem] = []
         self._limit = limit
-        self._raw_of = raw_of
+        self._read_raw = read_raw
         self._watched = [WatchedStage(each) for each in stages]
         self._traced: StageChain[Any, Any] = StageChain([*self._watched])
         self._untraced: StageChain[Any, Any] = StageChain(stages)
@@ -90,27 +93,29 @@ class Trace(Sequence[TracedItem]):
         end = "" if self.ended is None else f", {type(self.ended).__name__.lower()}"
         dropped = f", {self.dropped} more not kept" if self.dropped else ""
         count = len(self._items) - (self.ended is not None and self._items[-1].item is None)
-        return f"<trace of {' | '.join(self.stages)}: {count} items{dropped}{end}>"
+        names = " | ".join(label if len(label) <= _LONGEST else label.partition("(")[0] for label in self.stages)
+        return f"<trace of {names}: {count} items{dropped}{end}>"
 
-    def run(self, items: Iterable[Any]) -> Trace:
+    def run(self, items: Iterable[Any], *, clock: Clock | None = None) -> Trace:
         """Run all items, and return this trace.
 
-        An exception of the items, or of a stage, is not raised: it is how the trace `ended`.
+        An exception of the items, or of a stage, is not raised: it is how the trace `ended`. `clock` returns when an
+        item came, in nanoseconds; by default it is the time at which it is read, and a list has no times.
         """
         self._check_unused()
         try:
-            for _ in drive(items, self._operator(_clock_of(items))):
+            for _ in drive(items, self._operator(clock or _clock_of(items))):
                 pass
         except Exception:
             if self.ended is None:
                 raise
         return self
 
-    async def arun(self, items: AsyncIterable[Any] | Iterable[Any]) -> Trace:
+    async def arun(self, items: AsyncIterable[Any] | Iterable[Any], *, clock: Clock | None = None) -> Trace:
         """Run all items of an async iterable, as `run` does."""
         self._check_unused()
         try:
-            async for _ in adrive(items, self._operator(_clock_of(items))):
+            async for _ in adrive(items, self._operator(clock or _clock_of(items))):
                 pass
         except Exception:
             if self.ended is None:
@@ -124,7 +129,7 @@ class Trace(Sequence[TracedItem]):
             observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None
         ) -> abc.DisposableBase:
             self._check_unused()
-            clock = perf_counter_ns if scheduler is None else partial(_scheduled_ns, scheduler)
+            clock: Clock = perf_counter_ns if scheduler is None else partial(_scheduled_ns, scheduler)
             return source.pipe(self._operator(clock)).subscribe(observer, scheduler=scheduler)
 
         return Observable(subscribe)
@@ -172,9 +177,8 @@ class Trace(Sequence[TracedItem]):
             if self._began is None:
                 self._began = t_ns
             t_ns -= self._began
-        raw = None if self._raw_of is None or item is None else self._raw_of(item)
         stages = tuple([each.told(is_end=ended is not None) for each in self._watched])
-        self._items.append(TracedItem(len(self._items) + self.dropped, t_ns, item, raw, stages, ended))
+        self._items.append(TracedItem(len(self._items) + self.dropped, t_ns, item, stages, ended, self._read_raw))
 
     def dump(self) -> Any:
         """Return the state of the stages as plain data; the items are not in it."""
@@ -189,14 +193,14 @@ class Trace(Sequence[TracedItem]):
             message = "a trace is of one run; make a new one with trace(...)"
             raise UsageError(message)
 
-    def _operator(self, clock: Clock | None) -> Operator[Any, Any]:
+    def _operator(self, clock: Clock) -> Operator[Any, Any]:
         return lift(lambda: _TracedStage(self, clock))
 
 
 class _TracedStage:
     """The trace as a stage, so that it runs in each way in which stages run."""
 
-    def __init__(self, traced: Trace, clock: Clock | None) -> None:
+    def __init__(self, traced: Trace, clock: Clock) -> None:
         self._trace = traced
         self._clock = clock
         self.dump = traced.dump
@@ -207,18 +211,19 @@ class _TracedStage:
         return self._trace.last_words
 
     def feed(self, item: Any, /) -> list[Any]:
-        return self._trace.feed(item, t_ns=self._now())
+        return self._trace.feed(item, t_ns=self._clock())
 
     def close(self, how: How, /) -> list[Any]:
-        return self._trace.close(how, t_ns=self._now())
-
-    def _now(self) -> int | None:
-        return None if self._clock is None else self._clock()
+        return self._trace.close(how, t_ns=self._clock())
 
 
-def _clock_of(items: object) -> Clock | None:
+def _clock_of(items: object) -> Clock:
     """Return the clock for items that arrive; what is all there already has no times."""
-    return None if isinstance(items, Sequence) else perf_counter_ns
+    return no_time if isinstance(items, Sequence) else perf_counter_ns
+
+
+def no_time() -> None:
+    """Return that no time is known."""
 
 
 def _scheduled_ns(scheduler: abc.SchedulerBase) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -26,13 +27,13 @@ class StageTrace(Struct, frozen=True):
     time_ns: int
 
 
-class TracedItem(Struct, frozen=True):
+class TracedItem(Struct, frozen=True, repr_omit_defaults=True):
     """One item of the input, or its end.
 
     - `number`: the place in the input, from 0.
     - `t_ns`: when it came, in nanoseconds since the first item; None if no times are known.
     - `item`: what came; None for the end of the input.
-    - `raw`: what the provider sent: the JSON of the item, if the first stage is a provider's machine.
+    - `raw`: the JSON that the provider sent, if the first stage is a provider's machine; else None.
     - `stages`: one entry for each stage.
     - `ended`: how the input ended, if this is the end. An item at which a stage raised has it, too.
     """
@@ -40,6 +41,11 @@ class TracedItem(Struct, frozen=True):
     number: int
     t_ns: int | None
     item: Any
-    raw: Any
     stages: tuple[StageTrace, ...]
     ended: How | None = None
+    read_raw: Callable[[Any], Any] | None = None
+    """Returns the JSON of an item; it is read when somebody asks, so that nothing is kept twice."""
+
+    @property
+    def raw(self) -> Any:
+        return None if self.read_raw is None or self.item is None else self.read_raw(self.item)

@@ -79,7 +79,7 @@ def test_a_command_has_a_prompt():
 
 
 def test_reasoning_and_other_calls_are_named_and_indented():
-    assert plain(*whole("reasoning", "Hm.")) == "reasoning\n    Hm.\n"
+    assert plain(*whole("reasoning", "Hm.\n\nSo."), *whole("text", "Hi")) == "reasoning\n  | Hm.\n  | \n  | So.\nHi\n"
     call = whole("tool_call", '{"a"', ": 1}", tool_name="f")
     assert plain(*call, ToolInvocation("s", name="f", arguments={"a": 1})) == 'f\n    {"a": 1}\n→ f(a=1)\n'
     assert plain(*whole("media", "https://x.y/a.png", media_type="image")) == "image\n    https://x.y/a.png\n"

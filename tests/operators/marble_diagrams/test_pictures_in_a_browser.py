@@ -10,7 +10,7 @@ import pytest
 from browser import Tab, browser_tab
 
 from penstock.events import ChunkResponse, ToolCallDelta
-from penstock.operators import MarblePicture, marbles, stream_fields, to_invocations, to_segments, trace
+from penstock.operators import MarblePicture, marbles, parse_text, stream_fields, to_invocations, to_segments, trace
 
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 LOOK = """
@@ -75,6 +75,19 @@ def test_a_picture_of_any_length_is_readable(
     assert (looked["wide"], looked["over"], looked["outside"]) == ([], 0, [])
     assert (looked["marks"] >= 10) is (length == 10)
     assert tab.complaints == []
+
+
+def test_texts_that_are_held_back_at_one_moment_have_room(tab: Tab, tmp_path: Path):
+    text = (
+        'Now. <tool_call>{"name": "write_file", "arguments": {"path": "a.py", "content": "print(1)"}}</tool_call> So.'
+    )
+    pieces = [text[at : at + 9] for at in range(0, len(text), 9)]
+    seen = trace(parse_text("hermes"), stream_fields(), to_invocations(keep_segments=True)).run(pieces)
+    for by in ("operator", "segment"):
+        tab.page.goto(marbles(seen, by=by).save(tmp_path / "picture.svg").as_uri())  # type: ignore[arg-type]
+        looked = tab.page.locator("svg").evaluate(LOOK)
+        assert (looked["wide"], looked["over"], looked["outside"]) == ([], 0, [])
+        assert tab.page.locator("g.held").count() > 3
 
 
 def test_in_a_page_it_has_the_colour_of_the_page_and_no_ground(tab: Tab, tmp_path: Path):

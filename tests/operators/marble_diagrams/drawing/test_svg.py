@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xml.etree import ElementTree
+import xml.etree.ElementTree as ET
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +14,7 @@ ANY_TEXT = st.text(st.characters(codec=None), max_size=40)
 
 @given(ANY_TEXT, ANY_TEXT)
 def test_any_text_is_text(text: str, attribute: str):
-    read = ElementTree.fromstring(element("text", text, element("b"), class_=attribute))
+    read = ET.fromstring(element("text", text, element("b"), class_=attribute))
     assert (read.tag, len(read), set(read.attrib)) == ("text", 1, {"class"})
 
 

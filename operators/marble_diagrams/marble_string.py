@@ -22,7 +22,7 @@ _PLAIN = re.compile(r"[^-,()#|\s]+")
 class MarbleString(Struct, frozen=True):
     """A marble string, and what its letters, its `#` and its frames stand for.
 
-    `reactivex.from_marbles(each.text, each.timespan, each.lookup, each.error)` is the stream that it was written from.
+    `reactivex.from_marbles(it.text, timespan=it.timespan, lookup=it.lookup, error=it.error)` is that stream again.
     """
 
     text: str

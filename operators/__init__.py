@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .holdback import holdback
     from .interrupt_on import interrupt_on
     from .json_fragments import json_fragments
+    from .marble_diagrams.marble_picture import MarblePicture
+    from .marble_diagrams.marble_string import MarbleString, marble_string
+    from .marble_diagrams.marbles import marbles
     from .parse_text import parse_text
     from .partial_arguments import PartialArguments, partial_arguments
     from .partial_output import PartialOutput, partial_output
@@ -52,6 +55,8 @@ __all__ = [
     "FieldSpec",
     "Interrupted",
     "Limits",
+    "MarblePicture",
+    "MarbleString",
     "ModelDialect",
     "Operator",
     "PartialArguments",
@@ -76,6 +81,8 @@ __all__ = [
     "interrupt_on",
     "json_fragments",
     "lift",
+    "marble_string",
+    "marbles",
     "parse_text",
     "partial_arguments",
     "partial_output",
@@ -105,6 +112,9 @@ lazy_names(
         "engine.withheld": ("Withheld",),
         "grammar.dialect": ("Dialect",),
         "grammar.model_dialect": ("ModelDialect",),
+        "marble_diagrams.marble_picture": ("MarblePicture",),
+        "marble_diagrams.marble_string": ("MarbleString", "marble_string"),
+        "marble_diagrams.marbles": ("marbles",),
         "partial_arguments": ("PartialArguments",),
         "partial_output": ("PartialOutput",),
         "schemas.value_typing": ("TypingRules",),

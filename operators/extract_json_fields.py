@@ -26,8 +26,15 @@ def extract_json_fields(
 ) -> Operator[str, Fragment | JsonError]:
     """Emit the fragments of chosen fields of a JSON text, in the text's order, as they arrive.
 
-        source                          --{"n": 1, "content": "h-------i"}----------------|
-        extract_json_fields("content")  -------OPEN content-TEXT "h"--TEXT "i"-DONE content--|
+        source                          --a------b--c--|
+        extract_json_fields("content")  --(o,h)--i--d--|
+        where a = '{"n": 1, "content": "h'
+              b = 'i'
+              c = '"}'
+              o = Fragment(("content",), "OPEN", '"')
+              h = Fragment(("content",), "TEXT", "h")
+              i = Fragment(("content",), "TEXT", "i")
+              d = Fragment(("content",), "DONE")
 
     >>> from penstock.operators import drive
     >>> pieces = drive(['{"meta": {"content": 0}, "content": "h', 'i"}'], extract_json_fields("content"))

@@ -17,8 +17,8 @@ from .machines.marker_search import MAY_BE_MARKER, Node, marker_search
 def holdback(*markers: str) -> Operator[str, str]:
     """Pass text on as soon as it cannot belong to a marker; emit each marker whole, as an item of its own.
 
-        source               --a<--to--ol>b--|
-        holdback("<tool>")   --a-------<tool>,b--|
+        source              --a<--to--ol>b--------|
+        holdback("<tool>")  --a-------(<tool>,b)--|
 
     >>> from penstock.operators import drive
     >>> list(drive(["1 <<to", "ol", "> 2 <t"], holdback("<tool>")))

@@ -18,8 +18,16 @@ from .machines.json_machine import JsonMachine
 def json_fragments(*, limits: Limits = DEFAULT_LIMITS) -> Operator[str, Fragment | JsonError]:
     """Emit the pieces of a JSON value as they arrive.
 
-        source            --{"a": "h-------i"}------------------------|
-        json_fragments    --OPEN ()-OPEN a-TEXT a "h"--TEXT a "i"-DONE a-DONE ()--|
+        source            --a--------b--------|
+        json_fragments()  --(O,o,h)--(i,d,D)--|
+        where a = '{"x": "h'
+              b = 'i"}'
+              O = Fragment((), "OPEN", "{")
+              o = Fragment(("x",), "OPEN", '"')
+              h = Fragment(("x",), "TEXT", "h")
+              i = Fragment(("x",), "TEXT", "i")
+              d = Fragment(("x",), "DONE")
+              D = Fragment((), "DONE")
 
     >>> from penstock.operators import drive
     >>> [(piece.path, piece.kind, piece.value) for piece in drive(["[tr", "ue]"], json_fragments())]

@@ -38,8 +38,20 @@ def partial_output(
 ) -> Operator[Any, Any]:
     """Read each text segment as JSON: emit a `PartialOutput` when it has grown, and one `Output` or `OutputFailed`.
 
-        segments          --S text--C [1, "x------C y"]-------------E--------
-        partial_output    ----------------[1, "x"]----[1, "xy"]-----Output---
+        chunks            --a--------b------c--|
+        to_segments()     --(S,x)----y---------(E,A,|)
+        partial_output()  --(S,x,p)--(y,q)-----(E,O,A,|)
+        where a = ChunkResponse(content='[1, "x')
+              b = ChunkResponse(content='y"]')
+              c = ChunkResponse(finish_reason="stop")
+              S = SegmentStart(segment_type="text")
+              x = SegmentContent(delta='[1, "x')
+              y = SegmentContent(delta='y"]')
+              E = SegmentEnd(status="complete")
+              A = AnswerEnd(finish_reason="stop")
+              p = PartialOutput(live=[1, "x"], is_complete=False)
+              q = PartialOutput(live=[1, "xy"], is_complete=True)
+              O = Output(value=[1, "xy"])
 
     >>> from penstock.events import ChunkResponse, Output
     >>> from penstock.operators import drive, to_segments

@@ -25,8 +25,8 @@ text passes."""
 def strip_markers(start: str, end: str) -> Operator[str, str]:
     r"""Remove the markers before and after a content, if they are there; one stream is one content.
 
-        source                     -- <S>--\na--b\n</S>--\n--|
-        strip_markers(<S>, </S>)   --------a----b\n----------|
+        source                        --<S>--a--b</S>--|
+        strip_markers("<S>", "</S>")  -------a--b------|
 
     >>> from penstock.operators import drive
     >>> list(drive([" __ST", "ART__\n", "a = 1\n__END", "__\n"], strip_markers("__START__", "__END__")))

@@ -91,9 +91,18 @@ def to_invocations(
 ) -> Operator[SegmentInput, Result]:
     """Turn each tool call into one `ToolInvocation` or one `InvocationFailed` when its segment ends.
 
-        segments                        --S call--C--C--E call------|
-        to_invocations                  ----------------invocation--|
-        ... with keep_segments=True     --S call--C--C--E call invocation--|
+        chunks            --a------b--c--|
+        to_segments()     --(S,x)--y--E--(A,|)
+        to_invocations()  ------------I--(A,|)
+        where a = ChunkResponse(tool_calls=(ToolCallDelta(0, "c1", "read", '{"path": "a'),))
+              b = ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta='.py"}'),))
+              c = ChunkResponse(finish_reason="tool_calls")
+              S = SegmentStart(segment_type="tool_call")
+              x = SegmentContent(delta='{"path": "a')
+              y = SegmentContent(delta='.py"}')
+              E = SegmentEnd(status="complete")
+              A = AnswerEnd()
+              I = ToolInvocation("c1", name="read", arguments={"path": "a.py"})
 
     >>> from penstock.events import ChunkResponse, ToolCallDelta
     >>> from penstock.operators import drive, to_segments

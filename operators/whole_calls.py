@@ -31,8 +31,23 @@ Held: TypeAlias = AnySegmentEvent | ProviderEvent | AnswerEnd
 def whole_calls() -> Operator[Any, Any]:
     """Hold each call in text back until it is complete; emit a cut or malformed one as text.
 
-        segments      --S call--C {"a":--C 1}--E complete--S call--C {"a"--E truncated--|
-        whole_calls   --------------------------S C C E----------------------S C E text--|
+        text                  --a------b----------c------|
+        parse_text("hermes")  --(S,x)--(y,E)------(T,z)--(F,A,|)
+        whole_calls()         ---------(S,x,y,E)---------(U,w,G,A,|)
+        where a = '<tool_call>{"name": "f", "arguments": {"a": '
+              b = '1}}</tool_call>'
+              c = '<tool_call>{"name": "g", "arguments": {"b"'
+              S = SegmentStart(segment_type="tool_call", metadata={"tool_name": "f"})
+              T = SegmentStart(segment_type="tool_call", metadata={"tool_name": "g"})
+              x = SegmentContent(delta='{"a": ')
+              y = SegmentContent(delta="1}")
+              z = SegmentContent(segment_type="tool_call", delta='{"b"')
+              E = SegmentEnd(segment_type="tool_call", status="complete")
+              F = SegmentEnd(segment_type="tool_call", status="truncated")
+              U = SegmentStart(segment_type="text")
+              w = SegmentContent(segment_type="text", delta='<tool_call>{"name": "g", "arguments": {"b"')
+              G = SegmentEnd(segment_type="text", status="truncated")
+              A = AnswerEnd()
 
     >>> from penstock.operators import drive, parse_text
     >>> text = '<tool_call>{"name": "f", "arguments": {oops}}</tool_call>'

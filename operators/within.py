@@ -38,8 +38,20 @@ _NO_CALLS = frozenset(("text", "reasoning", "refusal", "media"))
 def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, Any]:
     """Run text operators on the content of the chosen segments; everything else passes unchanged.
 
-        segments                    --S text--C a<--C b--C <--E text-----
-        within("text", holdback())  --S text--C a---C <b------C <--E text
+        chunks                           --a------b--c--|
+        to_segments()                    --(S,x)--y-----(E,A,|)
+        within("text", holdback("<b>"))  --(S,u)--v-----(w,E,A,|)
+        where a = ChunkResponse(content="a<")
+              b = ChunkResponse(content="b <")
+              c = ChunkResponse(finish_reason="stop")
+              S = SegmentStart(segment_type="text")
+              x = SegmentContent(delta="a<")
+              y = SegmentContent(delta="b <")
+              E = SegmentEnd(status="complete")
+              A = AnswerEnd()
+              u = SegmentContent(delta="a")
+              v = SegmentContent(delta="<b ")
+              w = SegmentContent(delta="<")
 
     >>> from penstock.events import ChunkResponse, SegmentContent
     >>> from penstock.operators import drive, strip_markers, to_segments

@@ -81,7 +81,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/calls/answer_segments.py",
-                "                        lanes.pop(delta.index, None)\n                        calls.parsed",
+                "                        lanes.leave(delta.index)\n                        calls.parsed",
                 "                        calls.parsed",
             ),
         ),
@@ -92,7 +92,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/calls/native_calls.py",
-                "        self.lanes.clear()\n        former = ",
+                "        self.lanes.leave_all()\n        former = ",
                 "        former = ",
             ),
         ),
@@ -100,7 +100,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a straight way does not leave an ended call",
-        (Edit("operators/calls/native_calls.py", "        self.lanes.pop(call.index, None)\n", ""),),
+        (Edit("operators/calls/native_calls.py", "        self.lanes.leave(call.index)\n", ""),),
         (f"{STRAIGHT} comes_in_the_middle",),
     ),
     Mutant(
@@ -113,7 +113,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/engine/stage.py",
-                "            each.load(its_state)\n        self._straight = straight_feed(self._stages)\n",
+                "            each.load(its_state)\n        self._straight = self._straight_ways()\n",
                 "            each.load(its_state)\n",
             ),
         ),

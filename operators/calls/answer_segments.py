@@ -20,7 +20,6 @@ from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld
 from .native_calls import NativeCalls
 from .segment_end import end_status
-from .straight_calls import lane_to_open, no_lane
 
 if TYPE_CHECKING:
     from .text_call_watch import TextCallWatch
@@ -261,14 +260,14 @@ class AnswerSegments(Stateful):
             if text:
                 machine = call.machine
                 if machine is None or not straight or call.is_followed:
-                    lanes.pop(delta.index, None)
+                    lanes.leave(delta.index)
                     calls.content(call, text, events)
                 else:
                     items = machine.feed(text)
                     # The machine gives a tuple for plain text inside a string, where nothing can have gone wrong.
                     if isinstance(items, tuple):
-                        if lanes.get(delta.index) is not no_lane:
-                            lanes[delta.index] = lane_to_open
+                        if lanes.find is not None:
+                            lanes.may_open(delta.index)
                         events.append(
                             SegmentContent(
                                 call.segment_id,
@@ -280,7 +279,7 @@ class AnswerSegments(Stateful):
                             )
                         )
                     else:
-                        lanes.pop(delta.index, None)
+                        lanes.leave(delta.index)
                         calls.parsed_content(call, text, call.checked(items), events)
             if (delta.done or delta.status or call.over_limit) and call.index in open_calls:
                 calls.settle(call, delta, events)

@@ -226,24 +226,20 @@ class JsonMachine(ValueMachine):
 
         For text with escapes, or after one that was cut. Rare texts, such as one with `\u`, are left to `feed`.
         """
-        raw = self._pending + text
-        end = self.at + len(text)
-        path = self._text_path
-        if path is None or "\\u" in raw or not self.at < end <= self._longest or not text.isprintable():
+        pending, path, at = self._pending, self._text_path, self.at
+        raw, end, held = pending + text, at + len(text), ""
+        if path is None or "\\u" in raw or not at < end <= self._longest or not text.isprintable():
             return None
-        body = raw
         if raw[-1] == "\\" and (len(raw) - len(raw.rstrip("\\"))) & 1:
-            body = raw[:-1]
+            raw, held = raw[:-1], "\\"
         try:
-            decoded, stop = _scan(body + '"', 0)
+            decoded, stop = _scan(raw + '"', 0)
         except ValueError:  # an error, of which `feed` finds the place
             return None
-        if stop <= len(body) or not decoded:
+        if stop <= len(raw) or not decoded:
             return None
-        at = self.at - len(self._pending)
-        self.at = end
-        self._pending = raw[len(body) :]
-        return Fragment(path, "TEXT", decoded, at)
+        self.at, self._pending = end, held
+        return Fragment(path, "TEXT", decoded, at - len(pending))
 
     def _escapes_from(self, text: str) -> tuple[str, ...]:
         length = len(_LONE)

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from reactivex import Observable, abc
 
 from ...events.errors import UsageError
+from ...events.showing.shown_by import shown_by
 from ..engine.drive import adrive, drive
 from ..engine.stage import Completed, Failed, How, Operator, StageChain, checked_operators, lift
 from .traced_item import StageTrace, TracedItem
@@ -43,9 +44,11 @@ def trace(*operators: Operator[Any, Any], limit: int = LIMIT) -> Trace:
 class Trace(Sequence[TracedItem]):
     """The items of one run in order, its end last, and what each stage did with them; `trace` makes it.
 
-    - `stages`: the stages as code, one text each.
+    - `operators`: those that it runs. `stages`: the stages as code, one text each.
     - `dropped`: the number of items that came after the limit.
     """
+
+    _repr_mimebundle_ = shown_by("penstock.operators.marble_diagrams.marbles", "trace_bundle")
 
     def __init__(
         self,
@@ -54,7 +57,8 @@ class Trace(Sequence[TracedItem]):
         limit: int = LIMIT,
         read_raw: Callable[[Any], Any] | None = None,
     ) -> None:
-        steps = [step for each in operators for step in each.steps]
+        self.operators = tuple(operators)
+        steps = [step for each in self.operators for step in each.steps]
         stages = [factory() for step in steps for factory in step.factories]
         self.stages: tuple[str, ...] = tuple(str(step) for step in steps for _ in step.factories)
         self.dropped = 0

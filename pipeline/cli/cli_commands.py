@@ -1,4 +1,4 @@
-"""The command `penstock` with all its commands, each of which is imported when it runs. Needs the extra `cli`."""
+"""The command `penstock` with all its commands, each imported when it runs. Needs `pip install ".[cli]"`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,15 @@ COMMANDS = {
     "parse": _Command(
         "parse", "Find the calls and the reasoning in a model's text, and show them while the text arrives."
     ),
-    "inspect": _Command("inspect", "Summarise recorded answers: text, calls, how they ended.", STREAMS),
+    "inspect": _Command(
+        "inspect", "Summarise recorded answers: text, calls, when each call came, how they ended.", STREAMS
+    ),
+    "diff": _Command("diff", "Find where two recordings, strategies or cuttings first say something else.", STREAMS),
+    "marbles": _Command("marbles", "Draw a recorded answer as a marble diagram.", STREAMS),
+    "convert": _Command(
+        "convert", "Convert a recording to the body of its response, and a body or a cassette to a recording.", STREAMS
+    ),
+    "explore": _Command("explore", "Look through recorded answers in your browser, item by item.", STREAMS),
     "app": _Command("app", "Serve a page on this machine that shows answers while they stream: text, files, commands."),
     "serve-recordings": _Command(
         "serve", "Replay recorded answers to the clients of OpenAI, Anthropic, Google and Ollama."

@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 
 from ....events.errors import UsageError
-from ....sinks.wording.printable import printable
 from ....sources.recognition.apis import api_of
-from ...recordings.inspect_recording import Progress, Via, inspect_recording
+from ...recordings.inspect_recording import Via, inspect_recording
 from ...strategies.strategies import strategy_named
-from ..cli_parts import ApiName, StrategyName, complain, strategy_name
+from ..cli_parts import ApiName, Interaction, StrategyName, complain, strategy_name
+from .progress_shown import progress_shown
 
 INSPECT_EXAMPLES = """\b
 Examples:
-  penstock inspect answer.sse
+  penstock inspect answer.jsonl
   penstock inspect --json answer.sse | jq '.calls[].name'
   penstock inspect --api openai-chat --via sdk recordings/*.sse
 """
-PATIENCE = 1.0
-"""The seconds after which the name of the file that is being read is shown on a terminal."""
 
 
 def inspect(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="Recorded bodies of streamed answers; - for the input.")
+        list[str],
+        typer.Argument(metavar="FILE", help="Recordings, bodies of streamed answers, cassettes; - for the input."),
     ],
     *,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each file.")] = False,
     via: Annotated[Via, typer.Option(help="Decode the bytes, or replay them to the provider's SDK.")] = "wire",
     api: ApiName = None,
+    interaction: Interaction = None,
     strategy: StrategyName = None,
 ) -> None:
-    """Summarise recorded answers: text, calls, how they ended.
+    """Summarise recorded answers: text, calls, when each call came, how they ended.
+
+    For each call: the first byte, the first character of its first argument, its end, its characters and chunks, and
+    the rate at which they came. A recording has times; of a body or a cassette the chunks are counted.
 
     A recorded error is part of the answer. A file that cannot be read is reported in one line, the others are shown,
     and the exit code is 2.
@@ -53,8 +53,10 @@ def inspect(
     code = 0
     for file in files:
         try:
-            with _patience(file) as progress:
-                name, answer = inspect_recording(file, api=api, via=via, strategy=chosen, progress=progress)
+            with progress_shown(file) as progress:
+                name, answer = inspect_recording(
+                    file, api=api, via=via, strategy=chosen, progress=progress, interaction=interaction
+                )
         except UsageError as error:
             complain(f"{file}: {error}")
             code = 2
@@ -67,24 +69,3 @@ def inspect(
             line = shown.get().rstrip("\n") + "\n"
         sys.stdout.write(line + "\n")
     raise typer.Exit(code)
-
-
-@contextmanager
-def _patience(file: str) -> Generator[Progress | None, None, None]:
-    """Show on a terminal which file is being read and how much of it has been, if that takes long."""
-    from rich.console import Console  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    status = console.status(Text(printable(file)))
-    timer = threading.Timer(PATIENCE, status.start)
-    timer.start()
-    try:
-        yield lambda done, size: status.update(Text(f"{printable(file)}  {done:,} of {size:,} bytes"))
-    finally:
-        timer.cancel()
-        timer.join()
-        status.stop()

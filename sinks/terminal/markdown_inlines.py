@@ -1,0 +1,42 @@
+"""`show_all`: Markdown's tokens changed so that rich shows all that was written. Needs the extra `terminal`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from markdown_it.token import Token
+
+from ..wording.printable import harmless
+
+
+def show_all(tokens: Iterable[Token]) -> None:
+    """Change tokens in place: lines end where they were ended, the targets of links and images are text.
+
+    What a terminal would obey is escaped, because an entity such as `&#8238;` may stand for it.
+    """
+    for token in tokens:
+        token.content = harmless(token.content)
+        if token.children is not None:
+            token.children = list(_shown(token.children))
+
+
+def _shown(inlines: list[Token]) -> Iterator[Token]:
+    target = said = ""
+    for token in inlines:
+        token.content = harmless(token.content)
+        said += token.content
+        if token.type == "link_open":
+            target, said = str(token.attrs.get("href", "")), ""
+        elif token.type == "link_close":
+            if target not in (said, f"mailto:{said}"):
+                yield _text(f" ({target})")
+        elif token.type == "image":
+            yield _text(f"![{token.content}]({token.attrs.get('src', '')})")
+        elif token.type == "softbreak":
+            yield Token("hardbreak", "br", 0)
+        else:
+            yield token
+
+
+def _text(content: str) -> Token:
+    return Token("text", "", 0, content=harmless(content))

@@ -128,7 +128,7 @@ class ChatLane(Answers[Choice]):
         self._extras: dict[str, Any] = {}
         """The last value of each key that servers repeat."""
 
-    def lane(self, data: str, /) -> list[ChunkResponse] | None:
+    def lane(self, data: str, /) -> list[ChunkResponse] | None:  # noqa: PLR0911 - one line for each way
         """Return the chunks of a wire chunk, from its JSON text; None, and no change, for one that does not fit."""
         if self.stopped:
             return None

@@ -158,9 +158,7 @@ def test_what_was_written_about_code_is_told_behind_it():
     assert text.splitlines()[-1] == "! so"
 
 
-@pytest.mark.parametrize(
-    "unit", ["One paragraph.\n\n", "- item\n", "words ", "line\n", "```\nx = 1\n```\n", "    code\n", "> said\n"]
-)
+@pytest.mark.parametrize("unit", ["One paragraph.\n\n", "- item\n", "words ", "line\n", "```\nx = 1\n```\n", "    code\n", "> said\n"])
 def test_a_frame_of_a_long_answer_reads_no_more_than_one_of_a_short_answer(unit: str, monkeypatch: pytest.MonkeyPatch):
     read: list[int] = []
     blocks = MarkdownReader._blocks

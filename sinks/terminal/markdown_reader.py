@@ -1,4 +1,4 @@
-"""`MarkdownReader`: divides a growing Markdown text into its blocks. Needs the extra `terminal`."""
+"""`MarkdownReader`: divides a growing Markdown text into its blocks. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ LISTS = frozenset(("bullet_list_open", "ordered_list_open"))
 
 # Without what would hide text (HTML, definitions of links). Underlined headings are left out because in an answer
 # hyphens below a text are meant as a rule.
-_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable(["reference", "lheading"])
+_PARSER = (
+    MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable(["reference", "lheading"])
+)
 _match_blank_lines = re.compile(r"(?: *\n)+").match
 _last_bare_marks = re.compile(r"(?:^|\n) *(?:[-=*+#>|`~_: ]+|\d+[.)]) *\Z").search
 _match_whole_words = re.compile(r".*\s(?=[^\W\d_])", re.DOTALL).match  # a letter begins no block

@@ -61,7 +61,11 @@ def _lane(group: ElementTree.Element) -> DrawnLane:
         name,
         [text.text or "" for each in items if (text := each.find(f"{SVG}text")) is not None],
         [title.text or "" for each in items if (title := each.find(f"{SVG}title")) is not None],
-        [each.get("class") or "" for each in group.iter() if each.get("class") in ("completed", "failed", "interrupted")],
+        [
+            each.get("class") or ""
+            for each in group.iter()
+            if each.get("class") in ("completed", "failed", "interrupted")
+        ],
         [each.findtext(f"{SVG}title") or "" for each in group.iter() if each.get("class") == "held"],
         [_begin(each) for each in items],
     )

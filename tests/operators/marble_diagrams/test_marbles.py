@@ -317,7 +317,9 @@ def test_the_picture_stays_small_where_everything_is_at_its_worst():
             if number > 20:
                 yield SegmentEnd(f"s{number - 20}", kinds[(number - 20) % len(kinds)], "complete")
 
-    lanes = {"&<" * 100 + str(number): [ON_NEXT(time, each) for time, each in enumerate(events())] for number in range(8)}
+    lanes = {
+        "&<" * 100 + str(number): [ON_NEXT(time, each) for time, each in enumerate(events())] for number in range(8)
+    }
     svg = marbles(lanes).svg
     assert len(svg.encode()) < HALF_A_MEGABYTE
     assert len(drawn(svg).lanes) == 8
@@ -331,7 +333,9 @@ def test_many_marks_with_long_titles_stay_small():
 
 
 def test_a_long_stream_shows_its_segments_and_what_was_held_back():
-    seen = trace(holdback("<tool>")).run(["<to" if number % 100 == 50 else "ol>" if number % 100 == 51 else "x" for number in range(5_000)])
+    seen = trace(holdback("<tool>")).run(
+        ["<to" if number % 100 == 50 else "ol>" if number % 100 == 51 else "x" for number in range(5_000)]
+    )
     source, held = lanes_of(seen)
     assert (source.labels, source.ends, held.ends) == ([], ["completed"], ["completed"])
     assert held.held == ["text held back after 50 items, at most 3 characters"]

@@ -158,7 +158,9 @@ class StageChain(Generic[In, Out]):
                             events = straight(each)
                         if events is None:
                             events = [each]
-                            for number, feed in enumerate(self._rest, 2):
+                            number = 1
+                            for feed in self._rest:
+                                number += 1
                                 given = []
                                 for event in events:
                                     given += feed(event)

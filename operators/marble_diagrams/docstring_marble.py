@@ -5,8 +5,8 @@
     where a = ChunkResponse(content="Hel")
           x = SegmentContent(delta="Hel")
 
-A row with a name is an input; a row with a call is that operator, run on the row above. What a letter of an input stands
-for is written as Python, and of an output as a pattern of Python, as in a `case`: a class with some of its attributes.
+A row with a name is an input; a row with a call is that operator, run on the row above. What a letter of an input
+stands for is written as Python, of an output as a pattern of Python, as in a `case`: a class with some attributes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from doctest import DocTestFinder, DocTestRunner
-from functools import cache
+from functools import cache, reduce
 from importlib import import_module
 from inspect import getdoc
 from io import StringIO
@@ -26,17 +26,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 from reactivex import Notification, Observable
 from reactivex import operators as ops
+from reactivex.notification import OnNext
 from reactivex.testing import Recorded, TestScheduler
 
 from ...events.errors import UsageError
+from ..engine.stage import Completed, Failed
 from ..partial_arguments import PartialArguments
 from ..partial_output import PartialOutput
-from ..engine.stage import Completed, Failed
-from .diagram import Diagram
+from .drawing.diagram import Diagram
 from .rows import Row, diagram_of_rows, messages_of, read_lines, row_of
 
 _WHERE = re.compile(r"^(?:where )?\s*(\w+) = (.+)$")
-_CREATED, _SUBSCRIBED = 100.0, 200.0
+_CREATED, _SUBSCRIBED = 100, 200
 _FIRST = _SUBSCRIBED + 1
 """The time of the first character: what comes at the very moment of the subscription is missed."""
 
@@ -77,12 +78,12 @@ def run_docstring(function: Callable[..., Any]) -> dict[str, Row]:
     """Return the rows of an operator's diagram as they are when it is run, in virtual time."""
     marble = docstring_marble(function)
     names = _names_for(function)
+    source = next(reversed([name for name in marble.rows if name.isidentifier()]))
     inputs = {name: _messages(text, marble.where, names) for name, text in marble.rows.items() if name.isidentifier()}
     rows: dict[str, Row] = {}
     calls: list[str] = []
     for name in marble.rows:
         if name in inputs:
-            source = name
             rows[name] = row_of([(each.time - _FIRST, each.value) for each in inputs[name]])
         else:
             calls.append(name)
@@ -100,6 +101,8 @@ def differences(function: Callable[..., Any]) -> list[str]:
     marble, names = docstring_marble(function), _names_for(function)
     found: list[str] = []
     for name, row in run_docstring(function).items():
+        if name.isidentifier():
+            continue
         got = [*row.items, *([] if row.ended is None else [row.ended])]
         for expected, actual in zip_longest(messages_of(marble.rows[name]), got):
             if expected is None or actual is None or expected[0] != actual[0]:
@@ -107,7 +110,8 @@ def differences(function: Callable[..., Any]) -> list[str]:
             else:
                 is_same = _stands_for(expected[1], actual[1], marble.where, names)
             if not is_same:
-                found.append(f"{name}: expected {_told(expected, marble.where)}, got {_told(actual, {})}")
+                got_it = "nothing" if actual is None else f"{actual[1]!r} at {actual[0]:g}"
+                found.append(f"{name}: expected {_told(expected, marble.where)}, got {got_it}")
                 break
     return found
 
@@ -124,15 +128,14 @@ def _stands_for(expected: Notification[Any], value: Any, where: Mapping[str, str
             return bool(expected.value == value)
 
 
-def _told(moment: tuple[float, Any] | None, where: Mapping[str, str]) -> str:
-    if moment is None:
-        return "nothing"
-    time, what = moment
-    if isinstance(what, Notification):
-        ends = {"C": "the completion", "E": "an error"}
-        what = ends.get(what.kind) or where.get(what.value, repr(what.value))
-        return f"{what} at {time:g}"
-    return f"{what!r} at {time:g}"
+def _told(expected: tuple[float, Notification[Any]] | None, where: Mapping[str, str]) -> str:
+    match expected:
+        case None:
+            return "nothing"
+        case time, OnNext(value=value):
+            return f"{where.get(value) or repr(value)} at {time:g}"
+        case time, notification:
+            return f"{'the completion' if notification.kind == 'C' else 'an error'} at {time:g}"
 
 
 def _matches(value: Any, pattern: str, names: dict[str, Any]) -> bool:
@@ -144,7 +147,7 @@ def _matches(value: Any, pattern: str, names: dict[str, Any]) -> bool:
 def _messages(text: str, where: Mapping[str, str], names: dict[str, Any]) -> list[Recorded[Any]]:
     used = set(re.findall(r"[^-,()#|]+", text)) & set(where)
     lookup = {letter: eval(where[letter], names) for letter in used}  # noqa: S307 - as above
-    return [Recorded(time + _FIRST, each) for time, each in messages_of(text, lookup)]
+    return [Recorded(int(time + _FIRST), each) for time, each in messages_of(text, lookup)]
 
 
 def _run(inputs: Mapping[str, list[Recorded[Any]]], source: str, calls: list[str], names: dict[str, Any]) -> Row:
@@ -152,13 +155,14 @@ def _run(inputs: Mapping[str, list[Recorded[Any]]], source: str, calls: list[str
     streams: dict[str, Observable[Any]] = {
         name: scheduler.create_hot_observable(messages) for name, messages in inputs.items()
     }
-    operators = [eval(call, {**names, **streams}) for call in calls]  # noqa: S307 - as above
+    operators: list[Callable[[Observable[Any]], Observable[Any]]] = [
+        eval(call, {**names, **streams})  # noqa: S307 - as above
+        for call in calls
+    ]
+    shown = reduce(lambda stream, operator: operator(stream), operators, streams[source])
     last = max(each.time for messages in inputs.values() for each in messages)
-    seen = scheduler.start(
-        lambda: streams[source].pipe(*operators, ops.map(_frozen)),
-        created=_CREATED,
-        subscribed=_SUBSCRIBED,
-        disposed=last + 1,
+    seen: Any = scheduler.start(
+        lambda: shown.pipe(ops.map(_frozen)), created=_CREATED, subscribed=_SUBSCRIBED, disposed=last + 1
     )
     return row_of([(each.time - _FIRST, each.value) for each in seen.messages])
 

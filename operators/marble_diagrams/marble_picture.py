@@ -6,8 +6,8 @@ from os import PathLike
 from pathlib import Path
 
 from ...events.showing.card import MimeBundle
-from .diagram import Diagram
-from .draw import describe, draw
+from .drawing.diagram import Diagram
+from .drawing.draw import describe, draw
 
 
 class MarblePicture:

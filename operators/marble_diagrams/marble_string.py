@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import count, groupby
+from itertools import count, groupby, pairwise
 from string import ascii_letters
 from typing import Any
 
 from msgspec import Struct
 from reactivex import Notification
+from reactivex.notification import OnError
 
 from ...events.errors import UsageError
 from .rows import pair_of
@@ -21,7 +22,7 @@ _PLAIN = re.compile(r"[^-,()#|\s]+")
 class MarbleString(Struct, frozen=True):
     """A marble string, and what its letters, its `#` and its frames stand for.
 
-    `reactivex.from_marbles(each.text, each.timespan, each.lookup, each.error)` is the stream that it was written from.
+    `reactivex.from_marbles(it.text, timespan=it.timespan, lookup=it.lookup, error=it.error)` is that stream again.
     """
 
     text: str
@@ -62,7 +63,7 @@ def marble_string(
         signs: list[str] = []
         for _, notification in group:
             signs.append(letters.sign(notification))
-            if notification.kind == "E":
+            if isinstance(notification, OnError):
                 error = notification.exception
         moments.append((_frame(time, start, timespan), signs))
     written = [(frame, signs[0] if len(signs) == 1 else f"({','.join(signs)})") for frame, signs in moments]
@@ -132,7 +133,7 @@ def _has_room(written: list[tuple[int, str]], factor: int) -> bool:
     """Return whether each sign ends before the next one begins, with a hyphen between two words."""
     return all(
         (later - frame) * factor > len(text) or ((later - frame) * factor == len(text) and after[0] in "(#|")
-        for (frame, text), (later, after) in zip(written, written[1:], strict=False)
+        for (frame, text), (later, after) in pairwise(written)
     )
 
 

@@ -12,7 +12,7 @@ from reactivex.scheduler import VirtualTimeScheduler
 from ...events.errors import UsageError
 from ...events.showing.card import MimeBundle
 from ..tracing.trace import Trace
-from .diagram import Diagram
+from .drawing.diagram import Diagram
 from .marble_picture import MarblePicture
 from .of_trace import By, diagram_of_trace
 from .rows import Row, diagram_of_rows, observed, read_lines, read_row, row_of
@@ -56,10 +56,10 @@ def marbles(
     if isinstance(stream, Trace):
         diagram = diagram_of_trace(stream, by, title)
     else:
-        named: Any = read_lines(stream) if isinstance(stream, str) and "  " in stream.strip() else stream
-        rows: Mapping[Any, Any] = named if isinstance(named, Mapping) else {_name(stream): named}
-        streams: dict[str, Any] = {str(name): each for name, each in rows.items()}
-        observables = {name: each for name, each in streams.items() if isinstance(each, Observable)}
+        streams = _named(stream)
+        observables: dict[str, Observable[Any]] = {
+            name: each for name, each in streams.items() if isinstance(each, Observable)
+        }
         seen = observed(observables, seconds, scheduler) if observables else {}
         made = {name: seen[name] if name in seen else _row(each, lookup) for name, each in streams.items()}
         diagram = diagram_of_rows(made, title, "s" if observables else "frames")
@@ -69,12 +69,21 @@ def marbles(
     return MarblePicture(_with_few_lanes(diagram), by_time=axis == "time")
 
 
+def _named(stream: Any) -> Mapping[str, Any]:
+    """Return streams by the names of their lanes."""
+    if isinstance(stream, str):
+        return read_lines(stream) if "  " in stream.strip() else {"marbles": stream}
+    if isinstance(stream, Mapping):
+        return {str(name): each for name, each in cast("Any", stream).items()}
+    return {"stream": stream}
+
+
 def _row(stream: Any, lookup: Mapping[Any, Any] | None) -> Row:
     if isinstance(stream, str):
         return read_row(stream, lookup)
     if isinstance(stream, Iterable):
-        messages = list(cast("Iterable[Any]", stream))
-        if all(hasattr(each, "time") and hasattr(each.value, "kind") for each in messages):
+        messages = list(cast("Any", stream))
+        if all(map(_is_message, messages)):
             return row_of(messages)
     message = (
         "marbles(...) takes a trace, an Observable, a marble string or recorded messages of reactivex.testing, "
@@ -83,8 +92,8 @@ def _row(stream: Any, lookup: Mapping[Any, Any] | None) -> Row:
     raise UsageError(message)
 
 
-def _name(stream: object) -> str:
-    return "stream" if isinstance(stream, Observable) else "marbles" if isinstance(stream, str) else "messages"
+def _is_message(message: Any) -> bool:
+    return hasattr(message, "time") and hasattr(getattr(message, "value", None), "kind")
 
 
 def _with_few_lanes(diagram: Diagram) -> Diagram:
@@ -103,4 +112,9 @@ def _check(value: str, known: tuple[str, ...], name: str) -> None:
 
 def trace_bundle(trace: Trace) -> MimeBundle:
     """Return a trace for a notebook: its picture, and itself in words."""
-    return {**marbles(trace)._repr_mimebundle_(), "text/plain": repr(trace)}
+    picture = marbles(trace)
+    return {
+        "text/plain": f"{trace!r}\n    {picture.description}",
+        "text/html": picture.html,
+        "image/svg+xml": picture.svg,
+    }

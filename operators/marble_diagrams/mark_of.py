@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
@@ -16,7 +17,7 @@ from ...events.tool_invocation import InvocationFailed, Notice, ToolCallArgument
 from ..aggregate_fragments import PathValue
 from ..partial_arguments import PartialArguments
 from ..partial_output import PartialOutput
-from .svg import one_line
+from .drawing.svg import one_line
 
 LABEL = 16
 """The most columns of a label."""
@@ -25,10 +26,10 @@ TITLE = 160
 
 
 def label_of(item: Any) -> str:
-    """Return a few characters that tell an item from its neighbours.
+    r"""Return a few characters that tell an item from its neighbours.
 
     >>> from penstock.events import SegmentContent, SegmentStart
-    >>> label_of(SegmentStart("t:text_0", "text")), label_of(SegmentContent("t:text_0", "text", delta="a = 1\\n"))
+    >>> label_of(SegmentStart("t:text_0", "text")), label_of(SegmentContent("t:text_0", "text", delta="a = 1\n"))
     ('S text', 'a = 1⏎')
     """
     return one_line(_label(item), LABEL)
@@ -36,19 +37,7 @@ def label_of(item: Any) -> str:
 
 def short_label_of(item: Any) -> str:
     """Return the label where there is room for three characters; empty if it is the beginning of the long one."""
-    match item:
-        case SegmentStart():
-            return "S"
-        case SegmentEnd():
-            return "E"
-        case AnswerEnd():
-            return "end"
-        case ToolInvocation() | Output():
-            return "→"
-        case InvocationFailed() | OutputFailed() | JsonError():
-            return "✗"
-        case _:
-            return ""
+    return _SHORT.get(item.__class__, "")
 
 
 def title_of(item: Any) -> str:
@@ -74,46 +63,9 @@ def kind_of(item: Any, known: dict[str, str]) -> str:
     return known.get(segment_id, "") if isinstance(segment_id, str) else ""
 
 
-def _label(item: Any) -> str:  # noqa: PLR0911 - one line for each type
-    match item:
-        case str():
-            return _text(item)
-        case ChunkResponse():
-            return _chunk(item)
-        case SegmentStart():
-            return f"S {item.metadata.get('tool_name') or item.segment_type or ''}"
-        case SegmentContent():
-            return _text(item.delta)
-        case SegmentEnd():
-            return "E" if item.status in (None, "complete") else f"E {item.status}"
-        case AnswerEnd():
-            return f"end {item.finish_reason or item.status}"
-        case ToolInvocation():
-            return f"→ {item.name}"
-        case InvocationFailed():
-            return f"✗ {item.reason}"
-        case ToolCallArgumentProgress():
-            return _fragment(item.fragment)
-        case ToolCallUpdate():
-            return _update(item)
-        case Fragment():
-            return _fragment(item)
-        case Output():
-            return "→ output"
-        case OutputFailed() | JsonError():
-            return f"✗ {item.reason}"
-        case Notice():
-            return f"! {item.code}"
-        case ProviderEvent():
-            return item.kind
-        case PathValue():
-            return f"{_path(item.path)} {value_text(item.value, LABEL)}"
-        case PartialArguments():
-            return item.status or _view(item.arguments, item.changed)
-        case PartialOutput():
-            return _view(item.live, item.changed)
-        case _:
-            return _thing(item)
+def _label(item: Any) -> str:
+    label = _LABELS.get(item.__class__, _thing)
+    return label(item)
 
 
 def _view(view: Any, changed: tuple[Path, ...]) -> str:
@@ -131,11 +83,8 @@ def _update(update: ToolCallUpdate) -> str:
 
 def _thing(item: Any) -> str:
     """Return the label of what is not ours: of an event of a wire or an SDK its type."""
-    if isinstance(item, dict):
-        found = cast("dict[Any, Any]", item)
-        kind = found.get("type") or found.get("event") or found.get("object")
-    else:
-        kind = getattr(item, "type", None) or getattr(item, "object", None)
+    look = item.get if hasattr(item, "get") else partial(getattr, item)
+    kind = look("type", None) or look("object", None)
     return kind if isinstance(kind, str) else _represented(item)
 
 
@@ -173,13 +122,35 @@ def _represented(item: Any) -> str:
         return f"<{type(item).__name__}: its repr raised {type(error).__name__}>"
 
 
-def joined_kinds(kinds: Iterable[str]) -> str:
-    """Return how often each kind occurs, in words: "3 text, 2 tool_call".
-
-    >>> joined_kinds(["text", "text", ""])
-    '2 text, 1 other'
-    """
-    counts: dict[str, int] = {}
-    for each in kinds:
-        counts[each or "other"] = counts.get(each or "other", 0) + 1
-    return ", ".join(f"{count:,} {one_line(kind, LABEL)}" for kind, count in counts.items())
+_SHORT: Mapping[type, str] = {
+    SegmentStart: "S",
+    SegmentEnd: "E",
+    AnswerEnd: "end",
+    ToolInvocation: "→",
+    Output: "→",
+    InvocationFailed: "✗",
+    OutputFailed: "✗",
+    JsonError: "✗",
+}
+_LABELS: Mapping[type, Callable[[Any], str]] = {
+    str: _text,
+    ChunkResponse: _chunk,
+    SegmentStart: lambda item: f"S {item.metadata.get('tool_name') or item.segment_type or ''}",
+    SegmentContent: lambda item: _text(item.delta),
+    SegmentEnd: lambda item: "E" if item.status in (None, "complete") else f"E {item.status}",
+    AnswerEnd: lambda item: f"end {item.finish_reason or item.status}",
+    ToolInvocation: lambda item: f"→ {item.name}",
+    InvocationFailed: lambda item: f"✗ {item.reason}",
+    ToolCallArgumentProgress: lambda item: _fragment(item.fragment),
+    ToolCallUpdate: _update,
+    Fragment: _fragment,
+    PathValue: lambda item: f"{_path(item.path)} {value_text(item.value, LABEL)}",
+    PartialArguments: lambda item: item.status or _view(item.arguments, item.changed),
+    PartialOutput: lambda item: _view(item.live, item.changed),
+    Output: lambda _: "→ output",
+    OutputFailed: lambda item: f"✗ {item.reason}",
+    JsonError: lambda item: f"✗ {item.reason}",
+    Notice: lambda item: f"! {item.code}",
+    ProviderEvent: lambda item: item.kind,
+}
+"""What is written on the marks of our types."""

@@ -12,12 +12,13 @@ from typing import Any, cast
 from msgspec import Struct
 from reactivex import Notification, Observable
 from reactivex import operators as ops
+from reactivex.notification import OnError, OnNext
 from reactivex.observable.marbles import parse
 from reactivex.scheduler import VirtualTimeScheduler
 
 from ...events.errors import UsageError
 from ..engine.stage import Completed, Failed, How, Interrupted
-from .diagram import Diagram, Unit
+from .drawing.diagram import MOST_COLUMNS, Diagram, Unit
 from .lane_of import lane_of
 
 MOST_ITEMS = 20_000
@@ -62,10 +63,10 @@ def row_of(messages: Iterable[Any]) -> Row:
     """Return the row of what `reactivex.testing` recorded, or of pairs of a time and a notification."""
     items: list[tuple[float, Any]] = []
     for time, notification in map(pair_of, messages):
-        match notification.kind:
-            case "N":
+        match notification:
+            case OnNext():
                 items.append((time, notification.value))
-            case "E":
+            case OnError():
                 return Row(tuple(items), (time, Failed(notification.exception)))
             case _:
                 return Row(tuple(items), (time, Completed()))
@@ -74,14 +75,16 @@ def row_of(messages: Iterable[Any]) -> Row:
 
 def pair_of(message: Any) -> tuple[float, Notification[Any]]:
     """Return the time and the notification of a recorded message."""
-    time, notification = message if isinstance(message, tuple) else (message.time, message.value)
-    return float(time), notification
+    if isinstance(message, tuple):
+        time, notification = cast("tuple[Any, Any]", message)
+        return float(time), notification
+    return float(message.time), message.value
 
 
 def read_lines(text: str) -> dict[str, str]:
-    """Return the marble strings of a text with several, by what stands before them; two blanks separate the two.
+    r"""Return the marble strings of a text with several, by what stands before them; two blanks separate the two.
 
-    >>> read_lines("a source  --a--|\\nmap       --b--|")
+    >>> read_lines("a source  --a--|\nmap       --b--|")
     {'a source': '--a--|', 'map': '--b--|'}
     """
     found: dict[str, str] = {}
@@ -124,7 +127,8 @@ class _Watched:
         self.over = Event()
         self._items: list[tuple[float, Any]] = []
         self._ended: tuple[float, How] | None = None
-        self._now = lambda: clock() - start
+        self._clock = clock
+        self._start = start
         self.subscription = stream.pipe(ops.take(MOST_ITEMS)).subscribe(
             lambda item: self._items.append((self._now(), item)),
             lambda error: self._end(Failed(error)),
@@ -134,6 +138,9 @@ class _Watched:
 
     def row(self, seconds: float) -> Row:
         return Row(tuple(self._items), self._ended or (seconds, Interrupted(f"disposed of after {seconds:g} s")))
+
+    def _now(self) -> float:
+        return self._clock() - self._start
 
     def _end(self, how: How) -> None:
         self._ended = self._now(), how
@@ -156,6 +163,7 @@ def diagram_of_rows(rows: Mapping[str, Row], title: str, unit: Unit) -> Diagram:
             ((column[time], item) for time, item in row.items),
             None if row.ended is None else (column[row.ended[0]], row.ended[1]),
             known=known,
+            is_long=len(times) > MOST_COLUMNS,
         )
         for name, row in rows.items()
     )

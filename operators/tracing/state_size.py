@@ -32,12 +32,14 @@ class StateSize:
         self._saved += ALLOWANCE
         if self._saved >= self._size:
             self._saved = 0
-            state = _declared(self._stage)
-            try:
-                self._size = len(self._encode(state))
-            except UnicodeEncodeError:  # half of a surrogate pair, whose other half may come with the next item
-                self._size = len(str(state))
+            self._size = self._measure()
         return self._size
+
+    def _measure(self) -> int:
+        try:
+            return len(self._encode(_declared(self._stage)))
+        except (OverflowError, UnicodeEncodeError):  # MessagePack has no such integers, and no halves of surrogates
+            return len(repr(self._stage.dump()))
 
 
 def _declared(part: Any) -> Any:

@@ -50,6 +50,8 @@ COMMANDS = {
     "inspect": _Command(
         "inspect", "Summarise recorded answers: text, calls, when each call came, how they ended.", STREAMS
     ),
+    "diff": _Command("diff", "Find where two recordings, strategies or cuttings first say something else.", STREAMS),
+    "marbles": _Command("marbles", "Draw a recorded answer as a marble diagram.", STREAMS),
     "convert": _Command(
         "convert", "Convert a recording to the body of its response, and a body or a cassette to a recording.", STREAMS
     ),

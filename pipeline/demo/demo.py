@@ -23,11 +23,12 @@ WATCHED = "write_file"
 
 
 class Answer(NamedTuple):
-    """A recorded answer, and the API whose SDK plays it."""
+    """A recorded answer, and the API whose SDK plays it; `note`: why it is this one."""
 
     api: str
     title: str
     file: str
+    note: str = ""
 
     @property
     def body(self) -> bytes:
@@ -43,8 +44,9 @@ ANTHROPIC = Answer("anthropic-messages", "anthropic, Messages", "demo_anthropic.
 GEMINI = Answer("gemini", "google-genai, streamed function calls", "demo_gemini.sse")
 RESPONSES = Answer(
     "openai-responses",
-    f"openai, Responses (for google-genai: {install_command('gemini')})",
+    "openai, Responses",
     "demo_responses.sse",
+    f"in place of google-genai: {install_command('gemini')}",
 )
 
 

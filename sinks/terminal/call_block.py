@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
@@ -75,10 +76,11 @@ class CallBlock:
     def live(self, width: int, rows: int) -> list[Line]:
         words = " ".join(filter(None, (self._name, self._note)))
         head: Line = [Segment(words, Style(bold=True))]
-        last = self._lines.last(max(1, rows - 1), width)
-        if rows == 1 and last:
-            head += last.pop()[1:]
-        return [Segment.adjust_line_length(head, width, pad=False), *last]
+        arguments = self._lines.last(rows - 1, width)
+        if rows == 1:
+            for label, value in self._lines.last(1, max(1, width - cell_len(words))):
+                head += [Segment(label.text[1:], label.style), value]
+        return [Segment.adjust_line_length(head, width, pad=False), *arguments]
 
     def _invoked(self, call: ToolInvocation, width: int, rows: int) -> list[Line]:
         """Return the call as it may be run, which may differ from how it was written."""

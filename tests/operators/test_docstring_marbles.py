@@ -66,7 +66,6 @@ RIGHT = """
         ("(<tool>,b)--|", "<tool>-----|", "expected the completion at 21, got 'b' at 10"),
         ("(<tool>,b)--|", "(<tool>,b)--#", "expected an error at 22, got Completed() at 22"),
         ("(<tool>,b)--|", "(<tool>,b)---", "expected nothing, got Completed() at 22"),
-        ("--a<--to", "--b<--to", "expected 'a' at 2, got 'b' at 2"),
     ],
 )
 def test_a_diagram_that_is_wrong_is_found(right: str, wrong: str, told: str):

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from .svg import one_line
+
 Shape: TypeAlias = Literal["item", "completed", "failed", "interrupted"]
 Unit: TypeAlias = Literal["s", "frames"]
+
+
+MOST_COLUMNS = 128
+"""The most moments of a picture with a mark for each item; of a longer stream only numbers are drawn, and no words."""
 
 
 class Mark(Struct, frozen=True):
@@ -69,3 +76,13 @@ class Diagram(Struct, frozen=True):
     times: tuple[float, ...] | None = None
     unit: Unit = "frames"
     note: str = ""
+
+
+def kinds_in_words(lane: Lane) -> str:
+    """Return how many items of each kind a lane has.
+
+    >>> kinds_in_words(Lane("text", (Mark(0, kind="text"), Mark(1, kind="text"), Mark(2), Mark(2, shape="completed"))))
+    '2 text, 1 other'
+    """
+    counts = Counter(each.kind or "other" for each in lane.marks if each.shape == "item")
+    return ", ".join(f"{count:,} {one_line(kind, 24)}" for kind, count in counts.items())

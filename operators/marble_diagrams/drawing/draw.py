@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from math import floor, log10
 from zlib import crc32
 
-from ...events.showing.excerpt import counted
+from ....events.showing.excerpt import counted
 from .colours import colour_of, known_kinds
-from .diagram import Diagram, Lane
+from .diagram import Diagram, Lane, kinds_in_words
 from .draw_marks import LEFT, RIGHT, draw_marks, glyph
 from .draw_overview import BINS, WIDTH, draw_overview, fractions_of
-from .mark_of import joined_kinds
 from .place import places
 from .svg import CHARACTER, FONT, FONT_SIZE, Markup, columns, element, one_line
 
@@ -46,7 +45,7 @@ def _described(lane: Lane) -> str:
     kinds = {mark.kind for mark in items} - {""}
     end = next((f", {mark.title}" for mark in lane.marks if mark.shape != "item"), "")
     held = f", text held back {counted(len(lane.held), 'time')}" if lane.held else ""
-    several = f" ({joined_kinds(mark.kind for mark in items)})" if kinds else ""
+    several = f" ({kinds_in_words(lane)})" if kinds else ""
     return f"{one_line(lane.name, 80)}: {counted(len(items), 'item')}{several}{held}{one_line(end, 80)}"
 
 
@@ -166,8 +165,8 @@ def _keys(diagram: Diagram, hatch: str, *, is_overview: bool, has_labels: bool) 
     if has_labels and any(lane.bands for lane in diagram.lanes):
         yield "start and end of a segment", _text("S E", 0, 0, font_weight="600")
     if any(lane.held for lane in diagram.lanes):
-        box = {"y": -10, "width": 22, "height": 12, "rx": 3, "stroke": "currentColor", "stroke_opacity": "0.5"}
-        yield "held back", element("rect", fill=hatch, **box)
+        ink = {"fill": hatch, "stroke": "currentColor", "stroke_opacity": "0.5"}
+        yield "held back", element("rect", y=-10, width=22, height=12, rx=3, **ink)
     shapes = {mark.shape for lane in diagram.lanes for mark in lane.marks}
     for shape, said in _ENDS.items():
         if shape in shapes:

@@ -7,17 +7,16 @@ from math import sqrt
 
 from msgspec import Struct
 
-from ...events.showing.excerpt import counted
+from ....events.showing.excerpt import counted
 from .colours import colour_of
-from .diagram import Band, Diagram, Lane, Mark
+from .diagram import Band, Diagram, Lane, Mark, kinds_in_words
 from .draw_marks import BETWEEN, LEFT, NAME, glyph, lane_name
-from .mark_of import joined_kinds
 from .svg import CHARACTER, FONT_SIZE, Markup, columns, element, number
 
 WIDTH = 1000
 BINS = 200
 BARS, LOW_BARS, STRIP, HELD = 40, 20, 15, 16
-"""Heights: of the tallest bar, the same where there are many lanes, of the strip of a segment, of the tallest bar of text that is held back."""
+"""Heights: of the tallest bar, the same where there are many lanes, of a segment's strip, of the hatched bars."""
 ROWS = 3
 MANY = 8
 LABELS = 16
@@ -63,9 +62,7 @@ class _Overview:
     def drawn(self, hatch: str, y: float) -> Iterator[Markup]:
         lane, base = self._lane, y + NAME + self._height
         items = [mark for mark in lane.marks if mark.shape == "item"]
-        yield element(
-            "title", f"{lane.name}: {counted(len(items), 'item')} ({joined_kinds(each.kind for each in items)})"
-        )
+        yield element("title", f"{lane.name}: {counted(len(items), 'item')} ({kinds_in_words(lane)})")
         yield lane_name(lane.name, y)
         yield element("line", x1=LEFT, y1=base, x2=LEFT + WIDTH, y2=base, stroke="currentColor", opacity="0.45")
         yield from self._bars(items, base)

@@ -1,4 +1,4 @@
-"""`TerminalTarget`: draws the events of one stream at a limited rate. Needs the extra `terminal`."""
+"""`TerminalTarget`: draws the events of one stream at a limited rate. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 

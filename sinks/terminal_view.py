@@ -1,11 +1,11 @@
-"""`terminal_view`: an answer live on a terminal. Needs the extra `terminal`."""
+"""`terminal_view`: an answer live on a terminal. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..events.errors import UsageError
+from ..events.errors import UsageError, how_to_install
 from .running.sink import TwinSink, each_event
 
 if TYPE_CHECKING:
@@ -47,6 +47,6 @@ def terminal_view(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "rich":
             raise
-        message = 'the terminal view needs rich; from a clone, pip install ".[terminal]"'
+        message = f"the terminal view needs rich; {how_to_install('terminal')}"
         raise UsageError(message) from error
     return each_event(partial(new_target, console, theme, scheduler, markdown=markdown))

@@ -77,6 +77,7 @@ class WireMachine(Stateful):
         self._raises = raises
         """Whether `feed` raises the failure of a stream that has stopped, as a stage does."""
         self._decoder = decoder or SseDecoder()
+        self._whole: Callable[[bytes], str | None] = getattr(self._decoder, "whole", _no_event)
         self._machine = machine
         self._unread = _Unread(machine) if isinstance(machine, CheckedMachine) else None
         self._failure: ProviderError | None = None
@@ -93,13 +94,11 @@ class WireMachine(Stateful):
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         piece = item if isinstance(item, bytes) else _as_bytes(item)
-        events = self._decoder.feed(piece)
-        if len(events) == 1 and self._lane is not None and not self._is_done:
-            responses = self._lane(events[0][1])
-            if responses is None:
-                responses = self._events(events)
-        else:
-            responses = self._events(events, self._lane)
+        data = self._whole(piece)
+        if data is None:
+            responses = self._events(self._decoder.feed(piece), self._lane)
+        elif self._lane is None or self._is_done or (responses := self._lane(data)) is None:
+            responses = self._events([ServerSentEvent("", data)])
         if self._unread is not None and not self._unread.note(piece):
             self._unread, self._lane = None, lane_of(self._machine)
         if not responses and self._raises and self.stopped and self.failure is not None:
@@ -182,6 +181,10 @@ class _Unread(Stateful):
 
     def settle(self) -> None:
         self._machine.look_at(b"".join(self._pieces))
+
+
+def _no_event(_: bytes) -> None:
+    """Stand for the `whole` of a decoder that has none."""
 
 
 def _as_bytes(item: object) -> bytes:

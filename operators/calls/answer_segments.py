@@ -17,9 +17,9 @@ from ..engine.limits import Limits
 from ..engine.stage import Completed, How
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
+from ..engine.withheld import Withheld
 from .native_calls import NativeCalls
 from .segment_end import end_status
-from .straight_calls import lane_to_open, no_lane
 
 if TYPE_CHECKING:
     from .text_call_watch import TextCallWatch
@@ -62,6 +62,9 @@ class TextReader(Protocol):
 
     def close(self, how: How, finish: str | None, events: list[Segment], /) -> None:
         """Append all remaining events at the end."""
+
+    def withheld(self) -> Iterable[Withheld]:
+        """Return what is withheld of the text."""
 
     def dump(self) -> Any:
         """Return the state as plain data."""
@@ -257,14 +260,14 @@ class AnswerSegments(Stateful):
             if text:
                 machine = call.machine
                 if machine is None or not straight or call.is_followed:
-                    lanes.pop(delta.index, None)
+                    lanes.leave(delta.index)
                     calls.content(call, text, events)
                 else:
                     items = machine.feed(text)
                     # The machine gives a tuple for plain text inside a string, where nothing can have gone wrong.
                     if isinstance(items, tuple):
-                        if lanes.get(delta.index) is not no_lane:
-                            lanes[delta.index] = lane_to_open
+                        if lanes.find is not None:
+                            lanes.may_open(delta.index)
                         events.append(
                             SegmentContent(
                                 call.segment_id,
@@ -276,10 +279,18 @@ class AnswerSegments(Stateful):
                             )
                         )
                     else:
-                        lanes.pop(delta.index, None)
+                        lanes.leave(delta.index)
                         calls.parsed_content(call, text, call.checked(items), events)
             if (delta.done or delta.status or call.over_limit) and call.index in open_calls:
                 calls.settle(call, delta, events)
+
+    def add_withheld(self, found: list[Withheld]) -> None:
+        """Add what is withheld of the text, the reasoning and the calls."""
+        for reader in (self.reasoning_reader, self.text_reader):
+            if reader is not None:
+                found += reader.withheld()
+        if self.calls.open or self.calls.waiting:
+            self.calls.add_withheld(found)
 
     def take_finish(self, chunk: ChunkResponse, events: list[Segment]) -> None:
         """Process the provider's finish of the answer."""

@@ -14,10 +14,12 @@ from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
+from ..engine.withheld import Withheld, tail_of
+from ..machines.held_by import held_by
 from ..machines.whole_json import decode_json
 from .native_call import BLANKS, NativeCall
 from .segment_end import error_detail
-from .straight_calls import Lane
+from .straight_calls import Lanes
 
 Events: TypeAlias = list[AnySegmentEvent | Notice | ProviderEvent | AnswerEnd]
 
@@ -49,7 +51,7 @@ class NativeCalls(Stateful):
         self.open: dict[int, NativeCall] = {}
         self.growing: dict[int, NativeCall] = {}  # open calls that the beginning of another one has yet to look at
         self.waiting: dict[int, NativeCall] = {}  # calls whose name has not come, with their text
-        self.lanes: dict[int, Lane] = {}  # of the open calls whose next text may have a straight way
+        self.lanes = Lanes()  # of the open calls whose next text may have a straight way
         self._ended: dict[int, tuple[str, bool]] = {}  # index -> given id, whether a Notice about late text was given
         self._first: dict[str, str] = {}  # the provider's ids, each with the segment id of its first call
         self._ids = ids
@@ -96,7 +98,7 @@ class NativeCalls(Stateful):
 
     def _leave(self, index: int, events: Events) -> None:
         """Handle the beginning of another call under `index`, which may seal open calls."""
-        self.lanes.clear()
+        self.lanes.leave_all()
         former = self.open.get(index)
         if former is not None:
             may_be_whole = former.is_sealed or (former.needs_evidence and former.status != "incomplete")
@@ -176,7 +178,7 @@ class NativeCalls(Stateful):
     ) -> None:
         """End a call; an error in its text takes precedence over the end of the stream."""
         del self.open[call.index]
-        self.lanes.pop(call.index, None)
+        self.lanes.leave(call.index)
         self.growing.pop(call.index, None)
         self._ended[call.index] = (call.given_id, call.over_limit)  # its failure reports the rest
         if status == "complete" and call.kind == "object" and not call.has_text:
@@ -224,6 +226,15 @@ class NativeCalls(Stateful):
         for call in list(self.waiting.values()):
             self._end_nameless(call, JsonError("malformed", 0, "a tool's name before the end of the answer"), events)
 
+    def add_withheld(self, found: list[Withheld]) -> None:
+        """Add what is withheld of each call."""
+        if self.waiting:
+            reason = "the START of the call waits for its name"
+            found += [Withheld(text, reason) for each in self.waiting.values() if (text := tail_of(each.texts))]
+        for call in self.open.values():
+            if call.machine is not None:
+                found += held_by(call.machine, call.segment_id, in_raw=True)
+
     def _wait(self, delta: ToolCallDelta, events: Events) -> None:
         text = delta.arguments_delta
         if not (text or delta.call_id or delta.native):
@@ -270,7 +281,7 @@ class NativeCalls(Stateful):
 
     def load(self, state: Any, /) -> None:
         super().load(state)
-        self.lanes.clear()
+        self.lanes.leave_all()
         self.growing = {index: self.open[index] for index in state["growing"]}
 
     def new_part(self, _name: str, _state: Any, /) -> NativeCall:

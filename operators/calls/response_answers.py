@@ -11,11 +11,12 @@ from ...events.errors import error_fields
 from ...events.segment_event import SegmentContent
 from ..engine.stage import Completed, Failed, How
 from ..engine.state import Stateful
-from ..engine.straight_way import Offer, StraightFeed
+from ..engine.straight_way import Offer
 from ..engine.turn_ids import TurnIds
+from ..engine.withheld import Withheld
 from .answer_segments import AnswerSegments, Segment
 from .native_call import NativeCall
-from .straight_calls import Lane, lane_to_open, open_lane
+from .straight_calls import Lane, Lanes, lane_to_open, no_lane, open_lane
 
 NewAnswer: TypeAlias = Callable[[int, TurnIds], AnswerSegments]
 """Returns the segments of one of n answers, by its number."""
@@ -74,28 +75,29 @@ class ResponseAnswers(Stateful):
         answer.feed(chunk, events)
         return events
 
-    def offer_straight(self, offer: Offer) -> StraightFeed | None:
-        """Return the straight way of chunks with nothing but more text for an open string of the first answer.
+    def offer_straight(self, offer: Offer) -> Lanes | None:
+        """Return the straight ways of chunks with nothing but more text for an open string of the first answer.
 
-        It holds until `load`, like every straight way.
+        They hold until `load`, like every straight way.
         """
         if self._takes_text:
             return None
         first = self._answers[0].calls
-        lanes = first.lanes
+        lanes, last = first.lanes, -1
 
-        def feed(chunk: ChunkResponse) -> list[Any] | None:
-            if not lanes or not (deltas := chunk.tool_calls):
-                return None
-            delta = deltas[0]
-            lane = lanes.get(delta.index)
-            if lane is None:
-                return None
+        def find(chunk: ChunkResponse) -> list[Any] | None:
+            nonlocal last
+            index = chunk.tool_calls[0].index if chunk.tool_calls else -1
+            lane = lanes.get(index, no_lane)
             if lane is lane_to_open and chunk.choice == 0:
-                lane = lanes[delta.index] = self._lane(chunk, first.open[delta.index], offer)
-            return lane(chunk, delta.arguments_delta)
+                lane = lanes[index] = self._lane(chunk, first.open[index], offer)
+            if index == last and lane is not no_lane and lane is not lane_to_open:
+                lanes.current = lane  # calls that come in turns would leave it with each chunk
+            last = index
+            return lane(chunk)
 
-        return feed
+        lanes.find = find
+        return lanes
 
     def close(self, how: How) -> Sequence[Segment]:
         events: list[Segment] = []
@@ -107,6 +109,12 @@ class ResponseAnswers(Stateful):
         if not events:  # an empty answer ends, too
             events.append(self._end_of(self._answers[0], how, "stop" if self._text_only else None))
         return events
+
+    def withheld(self) -> list[Withheld]:
+        found: list[Withheld] = []
+        for answer in self._answers.values():
+            answer.add_withheld(found)
+        return found
 
     def dump(self) -> Any:
         return {**super().dump(), "answer": self._answer.number}
@@ -149,15 +157,15 @@ class ResponseAnswers(Stateful):
         ids = self.ids
         if chunk.response_id not in (None, "", ids.response_id) or chunk.model not in (None, "", self._model):
             return lane_to_open
-        return open_lane(call, chunk, ids.turn_id, offer)
+        return open_lane(call, chunk, ids.turn_id, self._answers[0].calls.lanes, offer)
 
     def _leave_lanes(self, new: str, known: str | None) -> None:
         """Leave all straight ways if what is said of the whole response has changed."""
         if new != known:
-            self._answers[0].calls.lanes.clear()
+            self._answers[0].calls.lanes.leave_all()
 
     def _answer_of(self, number: int) -> AnswerSegments:
-        self._answers[0].calls.lanes.clear()
+        self._answers[0].calls.lanes.leave_all()
         if number not in self._answers:
             self._answers[number] = self._new_answer(number, self.ids)
         self._answer = self._answers[number]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec.structs import force_setattr
@@ -10,26 +10,55 @@ from msgspec.structs import force_setattr
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.fragment import Fragment
 from ...events.segment_event import SegmentContent
-from ..engine.straight_way import Offer, StraightWay
+from ..engine.straight_way import FurtherEvent, Offer, StraightFeed, StraightWay
 from ..machines.fragment_aggregator import MANY, GrowingText
 
 if TYPE_CHECKING:
     from .native_call import NativeCall
 
-Lane: TypeAlias = Callable[[ChunkResponse, str], "list[Any] | None"]
-"""Returns the chain's events for a chunk with this argument text; None, with nothing done, if there is more to do."""
+Lane: TypeAlias = StraightFeed
+"""The straight way of the text of one call."""
 
 
-def no_lane(_chunk: ChunkResponse, _text: str) -> None:
+def no_lane(_: ChunkResponse) -> None:
     """Stand for the lane of a string whose text goes from stage to stage."""
 
 
-def lane_to_open(_chunk: ChunkResponse, _text: str) -> None:
+def lane_to_open(_: ChunkResponse) -> None:
     """Stand for the lane of a string whose way has not been offered yet."""
 
 
-def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer: Offer) -> Lane:
-    """Offer the call's open string to the stages behind, and return its lane."""
+class Lanes(dict[int, Lane]):
+    """By index the lanes of the open calls whose next text may have a straight way.
+
+    - `current`: the way of the next chunk; None while no chunk has one.
+    - `find`: the way of a chunk of any of the calls; None where no chain asks for it.
+    """
+
+    __slots__ = ("current", "find")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.current: Lane | None = None
+        self.find: Lane | None = None
+
+    def may_open(self, index: int) -> None:
+        """Note that the next text of a call may have a straight way, which is not known yet."""
+        if self.get(index) is not no_lane:
+            self[index] = lane_to_open
+            self.current = self.find
+
+    def leave(self, index: int) -> None:
+        self.pop(index, None)
+        self.current = self.find if self else None
+
+    def leave_all(self) -> None:
+        self.clear()
+        self.current = None
+
+
+def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, lanes: Lanes, offer: Offer) -> Lane:
+    """Offer the call's open string to the stages behind, and return its lane, which is one of `lanes`."""
     machine = call.machine
     path = None if machine is None else machine.open_path
     if machine is None or path is None:
@@ -39,7 +68,8 @@ def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer
         return no_lane
     # A chunk goes straight if it equals this one but for the text; one comparison looks at all fields.
     given = chunk.tool_calls[0]
-    delta = ToolCallDelta(call.index, kind=given.kind, executed_by=given.executed_by)
+    index = call.index
+    delta = ToolCallDelta(index, kind=given.kind, executed_by=given.executed_by)
     same = {"response_id": chunk.response_id, "model": chunk.model, "choice": chunk.choice, "api": chunk.api}
     like = ChunkResponse(tool_calls=(delta,), **same)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     escaped_text, longest = machine.escaped_text, machine.longest
@@ -47,42 +77,51 @@ def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer
     keep_raw, keep_text = way.kept or (GrowingText(), GrowingText())
     raws, texts = keep_raw.pieces, keep_text.pieces
     further = tuple(way.further)
-    is_kept, is_held = way.kept is not None, machine.withheld_length > 0
+    is_kept, is_told = way.kept is not None, is_heard or bool(further)
+    is_held = machine.withheld_length > 0
 
-    def lane(chunk: ChunkResponse, text: str) -> list[Any] | None:
+    def lane(chunk: ChunkResponse) -> list[Any] | None:
         nonlocal is_held
+        if not (deltas := chunk.tool_calls):
+            return None
+        text = deltas[0].arguments_delta
         force_setattr(delta, "arguments_delta", text)
         if chunk != like:
-            return None
-        decoded, piece = text, None
-        if "\\" in text or is_held:
+            if deltas[0].index == index or lanes.find is None:
+                return None
+            lanes.current = lanes.find
+            return lanes.find(chunk)
+        if "\\" in text or is_held or not text:
             piece = escaped_text(text)
             if piece is None:
                 return None
-            is_held = machine.withheld_length > 0
+            is_held = text[-1] == "\\"
             decoded = piece.value
         else:
             at = machine.at
             end = at + len(text)
-            if '"' in text or not text.isprintable() or not at < end <= longest:
+            if '"' in text or end > longest or not text.isprintable():
                 return None
             machine.at = end
-            if is_heard or further:
-                piece = Fragment(path, "TEXT", text, at)
+            decoded = text
+            piece = Fragment(path, "TEXT", text, at) if is_told else None
         if is_kept:
             raws.append(text)
             texts.append(decoded)
-            if len(raws) >= MANY or len(texts) >= MANY:
+            if len(raws) >= MANY:
                 keep_raw.join()
                 keep_text.join()
         if piece is None:
             return []
-        events: list[Any] = []
-        if is_heard:
-            said = decoded if is_decoded else text
-            events = [SegmentContent(segment_id, segment_type, said, turn_id=turn_id, raw=text, fragments=(piece,))]
-        if further:
-            events += [make(text, piece) for make in further]
-        return events
+        if not is_heard:
+            return _made(further, text, piece)
+        said = decoded if is_decoded else text
+        content = SegmentContent(segment_id, segment_type, said, turn_id=turn_id, raw=text, fragments=(piece,))
+        return [content, *_made(further, text, piece)] if further else [content]
 
     return lane
+
+
+def _made(further: Iterable[FurtherEvent], text: str, piece: Fragment) -> list[Any]:
+    # Not in the lane: what a comprehension uses is slower to read everywhere in its function.
+    return [make(text, piece) for make in further]

@@ -8,7 +8,7 @@ s = stage(op_a, op_b); s.feed(item)         a step
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, overload
 
 from msgspec import Struct, to_builtins
@@ -18,8 +18,9 @@ from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignme
 from ...events.errors import UsageError
 from .attempts import Attempts
 from .step import Step, stage_name
-from .straight_way import straight_feed
+from .straight_way import StraightWays, straight_ways
 from .turn_ids import TurnIds
+from .withheld import Withheld, withheld_by
 
 
 class Completed(Struct, frozen=True):
@@ -59,6 +60,10 @@ class Stage(Protocol[In_contra, Out_co]):
     data that msgspec can encode, and `load` restores it. Configuration is not state. A stage is called by `StageChain`,
     which feeds nothing after the close and closes only once. A stage that raises may leave the events that are still to
     be delivered in an attribute `last_words`, as the chain itself does.
+
+    A stage may say what it withholds, for `trace`, with a method `withheld() -> Iterable[Withheld]`: the text that it
+    keeps back after the last `feed`, why, and what the text may still become. It changes nothing. For a stage without
+    it, `trace` finds the withheld text itself, and does not know the reason.
 
     A stage may offer text in the middle of a string a straight way to the end of the chain, with a method
     `offer_straight`, and take part in one with `take_straight`; see straight_way.py. Without them it declines.
@@ -112,7 +117,7 @@ AnyOperator: TypeAlias = Operator[Any, Any]
 class StageChain(Generic[In, Out]):
     """A chain of stages, run as one stage; see `stage`."""
 
-    __slots__ = ("_closed", "_first", "_rest", "_stages", "_straight", "_three", "last_words")
+    __slots__ = ("_closed", "_first", "_is_behind", "_rest", "_stages", "_straight", "_three", "last_words")
 
     def __init__(self, stages: list[Stage[Any, Any]]) -> None:
         self._stages = stages
@@ -120,7 +125,9 @@ class StageChain(Generic[In, Out]):
         self._rest: list[Callable[[Any], Any]] = [later.feed for later in stages[1:]]
         # Most chains have three stages; unrolling halves the cost.
         self._three = (self._first, *self._rest) if len(self._rest) == 2 else None
-        self._straight = straight_feed(stages)
+        # A straight way may begin behind one stage, such as the one that decodes a wire.
+        self._is_behind = len(stages) > 1 and not hasattr(stages[0], "offer_straight")
+        self._straight = self._straight_ways()
         self._closed = False
         self.last_words: list[Out] = []
         """After an exception from `feed` or `close`: the events that are still to be delivered, with the ENDs."""
@@ -134,14 +141,35 @@ class StageChain(Generic[In, Out]):
         if self._closed:
             message = "this chain is closed; make a new one with stage(...)"
             raise UsageError(message)
+        ways = self._straight
         number = 1
-        given: list[Any] = []
-        final: list[Out] = []
+        given: Sequence[Any] = ()
+        final: Sequence[Out] = ()
         try:
-            if self._straight is not None and (straight := self._straight(item)) is not None:
-                return straight
+            if ways is not None and (straight := ways.current) is not None:
+                if not self._is_behind:
+                    if (events := straight(item)) is not None:
+                        return events
+                else:
+                    final = []
+                    for each in self._first(item):
+                        number, given, events = 2, (), None
+                        if (straight := ways.current) is not None:
+                            events = straight(each)
+                        if events is None:
+                            events = [each]
+                            number = 1
+                            for feed in self._rest:
+                                number += 1
+                                given = []
+                                for event in events:
+                                    given += feed(event)
+                                events = given
+                        final += events
+                    return final
             if self._three is not None:
                 first, second, third = self._three
+                final = []
                 for event in first(item):
                     number = 2
                     for later in second(event):
@@ -160,6 +188,9 @@ class StageChain(Generic[In, Out]):
             raise
         return given if events is given else [*events]
 
+    def _straight_ways(self) -> StraightWays | None:
+        return straight_ways(self._stages[self._is_behind :])
+
     def close(self, how: How | None = None) -> list[Out]:
         """Return what the end makes certain; a second close returns nothing."""
         if self._closed:
@@ -171,6 +202,10 @@ class StageChain(Generic[In, Out]):
     def ids(self) -> TurnIds | None:
         """The ids of the turn, if a stage generates them."""
         return next((ids for each in self._stages if isinstance(ids := getattr(each, "ids", None), TurnIds)), None)
+
+    def withheld(self) -> list[Withheld]:
+        """Return what the stages withhold, in their order."""
+        return [withheld for each in self._stages for withheld in withheld_by(each)]
 
     def dump(self) -> Any:
         """Return the state as plain data, to be restored elsewhere with `load`."""
@@ -201,16 +236,16 @@ class StageChain(Generic[In, Out]):
         self._closed = closed
         for each, its_state in zip(self._stages, states, strict=True):
             each.load(its_state)
-        self._straight = straight_feed(self._stages)
+        self._straight = self._straight_ways()
 
-    def _fail(self, error: Exception, number: int, given: list[Any], final: list[Out]) -> None:
+    def _fail(self, error: Exception, number: int, given: Sequence[Any], final: Sequence[Out]) -> None:
         """Close the stages after stage `number` (from 1), which raised after it had returned `given`."""
         self._closed = True
         given = [*given, *_last_words(self._stages[number - 1])]
         try:
             self.last_words = self._close_from(number, given, Failed(error))
         finally:
-            self.last_words = final + self.last_words
+            self.last_words = [*final, *self.last_words]
 
     def _close_from(self, number: int, events: list[Any], how: How) -> list[Out]:
         """Pass `events` through the stages from `number` on, closing each after it has been fed."""
@@ -236,8 +271,8 @@ def _last_words(raised: Stage[Any, Out]) -> Iterable[Out]:
 def lift(stage_factory: Callable[[], Stage[In, Out]]) -> Operator[In, Out]:
     """Make an operator from a stage; `stage_factory` is called once for each subscription.
 
-        source    --1--2--3--|
-        lift(M)   --a--b-----|    M().feed(1) == [a], .feed(2) == [b], .feed(3) == []
+        source         --1------2------|
+        lift(Doubled)  --(1,1)--(2,2)--|
 
     >>> from penstock.operators import drive
     >>> class Doubled:
@@ -279,6 +314,9 @@ def compose(
 ) -> AnyOperator: ...
 def compose(*operators: Operator[Any, Any]) -> Operator[Any, Any]:
     """Make one operator from several: one Rx hop for the whole chain.
+
+        source                                       --a<--b>c<-----end>---|
+        compose(holdback("<b>"), holdback("<end>"))  --a---(<b>,c)--<end>--|
 
     >>> from penstock.operators import holdback
     >>> compose(holdback("<a>"), holdback("<b>"))

@@ -20,6 +20,13 @@ StraightFeed: TypeAlias = Callable[[Any], "list[Any] | None"]
 """Returns the events of the whole chain for an item; None, with nothing done, if it has to be fed to the stages."""
 
 
+class StraightWays(Protocol):
+    """The straight ways of a chain: `current` is that of the next item, None while nothing is open that has one."""
+
+    @property
+    def current(self) -> StraightFeed | None: ...
+
+
 class Kept(Protocol):
     """A text that is kept in pieces, which `join` joins when there are many."""
 
@@ -54,9 +61,9 @@ class StraightWay:
         self.kept: tuple[Kept, Kept] | None = None
 
 
-def straight_feed(stages: Sequence[Any]) -> StraightFeed | None:
-    """Return the straight way through stages, if the first has one to offer and all others can take it."""
-    begin: Callable[[Offer], StraightFeed | None] | None = getattr(stages[0], "offer_straight", None)
+def straight_ways(stages: Sequence[Any]) -> StraightWays | None:
+    """Return the straight ways through stages, if the first has one to offer and all others can take it."""
+    begin: Callable[[Offer], StraightWays | None] | None = getattr(stages[0], "offer_straight", None)
     takers: list[Offer | None] = [getattr(each, "take_straight", None) for each in stages[1:]]
     if begin is None or None in takers:
         return None

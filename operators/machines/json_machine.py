@@ -35,6 +35,9 @@ _WORDS: Final = {first: WORDS[first] for first in "tfn"}
 _IN_DIGITS: Final = frozenset({"integer", "fraction", "power"})
 _match_digits: Final = cast("Callable[[str, int], re.Match[str]]", re.compile(r"[0-9]*+").match)
 _DELIMITERS: Final = frozenset(" \t\n\r,]}")
+_SHORT_ESCAPES: Final = tuple("\\" + letter for letter in '"\\/bfnrt')
+_LONE: Final = r"\u0000"
+_LOW: Final = r"\udc00"
 NOT_BARE: Final = "control characters must be escaped"
 
 
@@ -223,24 +226,27 @@ class JsonMachine(ValueMachine):
 
         For text with escapes, or after one that was cut. Rare texts, such as one with `\u`, are left to `feed`.
         """
-        raw = self._pending + text
-        end = self.at + len(text)
-        path = self._text_path
-        if path is None or "\\u" in raw or not self.at < end <= self._longest or not text.isprintable():
+        pending, path, at = self._pending, self._text_path, self.at
+        raw, end, held = pending + text, at + len(text), ""
+        if path is None or "\\u" in raw or not at < end <= self._longest or not text.isprintable():
             return None
-        body = raw
         if raw[-1] == "\\" and (len(raw) - len(raw.rstrip("\\"))) & 1:
-            body = raw[:-1]
+            raw, held = raw[:-1], "\\"
         try:
-            decoded, stop = _scan(body + '"', 0)
+            decoded, stop = _scan(raw + '"', 0)
         except ValueError:  # an error, of which `feed` finds the place
             return None
-        if stop <= len(body) or not decoded:
+        if stop <= len(raw) or not decoded:
             return None
-        at = self.at - len(self._pending)
-        self.at = end
-        self._pending = raw[len(body) :]
-        return Fragment(path, "TEXT", decoded, at)
+        self.at, self._pending = end, held
+        return Fragment(path, "TEXT", decoded, at - len(pending))
+
+    def _escapes_from(self, text: str) -> tuple[str, ...]:
+        length = len(_LONE)
+        if len(text) >= length:
+            pair = text + _LOW[len(text) - length :]
+            return (text, pair) if len(text) == length else (pair,)
+        return tuple(each for each in (*_SHORT_ESCAPES, text + _LONE[len(text) :]) if text and each.startswith(text))
 
     @property
     def open_path(self) -> Path | None:

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...events.errors import install_command
 from ...events.segment_event import SegmentContent, SegmentStart
 from ...sinks.running.sink import SyncSink
 from ...sources.replay.replay_log import Write
@@ -45,7 +46,7 @@ RESPONSES = Answer(
     "openai-responses",
     "openai, Responses",
     "demo_responses.sse",
-    'in place of google-genai: pip install ".[gemini]"',
+    f"in place of google-genai: {install_command('gemini')}",
 )
 
 

@@ -1,4 +1,4 @@
-"""The rows of code that a panel shows: numbered, coloured, cropped. Needs the extra `terminal`."""
+"""The rows of code that a panel shows: numbered, coloured, cropped. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`FilePanel`: a file on a terminal while it is written. Needs the extra `terminal`."""
+"""`FilePanel`: a file on a terminal while it is written. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`PanelGroup`: files that are written at the same time, side by side. Needs the extra `terminal`."""
+"""`PanelGroup`: files that are written at the same time, side by side. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The blocks of the terminal view: flowing text, and lines for calls. Needs the extra `terminal`.
+"""The blocks of the terminal view: flowing text, and lines for calls. Needs `pip install ".[terminal]"`.
 
 Each block returns `settled` lines, which go to the scrollback, and `live` rows, which are redrawn until then.
 """

@@ -1,4 +1,4 @@
-"""`TerminalPage`: the blocks that are not in the scrollback yet, in order. Needs the extra `terminal`."""
+"""`TerminalPage`: the blocks that are not in the scrollback yet, in order. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 

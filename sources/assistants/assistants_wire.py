@@ -22,6 +22,9 @@ class AssistantsDecoder(SseDecoder):
         """Return the events that this piece completes."""
         return [_with_name(*event) for event in super().feed(piece)]
 
+    def whole(self, _: bytes) -> None:
+        """Return nothing: the data of each event is changed."""
+
 
 def _with_name(event: str, data: str) -> ServerSentEvent:
     if not event or data.startswith("[DONE]"):

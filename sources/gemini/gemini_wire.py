@@ -37,6 +37,11 @@ class GeminiDecoder(Stateful):
             self._decoder = JsonArrayDecoder() if piece[:1] in (b"[", b"{") else _SseWithJson()
         return self._decoder.feed(piece)
 
+    def whole(self, piece: bytes) -> str | None:
+        """Return the data of a piece that is one whole server-sent event; None, with nothing done, for others."""
+        decoder = self._decoder
+        return decoder.whole(piece) if type(decoder) is _SseWithJson and not decoder.is_inside else None
+
     def close(self) -> list[ServerSentEvent]:
         """Return the last event, even if it is incomplete."""
         return self._decoder.close() if self._decoder else []
@@ -52,6 +57,11 @@ class _SseWithJson(SseDecoder):
     def __init__(self) -> None:
         super().__init__()
         self._json = JsonArrayDecoder()
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether a JSON value between the events has begun and is not complete yet."""
+        return self._json.is_inside
 
     def close(self) -> list[ServerSentEvent]:
         events = self.feed(b"\n\n")

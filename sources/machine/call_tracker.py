@@ -145,7 +145,7 @@ class CallTracker(Stateful):
         if call.is_compared:
             self._keep(call, text)
         self._last = call.key
-        return ToolCallDelta(call.index, arguments_delta=text, kind=call.kind, executed_by=call.executed_by)
+        return ToolCallDelta(call.index, None, None, text, call.kind, executed_by=call.executed_by)
 
     def whole(self, key: Key, arguments: object, source: str = "whole") -> ToolCallDelta | None:
         """Process the whole arguments that the provider sends at a call's end; they are used if no delta arrived.

@@ -148,22 +148,19 @@ class ChatLane(Answers[Choice]):
             return None
         if self.response_id is None or chunk.model != self.model:
             self.identify(chunk.id, chunk.model)
-        content = delta.content
-        if isinstance(content, list) or given.finish_reason or chunk.usage is not None:
+        content, calls = delta.content, delta.tool_calls
+        if content.__class__ is list or given.finish_reason or chunk.usage is not None:
             return self._put_together(chunk, given, choice)
         reasoning = delta.reasoning_content or delta.reasoning or (_reasoning(delta) if delta.reasoning_details else "")
-        calls = _calls(choice.calls, delta.tool_calls) if delta.tool_calls else ()
-        if content and not (calls or reasoning or delta.refusal):
-            choice.spoke = True
-            return [ChunkResponse(content, response_id=self.response_id, model=self.model, choice=choice.number)]
-        if not (calls or content or reasoning or delta.refusal):
+        new_calls = _calls(choice.calls, calls) if calls else ()
+        if not (content or new_calls or reasoning or delta.refusal):
             return []
         choice.spoke = True
         return [
             ChunkResponse(
                 content or "",
                 reasoning,
-                calls,
+                new_calls,
                 refusal=delta.refusal or "",
                 response_id=self.response_id,
                 model=self.model,
@@ -205,6 +202,10 @@ def _calls(tracker: CallTracker, given: list[_Call]) -> tuple[ToolCallDelta, ...
     function = call.function
     if not (function.name or call.id or len(given) > 1) and (more := tracker.more(call.index, function.arguments)):
         return (more,)
+    return _all_calls(tracker, given)
+
+
+def _all_calls(tracker: CallTracker, given: list[_Call]) -> tuple[ToolCallDelta, ...]:
     deltas = [
         tracker.delta(each.index, call_id=each.id, name=each.function.name, arguments=each.function.arguments)
         for each in given

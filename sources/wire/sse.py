@@ -70,6 +70,29 @@ class SseDecoder(Stateful):
         self._take(lines, events)
         return events
 
+    def whole(self, piece: bytes) -> str | None:
+        """Return the data of a piece that is one whole event, written as most are; None, with nothing done, for others.
+
+        An event that `feed` would change, or leave out, is none of these.
+        """
+        if self._line or self._data or self._event or self._skip_lf:
+            return None
+        begin, end, special = 0, len(piece) - 2, self.SPECIAL
+        if piece.startswith(b"event: "):
+            begin = piece.find(10) + 1
+        if not piece.startswith(b"data: ", begin):
+            return None
+        if special and (piece[7 : begin - 1].decode("utf-8", "replace") if begin else "") in special:
+            return None
+        if 13 in piece:
+            end -= 2
+            if piece.find(13) != end or piece.find(10) != end + 1 or piece[end:] != b"\r\n\r\n":
+                return None
+        elif piece.find(10, begin) != end or piece[-1] != 10:
+            return None
+        self._begun = True
+        return piece[begin + 6 : end].decode("utf-8", "replace")
+
     def close(self) -> list[ServerSentEvent]:
         """Return nothing: an event that the end cuts off does not count."""
         return []

@@ -1,4 +1,4 @@
-"""`show_all`: Markdown's tokens changed so that rich shows all that was written. Needs the extra `terminal`."""
+"""`show_all`: Markdown's tokens changed so that rich shows all that was written. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 

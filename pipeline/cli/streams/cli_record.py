@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ...events.errors import UsageError
-from ...sources.record import record as recorder
-from ..pipeline import Pipeline
-from ..recordings.piped_body import PipedBody
-from .cli_parts import ApiName, AsJson, StrategyName, ToolNames, Watched, complain, show
-from .cli_run import MODEL, PROVIDER, BaseUrl, KeyFrom, MaxTokens, SystemPrompt, ask_and_show
+from ....events.errors import UsageError
+from ....sources.record import record as recorder
+from ...pipeline import Pipeline
+from ...recordings.piped_body import PipedBody
+from ..cli_parts import ApiName, AsJson, StrategyName, ToolNames, Watched, complain, show
+from ..cli_run import MODEL, PROVIDER, BaseUrl, KeyFrom, MaxTokens, SystemPrompt, ask_and_show
 
 RECORD_EXAMPLES = """\b
 Examples:

@@ -16,12 +16,13 @@ import pytest
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from played_terminal import Played, shown
 from rich.console import Console
 from rich.syntax import Syntax
-from played_terminal import Played, shown
 from segment_events import content, end, file, start, together, whole
 from terminal_screen import TerminalScreen
 
+from penstock import Pipeline
 from penstock.events import (
     AnswerEnd,
     InvocationFailed,
@@ -35,6 +36,7 @@ from penstock.events import (
 from penstock.sinks.plain_view import PlainTarget
 from penstock.sinks.terminal import code_rows
 from penstock.sinks.terminal.file_tail import FileTail
+from penstock.sinks.terminal.markdown_rows import MarkdownRows
 from penstock.sinks.terminal_target import FRAME, REST, TerminalTarget, new_target
 from penstock.sinks.terminal_view import terminal_view
 
@@ -622,6 +624,47 @@ def test_a_frame_that_cannot_be_written_is_raised_with_the_next_event():
     played.time.advance_by(1)
     with pytest.raises(OSError, match="full"):
         played.target.feed(content("c"))
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_output_that_fails_is_told_once(caplog: pytest.LogCaptureFixture, is_late: bool):
+    played = Played()
+    played.feed(start("text"), content("Before."), seconds=1)
+    full = OSError(28, "the disk is full")
+
+    def fail(text: str) -> int:
+        raise full
+
+    if is_late:  # the frame of a timer, and then no event
+        played.feed(content("a"), content("b"), seconds=0)
+    played.screen.write = fail  # type: ignore[method-assign]
+    if is_late:
+        played.time.advance_by(1)
+        with pytest.raises(OSError, match="full") as raised:
+            played.close()
+    else:
+        with pytest.raises(OSError, match="full") as raised:
+            terminal_view(played.console, scheduler=played.time)(whole("text", "one\n", "two\n"))
+        run = Pipeline(sinks=[terminal_view(played.console)]).stream(["one\n", "two\n"])
+        assert len(list(run)) > 2
+        assert run.results == [full]
+        assert [record.message.count("OSError") for record in caplog.records] == [1]
+    assert raised.value is full
+    assert full.__context__ is None
+    assert "disk" not in played.screen.written
+
+
+def test_what_fails_in_drawing_is_raised_and_not_written_on_the_screen_too(monkeypatch: pytest.MonkeyPatch):
+    played = Played()
+
+    def fail(*_: Any) -> None:
+        raise ValueError(3)
+
+    monkeypatch.setattr(MarkdownRows, "lines", fail)
+    with pytest.raises(ValueError, match="3"):
+        terminal_view(played.console, scheduler=played.time)(whole("text", "one\n"))
+    assert "ValueError" not in played.screen.text
+    assert played.screen.is_clean
 
 
 def test_after_the_close_nothing_is_drawn():

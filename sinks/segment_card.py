@@ -11,6 +11,7 @@ from ..events.provider_event import ProviderEvent
 from ..events.segment_event import SegmentStart
 from ..events.showing.card import Card, MimeBundle, first_of, mime_bundle
 from ..events.showing.excerpt import Excerpt, counted
+from ..events.showing.syntax import code_name
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ..events.tool_result import ToolResult
 from .collected.collected import Collected, Segment
@@ -22,8 +23,8 @@ TOLD = (ToolInvocation, InvocationFailed, Notice, AnswerEnd, ProviderEvent, Tool
 """The events that have a card of their own."""
 
 
-def segment_card(segment: Segment, excerpt: Excerpt | None = None) -> Card:
-    """Return a segment's card; `excerpt` is the shown part of its content, by default the beginning.
+def segment_card(segment: Segment, excerpt: Excerpt | None = None, begins: str = "") -> Card:
+    """Return a segment's card; while it is open, `excerpt` is the shown part of its content, which `begins` so.
 
     >>> card = segment_card(Segment("s", "write_file", {"path": "a.py"}, "x = 1", status="truncated", reason="length"))
     >>> card.title, card.facts, card.badge
@@ -34,13 +35,15 @@ def segment_card(segment: Segment, excerpt: Excerpt | None = None) -> Card:
     lines = segment.content.count("\n")
     if lines > 1 and segment.type not in PROSE:
         facts += (counted(lines + (not segment.content.endswith("\n")), "line"),)
+    is_prose = segment.type in PROSE
     return Card(
         segment.type or "segment",
         f"{status}: {segment.reason}" if segment.reason else status,
         TONES.get(status, "plain"),
         facts,
         segment.content if excerpt is None else excerpt,
-        segment.type in PROSE,
+        is_prose,
+        code="" if is_prose else code_name(segment.type, segment.metadata.get("path"), segment.content or begins),
     )
 
 

@@ -76,11 +76,12 @@ class Collected(Struct, Generic[E]):
 
         | column | what it has |
         | --- | --- |
-        | `turn`, `kind`, `type`, `id` | the kind of the row; the segment's type, the tool's name or the model |
+        | `kind`, `type`, `id` | the kind of the row; the segment's type, the tool's name or the model |
         | `status`, `reason` | how it ended, and why |
         | `text`, `characters` | the content, or the arguments or the value as JSON, and its length |
         | `pieces` | the number of CONTENT events of a segment |
         | `first_event`, `last_event` | the places in `events` |
+        | `turn` | the turn's id |
 
         `library`: "pandas" or "polars"; by default the installed one, pandas if both are. `UsageError` if it is not
         installed.

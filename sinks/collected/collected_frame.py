@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 class Row(Struct, kw_only=True):
     """A row; the names and types of its fields are those of the frame's columns."""
 
-    turn: str | None = None
     kind: str
     type: str | None = None
     id: str | None = None
@@ -36,6 +35,7 @@ class Row(Struct, kw_only=True):
     pieces: int | None = None
     first_event: int | None = None
     last_event: int | None = None
+    turn: str | None = None
 
 
 COLUMNS: Columns = {
@@ -55,20 +55,20 @@ def _rows(collected: Collected[Any]) -> list[Row]:
     for number, event in enumerate(collected.events):
         if isinstance(event, SegmentStart):
             if (segment := next(segments, None)) is not None:
-                row = _segment(segment)
-                row.pieces, row.first_event, row.last_event = 0, number, number
-                still_open[event.turn_id, event.segment_id] = row
-                rows.append(row)
+                started = _segment(segment)
+                started.pieces, started.first_event, started.last_event = 0, number, number
+                still_open[event.turn_id, event.segment_id] = started
+                rows.append(started)
         elif isinstance(event, SegmentContent | SegmentEnd):
-            if (row := still_open.get((event.turn_id, event.segment_id))) is not None:
-                row.pieces = (row.pieces or 0) + isinstance(event, SegmentContent)
-                row.last_event = number
+            if (known := still_open.get((event.turn_id, event.segment_id))) is not None:
+                known.pieces = (known.pieces or 0) + isinstance(event, SegmentContent)
+                known.last_event = number
                 if isinstance(event, SegmentEnd):
                     del still_open[event.turn_id, event.segment_id]
         else:
-            for row in _result(event):
-                row.first_event = row.last_event = number
-                rows.append(row)
+            for result in _result(event):
+                result.first_event = result.last_event = number
+                rows.append(result)
     rows += map(_segment, segments)
     for row in rows:
         row.characters = None if row.text is None else len(row.text)
@@ -104,8 +104,8 @@ def _result(event: object) -> Iterator[Row]:
             text = _json(value) if failed is None else None
             yield Row(turn=turn, kind="result", id=call_id, status=status, reason=failed, text=text)
         case AnswerEnd(turn_id=turn, model=model, response_id=response_id, status=status):
-            reason = event.finish_reason_raw or event.finish_reason
-            yield Row(turn=turn, kind="answer", type=model, id=response_id, status=status, reason=reason)
+            why = event.finish_reason_raw or event.finish_reason
+            yield Row(turn=turn, kind="answer", type=model, id=response_id, status=status, reason=why)
         case ProviderEvent(turn_id=turn, kind=kind, segment_id=segment_id, data=data):
             yield Row(turn=turn, kind="provider", type=kind, id=segment_id, text=_json(data))
         case Notice(code=code, detail=detail):

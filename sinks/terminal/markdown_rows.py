@@ -1,4 +1,4 @@
-"""`MarkdownRows`: draws blocks of Markdown with rich. Needs the extra `terminal`."""
+"""`MarkdownRows`: draws blocks of Markdown with rich. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _is_as_written(block: Passage, width: int) -> bool:
     if any(a.type == "list_item_open" and b.type == "list_item_close" for a, b in pairwise(tokens)):
         return True
     columns = sum(token.type == "th_open" for token in tokens)
-    deepest = max(token.level for token in tokens)
+    deepest = max(token.level for token in tokens if token.nesting >= 0 and token.type != "inline")
     return deepest > MOST_NESTED or width < max(NARROWEST_COLUMN * columns, NARROWEST_TEXT + _margin(tokens))
 
 

@@ -33,7 +33,7 @@ from penstock.sinks.collected.collected import Collected, Segment
 
 pd: Any = import_module("pandas")
 pl: Any = import_module("polars")
-NAMES = ["turn", "kind", "type", "id", "status", "reason", "text", "characters", "pieces", "first_event", "last_event"]
+NAMES = ["kind", "type", "id", "status", "reason", "text", "characters", "pieces", "first_event", "last_event", "turn"]
 WRITTEN = ToolCallDelta(0, "w", "write_file", '{"path": "a.py", "content": "x = ', done=False)
 CHUNKS = [
     ChunkResponse(content="Hi"),
@@ -103,7 +103,7 @@ CASES: list[tuple[Any, list[str | None]]] = [
 def test_what_each_kind_of_event_has_in_its_row(event: Any, told: list[str | None]):
     text = told[-1]
     assert rows_of(collect([event])) == [
-        {name: cell for name, cell in zip(NAMES, told, strict=False) if cell is not None}
+        {name: cell for name, cell in zip(["turn", *NAMES], told, strict=False) if cell is not None}
         | ({"characters": len(text)} if text is not None else {})
         | {"first_event": 0, "last_event": 0}
     ]

@@ -37,11 +37,11 @@ def plain_view(file: IO[str] | None = None) -> TwinSink[None]:
         print(x)
     → write_file(path='a.py')
 
-    Text starts at the margin. Reasoning has a heading and a bar. Content of a call is indented below its name and path, and a command has a `$`. If
-    several calls are open, each line begins with its call's name. An answer that is not complete has a line that says
-    why. Control characters are escaped. Written to standard
-    output, or to `file`, and flushed line by line; characters outside its encoding are written as `\u2192`. An error of
-    the stream is printed on a line of its own and raised.
+    Text starts at the margin. Reasoning has a heading and a bar. Content of a call is indented below its name and path,
+    and a command has a `$`. If several calls are open, each line begins with its call's name. An answer that is not
+    complete has a line that says why. Control characters are escaped. Written to standard output, or to `file`, and
+    flushed line by line; characters outside its encoding are written as `\u2192`. An error of the stream is printed on
+    a line of its own and raised.
     """
     return each_event(partial(PlainTarget, file))
 

@@ -35,12 +35,8 @@ def tail_of(pieces: Sequence[str]) -> str:
     >>> tail_of(["a", "b"]), len(tail_of(["a" * 2000]))
     ('ab', 1001)
     """
-    length = 0
-    for count, piece in enumerate(reversed(pieces), 1):
-        length += len(piece)
-        if length > MOST:
-            return "…" + "".join(pieces[-count:])[-MOST:]
-    return "".join(pieces)
+    text = "".join(pieces[-MOST:])
+    return "…" + text[-MOST:] if text[MOST:] else text
 
 
 def withheld_by(part: Any) -> Iterable[Withheld]:

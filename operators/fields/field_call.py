@@ -106,8 +106,11 @@ class FieldCall(Stateful):
 
     def withheld(self) -> Sequence[Withheld]:
         """Return the source text that no event has yet; else what is withheld of text that has gone on."""
-        if text := tail_of(self.raw):
-            return (Withheld(text, self._reason(), (), self.segment_id),)
+        if self.raw:
+            text = tail_of(self.raw)
+            return (Withheld(text, self._reason(), (), self.segment_id),) if text else ()
+        if self.stripping is None and self.machine is None:
+            return ()
         stripping = () if self.stripping is None else self.stripping.withheld()
         of_markers = [replace(each, segment_id=self.segment_id, in_raw=True) for each in stripping]
         return [*of_markers, *held_by(self.machine, self.segment_id, in_raw=True)]

@@ -1,4 +1,4 @@
-"""`MarkdownFlow`: a text whose Markdown is drawn block by block. Needs the extra `terminal`."""
+"""`MarkdownFlow`: a text whose Markdown is drawn block by block. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,9 @@ LISTS = frozenset(("bullet_list_open", "ordered_list_open"))
 
 # Without what would hide text (HTML, definitions of links). Underlined headings are left out because in an answer
 # hyphens below a text are meant as a rule.
-_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable(["reference", "lheading"])
+_PARSER = (
+    MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable(["reference", "lheading"])
+)
 # It tells each rule that it tries, which in a program that logs all would be written across the screen.
 logging.getLogger("markdown_it").setLevel(logging.INFO)
 

@@ -1,4 +1,4 @@
-"""`MarkdownRows`: draws blocks of Markdown with rich. Needs the extra `terminal`."""
+"""`MarkdownRows`: draws blocks of Markdown with rich. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 

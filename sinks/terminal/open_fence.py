@@ -1,4 +1,4 @@
-"""`OpenFence`: a block of code in Markdown that grows. Needs the extra `terminal`."""
+"""`OpenFence`: a block of code in Markdown that grows. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 

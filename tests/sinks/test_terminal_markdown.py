@@ -158,7 +158,9 @@ def test_what_was_written_about_code_is_told_behind_it():
     assert text.splitlines()[-1] == "! so"
 
 
-@pytest.mark.parametrize("unit", ["One paragraph.\n\n", "- item\n", "words ", "line\n", "```\nx = 1\n```\n", "    code\n", "> said\n"])
+@pytest.mark.parametrize(
+    "unit", ["One paragraph.\n\n", "- item\n", "words ", "line\n", "```\nx = 1\n```\n", "    code\n", "> said\n"]
+)
 def test_a_frame_of_a_long_answer_reads_no_more_than_one_of_a_short_answer(unit: str, monkeypatch: pytest.MonkeyPatch):
     read: list[int] = []
     blocks = MarkdownReader._blocks
@@ -170,9 +172,11 @@ def test_a_frame_of_a_long_answer_reads_no_more_than_one_of_a_short_answer(unit:
     monkeypatch.setattr(MarkdownReader, "_blocks", counting)
     played = Played()
     played.feed(start("text"))
-    frames = [0, 0]
-    for number in range(200):
+    costs: list[int] = []
+    for size in (400, 4000):
+        played.feed(content(unit * size))
         read.clear()
-        played.feed(content(unit * 10))
-        frames[number // 100] = max(frames[number // 100], sum(read))
-    assert frames[1] <= max(1.2 * frames[0], 3 * LONGEST)
+        for _ in range(4):
+            played.feed(content(unit))
+        costs.append(sum(read))
+    assert costs[1] <= max(1.2 * costs[0], 4 * 3 * LONGEST)

@@ -16,9 +16,9 @@ import pytest
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from played_terminal import Played, shown
 from rich.console import Console
 from rich.syntax import Syntax
-from played_terminal import Played, shown
 from segment_events import content, end, file, start, together, whole
 from terminal_screen import TerminalScreen
 
@@ -104,12 +104,7 @@ def test_a_long_refusal_keeps_all_of_its_words():
 def test_a_file_grows_in_a_panel_with_its_path_its_lines_and_their_number():
     played = Played(width=40)
     text = played.feed(start("write_file", tool_name="write_file", path="src/a.py"), content("x = 1\ny"))
-    assert text == (
-        "╭─ write_file  src/a.py\n"
-        "│ 1 x = 1\n"
-        "│ 2 y\n"
-        "╰─ 2 lines"
-    )
+    assert text == ("╭─ write_file  src/a.py\n│ 1 x = 1\n│ 2 y\n╰─ 2 lines")
     assert "│ 2 y = 2\n" in played.feed(content(" = 2\n"))
     assert "\n│ 3 " in played.feed(content("z"))
     assert played.close() == played.feed()
@@ -479,7 +474,10 @@ LONG_PARAGRAPH = " ".join(f"word{number}" for number in range(200))
         [start("write_file", path="a.py"), content("".join(f"x = {'y' * 70}{n}\n" for n in range(40)))],
         [start("text"), content(LONG_PARAGRAPH)],
         [start("text"), content("```\n" + "x" * 70 + "\n" + "y\n" * 30)],
-        [start("tool_call", tool_name="f"), content(str({f"k{n}": "v" * 90 for n in range(20)}).replace("'", '"')[:-1])],
+        [
+            start("tool_call", tool_name="f"),
+            content(str({f"k{n}": "v" * 90 for n in range(20)}).replace("'", '"')[:-1]),
+        ],
     ],
 )
 def test_in_a_window_of_half_the_width_nothing_is_left_of_rows_that_were_drawn_before(events: list[Any]):

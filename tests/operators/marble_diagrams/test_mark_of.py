@@ -69,7 +69,7 @@ from penstock.operators.marble_diagrams.mark_of import kind_of, label_of, short_
         (OutputFailed("s", None, "", "invalid"), "✗ invalid"),
         (JsonError("limit", 0, "less"), "✗ limit"),
         (Notice("text_call", "it is text"), "! text_call"),
-        (ProviderEvent("citation", "openai", {}), "citation"),
+        (ProviderEvent("citation", {}), "citation"),
     ],
     ids=repr,
 )

@@ -78,7 +78,7 @@ def test_a_long_name_leaves_room_for_the_value():
 
 
 def test_a_value_that_json_lacks_is_shown_all_the_same():
-    assert rows(ArgumentLines.of({"a": {1, 1}, "b": float("inf"), "c": [object]})) == [
+    assert rows(ArgumentLines.of({"a": {1}, "b": float("inf"), "c": [object]})) == [
         '  a: "{1}"', "  b: Infinity", "  c: [\"<class 'object'>\"]",
     ]  # fmt: skip
 

@@ -140,10 +140,10 @@ def test_a_block_that_directly_follows_another_is_joined_to_it():
 
 @pytest.mark.parametrize("unit", ["word ", "line of words\n", "x", "- a\n  b\n  ", "> a\n", "世"])
 def test_a_block_without_end_is_divided_and_nothing_is_lost(unit: str):
-    text = unit * (3 * LONGEST // len(unit))
+    text = unit * (2 * LONGEST // len(unit))
     reader = MarkdownReader()
-    for at in range(0, len(text), 1000):
-        reader.feed(text[at : at + 1000])
+    for at in range(0, len(text), 3000):
+        reader.feed(text[at : at + 3000])
         assert sum(len(passage.source) for passage in reader.unfinished()) <= LONGEST
     reader.end()
     blanks = str.maketrans("", "", " \n")

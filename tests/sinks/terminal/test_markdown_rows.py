@@ -114,6 +114,8 @@ def test_styles_are_readable_everywhere_and_those_of_the_console_are_kept():
 
 def test_code_is_coloured_by_its_language():
     lines = segments("```py\ndef f(): pass\n```\n```\ndef f(): pass\n```", force_terminal=True, color_system="standard")
-    colours = [{segment.style.color.name for segment in line if segment.style and segment.style.color} for line in lines]
+    colours = [
+        {segment.style.color.name for segment in line if segment.style and segment.style.color} for line in lines
+    ]
     assert colours[0]
     assert not colours[1]
